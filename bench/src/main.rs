@@ -1,0 +1,2 @@
+//! Paired benchmarks against installed peers.
+fn main() {}

@@ -1,0 +1,19 @@
+//! The shared nouns of Plimsoll.
+//!
+//! Nothing here knows a socket, a clock, a protocol or a file: these are the words that every other crate
+//! uses to speak to its neighbours. The three to know first are [`Nanos`] (every instant and every span),
+//! [`Rate`] (an exact, rational arrival rate for the whole run) and [`Arrival`] (one scheduled start with its
+//! intended time, which is carried to the end and never recomputed).
+#![forbid(unsafe_code)]
+
+pub mod arrival;
+pub mod nanos;
+pub mod outcome;
+pub mod random;
+pub mod rate;
+
+pub use arrival::{Arrival, Shard};
+pub use nanos::Nanos;
+pub use outcome::{ErrorClass, Outcome};
+pub use random::Random;
+pub use rate::Rate;

@@ -1,0 +1,107 @@
+//! How a request ended.
+
+use std::fmt;
+
+/// How a started request ended. Every started request ends in exactly one of these, or is still in flight when
+/// the run stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// A whole response came, with a status below 400.
+    Ok,
+    /// The request ended without a good response.
+    Failed(ErrorClass),
+    /// No whole response came within the timeout. Its response time is censored: at least the timeout.
+    TimedOut,
+}
+
+macro_rules! error_classes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// Why a request or a connection failed, by cause. The names are part of the result contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ErrorClass { $($(#[$doc])* $variant,)+ }
+
+        impl ErrorClass {
+            /// Every class, in the order of their discriminants.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name in results, in snake case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+error_classes! {
+    /// A whole response came with a status from 400 to 499.
+    Status4xx = "status_4xx",
+    /// A whole response came with a status of 500 or more.
+    Status5xx = "status_5xx",
+    /// The peer refused the connection.
+    ConnectRefused = "connect_refused",
+    /// The connection was not made within the connect timeout.
+    ConnectTimeout = "connect_timeout",
+    /// The connection could not be made: unreachable host or network, or another error of the system.
+    ConnectFailed = "connect_failed",
+    /// No local port was left for a new connection.
+    PortsExhausted = "ports_exhausted",
+    /// No file descriptor was left for a new connection.
+    DescriptorsExhausted = "descriptors_exhausted",
+    /// The TLS handshake or a TLS record failed.
+    Tls = "tls",
+    /// The peer reset the connection while a response was owed.
+    Reset = "reset",
+    /// The peer closed the connection while a response was owed, before its first byte.
+    ClosedBeforeResponse = "closed_before_response",
+    /// The peer closed the connection in the middle of a response (a body shorter than its content-length).
+    ClosedInResponse = "closed_in_response",
+    /// The peer sent something that is not a valid response of the protocol.
+    Protocol = "protocol",
+    /// A response head grew beyond the limit.
+    HeadTooLarge = "head_too_large",
+    /// The peer sent bytes that no request had asked for.
+    UnsolicitedData = "unsolicited_data",
+    /// A redirect could not be followed: no or bad location, another authority, or too many in a row.
+    Redirect = "redirect",
+    /// Any other error of the system on an open connection.
+    Io = "io",
+}
+
+impl ErrorClass {
+    /// The number of classes, for arrays indexed by `class as usize`.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Whether the request was certainly not handed to the target: it failed before a byte of it was written.
+    pub const fn is_connect(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectRefused
+                | Self::ConnectTimeout
+                | Self::ConnectFailed
+                | Self::PortsExhausted
+                | Self::DescriptorsExhausted
+        )
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn discriminants_index_the_table_and_names_are_unique() {
+        for (index, class) in ErrorClass::ALL.iter().enumerate() {
+            assert_eq!(*class as usize, index);
+        }
+        let mut names: Vec<_> = ErrorClass::ALL.iter().map(|c| c.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ErrorClass::COUNT);
+    }
+}

@@ -1,0 +1,295 @@
+//! The record of a run: plain data that the engine fills and every report reads.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+
+use crate::{Histogram, Verdict};
+
+/// One ended request. All instants are on the driver's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Which request of the plan it was: an index into the steps of the run.
+    pub step: u32,
+    /// When it should have started: the scheduled arrival (open model), or when its user became ready (closed).
+    pub intended: Nanos,
+    /// When the engine took it up and gave it a connection (or began to open one for it).
+    pub started: Nanos,
+    /// When its first byte was handed to the kernel; [`Nanos::MAX`] if that never happened.
+    pub sent: Nanos,
+    /// When the first byte of its response arrived; [`Nanos::MAX`] if none did.
+    pub first_byte: Nanos,
+    /// When its last byte arrived, or when it failed or timed out.
+    pub done: Nanos,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Status code of the response, 0 if there was none.
+    pub status: u16,
+    /// Bytes of the request on the wire, without TLS framing.
+    pub bytes_sent: u64,
+    /// Bytes of the response on the wire, without TLS framing.
+    pub bytes_received: u64,
+}
+
+/// The model of a load: who decides when the next iteration starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Arrivals are scheduled and ignore responses.
+    Open,
+    /// A fixed number of users; the next iteration starts when the last has ended.
+    Closed,
+}
+
+/// Where every arrival went. Two identities hold at the end of each run and are asserted:
+/// `scheduled = started + dropped + never_started` and
+/// `started = ok + failed + timed_out + in_flight_at_stop`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accounting {
+    /// Arrivals that the plan asked for within the measured time. In the closed model the same as `started`.
+    pub scheduled: u64,
+    /// Requests that the engine took up.
+    pub started: u64,
+    /// Arrivals given up because of a limit (overload policy `drop`).
+    pub dropped: u64,
+    /// Arrivals whose time came, but that were still waiting when the run ended.
+    pub never_started: u64,
+    /// Ended with a whole response of a status below 400.
+    pub ok: u64,
+    /// Ended without a good response, see the error classes.
+    pub failed: u64,
+    /// No whole response within the timeout.
+    pub timed_out: u64,
+    /// Started and not ended when the run stopped.
+    pub in_flight_at_stop: u64,
+    /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have seen it.
+    pub undelivered: u64,
+    /// Requests sent beside the measured ones: by the preflight and in the warm-up. Not part of `started`.
+    pub unmeasured: u64,
+    /// Further requests that followed a redirect. Not part of `started`: a chain of redirects is one request.
+    pub redirects_followed: u64,
+}
+
+impl Accounting {
+    /// Checks the two identities.
+    ///
+    /// # Errors
+    /// A sentence that names the identity which does not hold, with its figures.
+    pub fn check(&self) -> Result<(), String> {
+        let placed = self.started + self.dropped + self.never_started;
+        if self.scheduled != placed {
+            return Err(format!(
+                "scheduled {} is not started {} + dropped {} + never started {}",
+                self.scheduled, self.started, self.dropped, self.never_started
+            ));
+        }
+        let ended = self.ok + self.failed + self.timed_out + self.in_flight_at_stop;
+        if self.started != ended {
+            return Err(format!(
+                "started {} is not ok {} + failed {} + timed out {} + in flight at stop {}",
+                self.started, self.ok, self.failed, self.timed_out, self.in_flight_at_stop
+            ));
+        }
+        Ok(())
+    }
+
+    /// Adds another worker's counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.started += other.started;
+        self.dropped += other.dropped;
+        self.never_started += other.never_started;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.in_flight_at_stop += other.in_flight_at_stop;
+        self.undelivered += other.undelivered;
+        self.unmeasured += other.unmeasured;
+        self.redirects_followed += other.redirects_followed;
+    }
+}
+
+/// Everything measured about one step (or, merged, about all of them).
+#[derive(Clone, Debug, Default)]
+pub struct StepRecord {
+    /// Name for the report: method and URL for a plan made from flags.
+    pub name: String,
+    /// Ended well / ended badly / no answer in time.
+    pub ok: u64,
+    /// See [`Accounting::failed`].
+    pub failed: u64,
+    /// See [`Accounting::timed_out`].
+    pub timed_out: u64,
+    /// done − intended, of good responses, and of timed-out requests as censored values (at least this long).
+    pub response_time: Histogram,
+    /// done − sent, of the same requests.
+    pub service_time: Histogram,
+    /// started − intended, of every started request.
+    pub start_lag: Histogram,
+    /// first byte − sent, of good responses.
+    pub first_byte_time: Histogram,
+    /// done − intended, of failed requests, kept apart so that fast errors do not flatter the percentiles.
+    pub failed_response_time: Histogram,
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Failed requests by class, indexed by `ErrorClass as usize`.
+    pub errors: [u64; ErrorClass::COUNT],
+    /// Bytes of requests on the wire, without TLS framing.
+    pub bytes_sent: u64,
+    /// Bytes of responses on the wire, without TLS framing.
+    pub bytes_received: u64,
+}
+
+/// What happened to connections.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionRecord {
+    /// Connections that were established.
+    pub opened: u64,
+    /// Attempts that failed, by class.
+    pub failed: [u64; ErrorClass::COUNT],
+    /// Connections that the target closed while no response was owed.
+    pub closed_idle: u64,
+    /// Largest number open at once, summed over workers.
+    pub peak_open: u64,
+    /// Largest number allowed.
+    pub limit: u64,
+    /// Connect time: from the connect call to the established connection (TCP handshake).
+    pub connect_time: Histogram,
+    /// TLS handshake time, after the connect.
+    pub tls_time: Histogram,
+    /// TLS sessions that were resumed.
+    pub tls_resumed: u64,
+    /// Time for which due arrivals waited because every connection was busy, summed over workers.
+    pub blocked: Nanos,
+    /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
+    pub blocked_at_limit: Nanos,
+}
+
+/// A time in which a worker did not run although it had work: the generator's fault, not the target's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Worker number.
+    pub worker: u32,
+    /// When it began, since the start of the run.
+    pub at: Nanos,
+    /// How long it lasted.
+    pub length: Nanos,
+}
+
+/// What one worker thread cost and how it kept up.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerRecord {
+    /// Wall time of the measured part.
+    pub wall: Nanos,
+    /// CPU time of the thread in user mode in that time.
+    pub cpu_user: Nanos,
+    /// CPU time of the thread in the kernel in that time.
+    pub cpu_system: Nanos,
+    /// Time that the thread was runnable but not running, if the system tells.
+    pub run_delay: Option<Nanos>,
+    /// Times that the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+    /// Passes of the loop.
+    pub passes: u64,
+    /// Longest single pass, from the end of one wait to the beginning of the next.
+    pub longest_pass: Nanos,
+    /// Stalls longer than the limit, at most the first 100.
+    pub stalls: Vec<Stall>,
+    /// Responses whose arrival was stamped by the kernel.
+    pub stamped: u64,
+    /// Responses whose arrival was read from the clock in user space.
+    pub unstamped: u64,
+}
+
+/// One second (or the last part of one) of the whole run, all workers merged.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// Its end, since the start of the run (warm-up included).
+    pub at: Nanos,
+    /// Its length.
+    pub length: Nanos,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// Requests started in it.
+    pub started: u64,
+    /// Requests that ended well in it.
+    pub ok: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Requests that timed out in it.
+    pub timed_out: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+    /// Arrivals that should have started in it (open model).
+    pub scheduled: u64,
+    /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
+    pub response_time: Option<[u64; 5]>,
+}
+
+/// The whole record of one run.
+#[derive(Clone, Debug)]
+pub struct RunRecord {
+    /// Open or closed.
+    pub model: Model,
+    /// Length of the measured part: from the end of the warm-up to the end of the load (drain excluded).
+    pub duration: Nanos,
+    /// Length of the warm-up.
+    pub warmup: Nanos,
+    /// Time that was spent after the end of the load, waiting for responses.
+    pub drain: Nanos,
+    /// Start of the run as Unix time in nanoseconds, and on the driver's clock.
+    pub started_unix: Nanos,
+    /// Start of the run on the driver's clock (`CLOCK_MONOTONIC`).
+    pub started_monotonic: Nanos,
+    /// Mean target rate over the measured part in arrivals per second (open model).
+    pub target_per_second: Option<f64>,
+    /// Where every arrival went.
+    pub accounting: Accounting,
+    /// All steps merged.
+    pub total: StepRecord,
+    /// One record per step of the plan.
+    pub steps: Vec<StepRecord>,
+    /// Connections.
+    pub connections: ConnectionRecord,
+    /// Responses by negotiated protocol, e.g. `http/1.1`.
+    pub protocols: BTreeMap<String, u64>,
+    /// TLS versions by connections, e.g. `TLSv1.3`.
+    pub tls_versions: BTreeMap<String, u64>,
+    /// One per second.
+    pub intervals: Vec<Interval>,
+    /// One per worker.
+    pub workers: Vec<WorkerRecord>,
+    /// Name of the driver backend.
+    pub backend: &'static str,
+    /// Peak resident memory of the process in bytes.
+    pub rss_peak_bytes: Option<u64>,
+    /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with others.
+    pub pacing_budget: Nanos,
+    /// Whether the run was interrupted by the user, and by which signal number.
+    pub interrupted: Option<i32>,
+    /// The verdict on the instrument.
+    pub verdict: Verdict,
+}
+
+impl Sample {
+    /// done − intended.
+    pub fn response_time(&self) -> Nanos {
+        self.done - self.intended
+    }
+
+    /// done − sent; zero if it was never sent.
+    pub fn service_time(&self) -> Nanos {
+        self.done - self.sent
+    }
+
+    /// started − intended.
+    pub fn start_lag(&self) -> Nanos {
+        self.started - self.intended
+    }
+
+    /// Whether the request ended well.
+    pub fn is_ok(&self) -> bool {
+        self.outcome == Outcome::Ok
+    }
+}

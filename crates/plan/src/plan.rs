@@ -1,0 +1,192 @@
+//! The validated, immutable description of a run.
+//!
+//! A [`Plan`] has no strings left to parse and no `Option` that means "default": every limit is filled in.
+
+use core::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use plimsoll_core::Nanos;
+use plimsoll_scenario::RequestTemplate;
+use plimsoll_schedule::{Process, Profile};
+use plimsoll_wire::http1::Limits;
+use plimsoll_wire::tls::ClientConfig;
+
+/// The validated, immutable description of a run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The requests of the run; iterations take them in turn (iteration `i` sends step `i mod len`). Never empty.
+    pub steps: Vec<Step>,
+    /// The servers that the steps address, each with its own pool of connections. Never empty.
+    pub targets: Vec<Target>,
+    /// Who decides when the next iteration starts.
+    pub load: Load,
+    /// End of the measured part.
+    pub end: End,
+    /// Unrecorded lead-in before the measured part.
+    pub warmup: Nanos,
+    /// After the end of the load: how long to wait for responses that are owed.
+    pub drain: Nanos,
+    /// Worker threads, at least 1.
+    pub threads: u32,
+    /// How connections are opened and used.
+    pub connections: Connections,
+    /// A request without a whole response after this time has timed out. Counted from its start.
+    pub timeout: Nanos,
+    /// A connection that is not established after this time has failed.
+    pub connect_timeout: Nanos,
+    /// Follow at most this many redirects in a row, within the same authority; 0 takes them as responses.
+    pub redirects: u32,
+    /// How the open model spends wake-ups.
+    pub pacing: Pacing,
+    /// Which driver backend to use.
+    pub backend: BackendChoice,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Limits of the HTTP/1.1 parser.
+    pub limits: Limits,
+    /// Whether to send one request before the run and to stop if it fails.
+    pub preflight: bool,
+}
+
+/// One request of the plan.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Name for the report: method and URL.
+    pub name: String,
+    /// Index into [`Plan::targets`].
+    pub target: usize,
+    /// The compiled request.
+    pub request: RequestTemplate,
+}
+
+/// One server: where it is and how to speak to it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// `host[:port]` as in the URL, for messages and the Host header.
+    pub authority: String,
+    /// Where to connect to; resolved outside the hot path, before the run.
+    pub address: Address,
+    /// TLS, if the scheme is https.
+    pub tls: Option<TlsTarget>,
+}
+
+/// Where a target is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host name or IP literal and a port, to be resolved; every resolved address is used in turn.
+    Host {
+        /// Host name or IP literal (without brackets).
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// Fixed addresses (`--resolve`).
+    Fixed(Vec<SocketAddr>),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+/// TLS towards a target.
+#[derive(Clone, Debug)]
+pub struct TlsTarget {
+    /// Shared configuration (verification, versions, ALPN, session cache).
+    pub config: ClientConfig,
+    /// Name for SNI and verification.
+    pub server_name: String,
+}
+
+/// Who decides when the next iteration starts.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// Arrivals are scheduled and ignore responses.
+    Open {
+        /// The rate over time, for the whole run, from the start of the warm-up on.
+        profile: Profile,
+        /// How arrivals are spread.
+        process: Process,
+        /// What happens to an arrival that finds every connection busy.
+        overload: Overload,
+    },
+    /// As many users as connections (times the pipelining depth), each starting anew when its last request ended.
+    Closed,
+}
+
+/// What happens to an arrival that finds every connection busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overload {
+    /// It waits; its waiting is part of its response time.
+    Queue,
+    /// It is dropped and counted.
+    Drop,
+    /// A connection is opened for it, up to [`Connections::max`]; beyond that it waits.
+    Grow,
+}
+
+/// End of the measured part: whichever comes first. At least one is set; in the open model the duration always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Length of the measured part.
+    pub duration: Option<Nanos>,
+    /// Number of measured iterations.
+    pub iterations: Option<u64>,
+}
+
+/// How connections are opened and used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// Connections opened before the start, over all workers and targets.
+    pub initial: u32,
+    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`.
+    pub max: u32,
+    /// Requests in flight on one connection (pipelining depth), at least 1.
+    pub depth: u32,
+    /// Whether a connection is used again after a response.
+    pub keep_alive: bool,
+    /// Close a connection after this many requests.
+    pub max_requests: Option<u64>,
+    /// Local addresses to bind to, taken in turn.
+    pub sources: Vec<IpAddr>,
+    /// Use only addresses of this family.
+    pub family: Family,
+}
+
+/// Address family to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4 and IPv6, as the resolver orders them.
+    #[default]
+    Any,
+    /// Only IPv4.
+    V4,
+    /// Only IPv6.
+    V6,
+}
+
+/// How wake-ups are spent: the largest cost of a load generator after the system calls themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Coalesce: at high rates several arrivals share one wake-up, at most [`Pacing::BUDGET`] late; responses are
+    /// gathered, with their kernel receive time. At low rates every arrival has its own wake-up.
+    #[default]
+    Adaptive,
+    /// Start every request at its time: own wake-up each, busy-polling before it.
+    Precise,
+}
+
+impl Pacing {
+    /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up. Just below 1 ms, so that
+    /// the 99th percentile of the start lag stays below 1 ms with the timer's own overshoot of 15–30 µs.
+    pub const BUDGET: Nanos = Nanos::from_micros(900);
+}
+
+/// Which driver backend to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// io_uring where it works, else epoll.
+    #[default]
+    Auto,
+    /// epoll.
+    Epoll,
+    /// io_uring; an error where it does not work.
+    Uring,
+}
