@@ -1,2 +1,127 @@
-//! The command.
-fn main() {}
+//! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
+#![forbid(unsafe_code)]
+
+mod demo;
+mod describe;
+mod environment;
+mod flags;
+mod problems;
+mod progress;
+mod run;
+mod serve;
+mod signals;
+mod sink_flags;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use plimsoll_plan::{Problem, Problems};
+
+use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Ran, and the numbers can be believed.
+    Success,
+    /// The target could not be reached, or the system did not play along.
+    Environment,
+    /// Bad usage.
+    Usage,
+    /// The measurement is invalid.
+    Invalid,
+    /// Ended by this signal, after the partial result was written.
+    Interrupted(i32),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Success => Self::SUCCESS,
+            Exit::Environment => Self::from(1),
+            Exit::Usage => Self::from(2),
+            Exit::Invalid => Self::from(3),
+            Exit::Interrupted(signal) => Self::from(u8::try_from(128 + signal).unwrap_or(1)),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let mut color = ColorChoice::Auto;
+    match parse().and_then(|cli| {
+        let Some(cli) = cli else { return Ok(Exit::Success) };
+        color = cli.color;
+        dispatch(&cli)
+    }) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            let color = environment::color(color, std::io::stderr().is_terminal());
+            // Where there is no stderr there is no one to tell.
+            let _ = std::io::stderr().write_all(problems::render(&failure.problems, color).as_bytes());
+            failure.exit.into()
+        }
+    }
+}
+
+/// The command line; `None` if it only asked for help or the version, which is printed here.
+fn parse() -> Result<Option<Cli>, Failure> {
+    let args = flags::with_command(std::env::args_os().collect()).map_err(Failure::usage)?;
+    match Cli::try_parse_from(args) {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) => match problems::from_clap(&error) {
+            Some(problem) => Err(Failure::usage(problem)),
+            None => {
+                // A page of help whose reader has gone is no failure.
+                let _ = error.print();
+                Ok(None)
+            }
+        },
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let style = environment::style(cli.color);
+    match &cli.command {
+        Command::Run(args) => run::command(args, &style),
+        Command::Sink(args) => serve::command(args),
+        Command::Demo(args) => demo::command(args, &style),
+        Command::Schema(args) => schema(args.of),
+    }
+}
+
+fn schema(of: SchemaOf) -> Result<Exit, Failure> {
+    let schema = match of {
+        SchemaOf::Result => plimsoll_report::schema_result(),
+        SchemaOf::Plan => {
+            return Err(Failure::usage(
+                Problem::new("there are no plan files yet, and so no schema of them")
+                    .with_hint("`plimsoll schema result` prints the schema of a result"),
+            ));
+        }
+    };
+    run::to_stdout(|out| {
+        serde_json::to_writer_pretty(&mut *out, &schema)?;
+        out.write_all(b"\n")
+    })?;
+    Ok(Exit::Success)
+}
+
+/// What went wrong, and how to end for it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    problems: Problems,
+    exit: Exit,
+}
+
+impl Failure {
+    /// The command makes no sense as it was given.
+    pub(crate) fn usage(problems: impl Into<Problems>) -> Self {
+        Self { problems: problems.into(), exit: Exit::Usage }
+    }
+
+    /// The command makes sense, but could not be carried out here and now.
+    pub(crate) fn environment(problem: Problem) -> Self {
+        Self { problems: problem.into(), exit: Exit::Environment }
+    }
+}

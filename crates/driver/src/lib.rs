@@ -21,6 +21,9 @@ pub mod thread;
 pub mod uring;
 pub mod usage;
 
+mod linger;
+mod outbox;
+mod slots;
 mod socket;
 
 use core::net::{IpAddr, SocketAddr};
@@ -44,7 +47,8 @@ impl ConnId {
         Self { slot, generation }
     }
 
-    /// Index for tables of per-connection state, below the largest number of connections ever open at once.
+    /// Index for tables of per-connection state, below the largest number of connections ever open or being
+    /// closed at once (a closed one keeps its slot until its last bytes are gone and the kernel is done with it).
     pub const fn slot(self) -> usize {
         self.slot as usize
     }
@@ -101,15 +105,22 @@ impl SystemError {
         match self.errno {
             libc::ECONNREFUSED => ErrorClass::ConnectRefused,
             libc::ETIMEDOUT => ErrorClass::ConnectTimeout,
-            libc::EADDRNOTAVAIL | libc::EADDRINUSE | libc::EAGAIN => ErrorClass::PortsExhausted,
+            libc::EADDRNOTAVAIL | libc::EADDRINUSE => ErrorClass::PortsExhausted,
             libc::EMFILE | libc::ENFILE => ErrorClass::DescriptorsExhausted,
             libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => ErrorClass::Reset,
             libc::EHOSTUNREACH
+            | libc::EHOSTDOWN
             | libc::ENETUNREACH
+            | libc::ENETDOWN
             | libc::ENOENT
+            | libc::ENOTDIR
+            | libc::ENAMETOOLONG
+            | libc::EPROTOTYPE
             | libc::EACCES
             | libc::EPERM
-            | libc::EAFNOSUPPORT => ErrorClass::ConnectFailed,
+            | libc::EAFNOSUPPORT
+            // A unix listener whose queue is full.
+            | libc::EAGAIN => ErrorClass::ConnectFailed,
             _ => ErrorClass::Io,
         }
     }
@@ -321,3 +332,43 @@ impl Default for BackendOptions {
 
 pub use epoll::OpenEpoll;
 pub use uring::{OpenUring, uring_available};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_their_class() {
+        let table = [
+            (libc::ECONNREFUSED, ErrorClass::ConnectRefused),
+            (libc::ETIMEDOUT, ErrorClass::ConnectTimeout),
+            (libc::EADDRNOTAVAIL, ErrorClass::PortsExhausted),
+            (libc::EADDRINUSE, ErrorClass::PortsExhausted),
+            (libc::EMFILE, ErrorClass::DescriptorsExhausted),
+            (libc::ENFILE, ErrorClass::DescriptorsExhausted),
+            (libc::ECONNRESET, ErrorClass::Reset),
+            (libc::EPIPE, ErrorClass::Reset),
+            (libc::ECONNABORTED, ErrorClass::Reset),
+            (libc::EHOSTUNREACH, ErrorClass::ConnectFailed),
+            (libc::ENETUNREACH, ErrorClass::ConnectFailed),
+            (libc::ENOENT, ErrorClass::ConnectFailed),
+            (libc::EACCES, ErrorClass::ConnectFailed),
+            (libc::EAGAIN, ErrorClass::ConnectFailed),
+            (libc::EIO, ErrorClass::Io),
+            (libc::ENOMEM, ErrorClass::Io),
+            (0, ErrorClass::Io),
+        ];
+        for (errno, class) in table {
+            assert_eq!(SystemError { errno }.class(), class, "{}", SystemError { errno });
+        }
+    }
+
+    #[test]
+    fn errors_and_endpoints_can_be_read() {
+        assert!(SystemError { errno: libc::ECONNREFUSED }.to_string().starts_with("Connection refused"));
+        assert_eq!(SystemError::from(std::io::Error::other("odd")).errno, libc::EIO);
+        let tcp = Endpoint::Tcp("[::1]:80".parse().expect("an address"));
+        assert_eq!(tcp.to_string(), "[::1]:80");
+        assert_eq!(Endpoint::Unix("/run/x".into()).to_string(), "unix:/run/x");
+    }
+}

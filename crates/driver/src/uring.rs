@@ -1,1 +1,540 @@
-//! Placeholder.
+//! The backend over io_uring: needs Linux 6.1, is at its best from 6.12 on.
+//!
+//! ```text
+//! connect, accept ──► one multishot receive per connection ──► completions ──► pending ──► next_event
+//! outbox ──► flush: one send request per connection, one system call ──► completions (no events)
+//! wait: one system call that wakes for `want` completions, or for one after `floor`
+//! ```
+//!
+//! Completions are made only when `wait` or `flush` enters the kernel, and are sorted at once: what a send or
+//! a cancellation answers changes the connection's state, the rest becomes `pending` events. So `want` counts
+//! events and nothing else.
+//!
+//! The kernel holds pointers into the outbox of a connection while a send is under way, and into the receive
+//! buffers all the time. A slot with requests in the kernel is therefore never freed, whatever its owner does:
+//! closing expires the id and makes the requests end, and the last completion frees the slot.
+
+mod buffers;
+mod completion;
+mod connection;
+mod ring;
+mod submission;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::net::Shutdown;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::squeue::Entry;
+use io_uring::types::{CancelBuilder, Fd, RecvMsgOut};
+use io_uring::{cqueue, opcode};
+use plimsoll_core::Nanos;
+
+use crate::clock::{self, RealtimeMap};
+use crate::linger::Lingering;
+use crate::outbox::BufferPool;
+use crate::slots::{Slots, Token};
+use crate::socket::{self, Listener, STAMP_SPACE, Style};
+use crate::{
+    Backend, BackendOptions, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, Open, SocketOptions,
+    SystemError, Wait, thread,
+};
+use buffers::Buffers;
+use connection::{Closing, Connection};
+use ring::{Patience, Ring};
+
+/// Opens [`Uring`] backends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenUring(pub BackendOptions);
+
+impl Open for OpenUring {
+    type Backend = Uring;
+
+    fn open(&self) -> Result<Uring, SystemError> {
+        Uring::open(self.0)
+    }
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+}
+
+const NAME: &str = "io_uring";
+
+/// Whether this system lets [`OpenUring`] work, found out by trying.
+///
+/// # Errors
+/// The reason: io_uring is absent or forbidden (as in many containers), or the kernel is too old.
+pub fn uring_available() -> Result<(), String> {
+    let ring = Ring::open().map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOSYS) => "the kernel has no io_uring".to_owned(),
+        Some(libc::EPERM | libc::EACCES) => {
+            "io_uring is forbidden here (kernel.io_uring_disabled, or a seccomp filter)".to_owned()
+        }
+        Some(libc::EINVAL) => "the kernel's io_uring is older than 6.1 (no DEFER_TASKRUN)".to_owned(),
+        _ => format!("io_uring cannot be set up: {error}"),
+    })?;
+    if let Some(lack) = ring.lacks() {
+        return Err(lack);
+    }
+    drop(ring);
+    let backend = Uring::open(BackendOptions::default());
+    backend
+        .map(drop)
+        .map_err(|error| format!("the receive buffers of io_uring cannot be registered: {error}"))
+}
+
+/// [`Token::kind`]s: what a completion answers.
+const RECEIVE: u8 = 1;
+const SEND: u8 = 2;
+const CONNECT: u8 = 3;
+const ACCEPT: u8 = 4;
+const CANCEL: u8 = 5;
+const CANCEL_ACCEPT: u8 = 6;
+
+/// What the kernel writes into a buffer before the bytes of a message: its header (16 bytes), then room for a
+/// receive stamp.
+const MESSAGE_HEAD: usize = 16 + STAMP_SPACE;
+
+/// `IORING_RECVSEND_POLL_FIRST`: do not try before the socket is ready.
+const POLL_FIRST: u16 = 1;
+
+/// While polling busily, turns (of about 30 ns) that only read shared memory, to one that enters the kernel.
+const SPINS_PER_POLL: u32 = 64;
+/// How often a listener tries again that had no descriptor for a connection.
+const ACCEPT_RETRY: Nanos = Nanos::from_millis(10);
+/// How often a submission is tried that the kernel refuses for now.
+const SUBMIT_ATTEMPTS: u32 = 100;
+/// How often, at 10 ms, to look for the end of cancelled requests before their memory is given up for lost.
+const DROP_ATTEMPTS: u32 = 100;
+
+/// The backend over io_uring. See [`Backend`] for what it does. Bound to the thread that opened it.
+pub struct Uring {
+    ring: ManuallyDrop<Ring>,
+    buffers: ManuallyDrop<Buffers>,
+    slots: ManuallyDrop<Slots<Connection>>,
+    /// Shared by all multishot receives; only its sizes matter.
+    message: ManuallyDrop<Box<libc::msghdr>>,
+    style: Style,
+    stamps: RealtimeMap,
+    _stamp_keeper: Option<OwnedFd>,
+    /// By [`ListenerId`]; ids are not used again.
+    listeners: Vec<Option<Listening>>,
+    /// Events, in the order in which their completions came.
+    pending: VecDeque<Pending>,
+    /// The buffer of the event that was given last.
+    lent: Option<u16>,
+    /// Connections written to since the last flush, in order.
+    dirty: Vec<Token>,
+    /// Connections whose send has ended and that have more to send.
+    resend: Vec<Token>,
+    /// Requests to make at the next entry into the kernel, other than sends.
+    requests: VecDeque<Token>,
+    /// Receives that ended for want of a buffer.
+    starved: Vec<Token>,
+    lingering: Lingering,
+    pool: BufferPool,
+    /// For the outbox of stale ids.
+    scratch: Vec<u8>,
+    /// Requests in the kernel that have not had their last completion.
+    in_kernel: usize,
+}
+
+struct Listening {
+    socket: Listener,
+    /// The accept request is in the kernel.
+    accepting: bool,
+    /// It ended with an error: when to make it again.
+    retry_at: Option<Nanos>,
+    closed: bool,
+}
+
+/// What `next_event` will tell.
+struct Pending {
+    token: Token,
+    at: Nanos,
+    what: What,
+}
+
+enum What {
+    Connected,
+    ConnectFailed(i32),
+    Accepted { listener: u32 },
+    Received { buffer: u16, length: u32 },
+    Closed,
+    Failed(i32),
+}
+
+impl fmt::Debug for Uring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Uring");
+        text.field("connections", &self.slots.len())
+            .field("in_kernel", &self.in_kernel)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Backend for Uring {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn now(&self) -> Nanos {
+        clock::monotonic()
+    }
+
+    fn connect(&mut self, to: &Endpoint, options: &SocketOptions) -> Result<ConnId, SystemError> {
+        let (fd, address) = self.style.connecting(to, options)?;
+        let conn = self.slots.insert(Connection::connecting(fd, address));
+        self.requests.push_back(connection_token(CONNECT, conn));
+        Ok(conn)
+    }
+
+    fn listen(&mut self, on: &Endpoint, reuse_port: bool) -> Result<(ListenerId, Endpoint), SystemError> {
+        let socket = self.style.listening(on, reuse_port)?;
+        let id = self.listeners.len() as u32;
+        let bound = socket.bound.clone();
+        self.listeners.push(Some(Listening { socket, accepting: false, retry_at: None, closed: false }));
+        self.requests.push_back(Token { kind: ACCEPT, slot: id, birth: 0 });
+        Ok((ListenerId(id), bound))
+    }
+
+    fn close_listener(&mut self, listener: ListenerId) {
+        let Some(entry) = self.listeners.get_mut(listener.0 as usize) else { return };
+        let Some(listening) = entry else { return };
+        if !listening.accepting {
+            *entry = None;
+        } else if !listening.closed {
+            // The socket stays open until the accept request has ended, but it refuses from now on.
+            listening.closed = true;
+            socket::shutdown(&listening.socket.fd, Shutdown::Both);
+            self.requests.push_back(Token { kind: CANCEL_ACCEPT, slot: listener.0, birth: 0 });
+        }
+    }
+
+    fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8> {
+        self.mark_dirty(conn);
+        match self.slots.get_mut(conn) {
+            Some(connection) => connection.outbox.open(&mut self.pool),
+            None => {
+                self.scratch.clear();
+                &mut self.scratch
+            }
+        }
+    }
+
+    fn send_shared(&mut self, conn: ConnId, body: Arc<[u8]>) {
+        self.mark_dirty(conn);
+        if let Some(connection) = self.slots.get_mut(conn) {
+            connection.outbox.push_shared(body);
+        }
+    }
+
+    fn unsent(&self, conn: ConnId) -> usize {
+        self.slots.get(conn).map_or(0, |connection| connection.outbox.unsent())
+    }
+
+    fn flush(&mut self) -> Flush {
+        let mut flush = Flush { first: clock::monotonic(), ..Flush::default() };
+        if !self.dirty.is_empty() || !self.resend.is_empty() {
+            // Preparing takes tens of nanoseconds per connection, which is not to count as sending, unless the
+            // queue will overflow and sending begins in between.
+            let overflows = self.dirty.len() + self.resend.len() > self.ring.room();
+            flush.sends = self.queue_dirty();
+            self.queue_rest();
+            if !overflows {
+                flush.first = clock::monotonic();
+            }
+            self.submit();
+            flush.last = clock::monotonic();
+        } else {
+            flush.last = flush.first;
+        }
+        if self.requests.iter().any(|token| token.kind == CONNECT) {
+            // The others can go along with the next wait, but the peer's clock runs from this one.
+            self.queue_requests();
+            self.submit();
+        }
+        self.drain(flush.last);
+        flush
+    }
+
+    fn close(&mut self, conn: ConnId, how: Close) {
+        if self.slots.get(conn).is_none() {
+            return;
+        }
+        self.slots.expire(conn);
+        let token = connection_token(SEND, conn);
+        let Some(connection) = self.slots.by_token(token) else { return };
+        let unsent = connection.outbox.unsent() > 0;
+        let sendable = connection.send_error == 0 && (unsent || !connection.connecting);
+        match how {
+            Close::AfterSend if sendable => {
+                connection.closing = Closing::Sending;
+                if unsent {
+                    // Does nothing while connecting or sending; the end of that does the same.
+                    self.resend.push(token);
+                } else {
+                    self.sent_everything(token);
+                }
+            }
+            Close::AfterSend | Close::Now => self.abandon(token),
+            Close::Reset => self.reset(token),
+        }
+    }
+
+    fn wait(&mut self, wait: Wait) {
+        let mut now = clock::monotonic();
+        self.begin_wait(now);
+        let floor = if wait.want > 1 { wait.floor } else { Nanos::ZERO };
+        let want = if floor > Nanos::ZERO { wait.want } else { 1 };
+        let floor_at = now + floor;
+        let block_until = wait.until - wait.spin;
+        let mut entered = false;
+        loop {
+            let ready = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
+            let enough = ready >= want || (ready > 0 && now >= floor_at) || now >= wait.until;
+            if enough && entered {
+                return;
+            }
+            if self.buffers.any_available() {
+                self.requests.extend(self.starved.drain(..));
+            }
+            self.queue_requests();
+            let result = if enough {
+                self.ring.poll()
+            } else if now >= block_until {
+                return self.spin(wait.until);
+            } else {
+                // Once something is there, the floor is the end; until then it is where the aim is lowered.
+                let end = if ready > 0 { block_until.min(floor_at) } else { block_until };
+                let want = if now >= floor_at { 1 } else { want - ready };
+                self.ring.wait(Patience { want, floor: floor_at - now, timeout: end - now })
+            };
+            entered = true;
+            now = clock::monotonic();
+            self.drain(now);
+            self.send_rest(now);
+            if result.is_err_and(|error| error.raw_os_error() == Some(libc::EINTR)) {
+                // The owner may want to know what the signal was about.
+                return;
+            }
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        if let Some(buffer) = self.lent.take() {
+            self.buffers.recycle(buffer);
+        }
+        while let Some(pending) = self.pending.pop_front() {
+            let event = self.tell(pending);
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, data: Chunk) -> &[u8] {
+        if self.lent.map(u32::from) != Some(data.buffer) {
+            return &[];
+        }
+        self.buffers.bytes(data.buffer as u16, data.offset as usize, data.length as usize)
+    }
+}
+
+/// Whether a token is of a request on a connection; else it is of one on a listener.
+const fn is_about_connection(token: Token) -> bool {
+    !matches!(token.kind, ACCEPT | CANCEL_ACCEPT)
+}
+
+/// The token of a request of this kind on a connection.
+fn connection_token(kind: u8, conn: ConnId) -> Token {
+    Token { kind, slot: conn.slot() as u32, birth: conn.generation() }
+}
+
+/// Opening, and events.
+impl Uring {
+    fn open(options: BackendOptions) -> Result<Self, SystemError> {
+        thread::set_timer_slack_min();
+        let style = Style { stamps: options.receive_stamps, nonblocking: false };
+        let ring = Ring::open()?;
+        let buffers = Buffers::register(&ring)?;
+        // SAFETY: a msghdr is plain pointers and integers, for all of which zero is a value.
+        let mut message: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
+        message.msg_controllen = STAMP_SPACE as _;
+        Ok(Self {
+            ring: ManuallyDrop::new(ring),
+            buffers: ManuallyDrop::new(buffers),
+            slots: ManuallyDrop::new(Slots::new()),
+            message: ManuallyDrop::new(message),
+            style,
+            stamps: RealtimeMap::new(),
+            _stamp_keeper: style.stamp_keeper()?,
+            listeners: Vec::new(),
+            pending: VecDeque::new(),
+            lent: None,
+            dirty: Vec::new(),
+            resend: Vec::new(),
+            requests: VecDeque::new(),
+            starved: Vec::new(),
+            lingering: Lingering::default(),
+            pool: BufferPool::default(),
+            scratch: Vec::new(),
+            in_kernel: 0,
+        })
+    }
+
+    /// The event, unless its connection was closed since.
+    fn tell(&mut self, pending: Pending) -> Option<Event> {
+        let Pending { token, at, what } = pending;
+        let conn = token.conn();
+        if self.slots.get(conn).is_none() {
+            if let What::Received { buffer, .. } = what {
+                self.buffers.recycle(buffer);
+            }
+            return None;
+        }
+        Some(match what {
+            What::Received { buffer, length } => {
+                self.lent = Some(buffer);
+                let (at, stamped, data) = self.message(buffer, length as usize, at);
+                Event::Received { conn, at, stamped, data }
+            }
+            What::Accepted { listener } => Event::Accepted { listener: ListenerId(listener), conn, at },
+            What::Connected => Event::Connected { conn, at },
+            What::ConnectFailed(errno) => {
+                self.slots.expire(conn);
+                self.abandon(token);
+                Event::ConnectFailed { conn, at, error: SystemError { errno } }
+            }
+            What::Closed => Event::Closed { conn, at },
+            What::Failed(errno) => Event::Failed { conn, at, error: SystemError { errno } },
+        })
+    }
+
+    /// When the bytes in a buffer came, and where they are.
+    fn message(&mut self, buffer: u16, length: usize, now: Nanos) -> (Nanos, bool, Chunk) {
+        let chunk = |offset: usize, length: usize| Chunk {
+            buffer: u32::from(buffer),
+            offset: offset as u32,
+            length: length as u32,
+        };
+        if !self.style.stamps {
+            return (now, false, chunk(0, length));
+        }
+        let Ok(message) = RecvMsgOut::parse(self.buffers.bytes(buffer, 0, length), &self.message) else {
+            return (now, false, chunk(0, 0));
+        };
+        let data = chunk(MESSAGE_HEAD, message.payload_data().len());
+        let stamp = socket::receive_stamp(message.control_data());
+        let mapped = stamp.and_then(|stamp| self.stamps.map(stamp, now));
+        (mapped.unwrap_or(now), mapped.is_some(), data)
+    }
+
+    fn mark_dirty(&mut self, conn: ConnId) {
+        if let Some(connection) = self.slots.get_mut(conn)
+            && !connection.dirty
+        {
+            connection.dirty = true;
+            self.dirty.push(connection_token(SEND, conn));
+        }
+    }
+}
+
+impl Uring {
+    /// Makes every request in the kernel end. False if some did not.
+    fn cancel_everything(&mut self) -> bool {
+        let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
+        // SAFETY: this request points to nothing.
+        if self.in_kernel == 0 || unsafe { self.ring.push(&everything.user_data(u64::MAX)) }.is_err() {
+            return self.in_kernel == 0;
+        }
+        self.in_kernel += 1;
+        let patience = Patience { want: 1, floor: Nanos::ZERO, timeout: Nanos::from_millis(10) };
+        for _ in 0..DROP_ATTEMPTS {
+            let _ = self.ring.wait(patience);
+            while let Some(completion) = self.ring.pop() {
+                let token = Token::from_bits(completion.user_data());
+                if token.kind == ACCEPT && completion.result() >= 0 {
+                    // SAFETY: as in `accepted`: a descriptor that nobody else has.
+                    drop(unsafe { OwnedFd::from_raw_fd(completion.result()) });
+                }
+                self.in_kernel -= usize::from(!cqueue::more(completion.flags()));
+            }
+            if self.in_kernel == 0 {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let idle = self.cancel_everything();
+        // SAFETY: each field is dropped at most once, here, and not used afterwards, as `self` is going. The
+        // ring goes first, so that nothing can be asked of the kernel any more. What requests point to is
+        // dropped only if the last completion of every request was seen: then the kernel does not use it any
+        // more. Else it stays allocated for good.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            if idle {
+                ManuallyDrop::drop(&mut self.buffers);
+                ManuallyDrop::drop(&mut self.slots);
+                ManuallyDrop::drop(&mut self.message);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_wait_keeps_its_promises_where_the_kernel_cannot_lower_its_aim() {
+        if uring_available().is_err() {
+            return;
+        }
+        let mut backend = OpenUring::default().open().expect("opens");
+        backend.ring.lowers_aim = false;
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let to = Endpoint::Tcp(listener.local_addr().expect("an address"));
+        backend.connect(&to, &SocketOptions::default()).expect("a socket");
+        let far = backend.now() + Nanos::from_secs(20);
+        let gather = |until, floor| Wait { until, want: 64, floor, spin: Nanos::ZERO };
+        let floor = Nanos::from_millis(2);
+        backend.wait(gather(far, floor));
+        assert!(matches!(backend.next_event(), Some(Event::Connected { .. })));
+        let mut peer: TcpStream = listener.accept().expect("accepts").0;
+
+        let until = backend.now() + Nanos::from_millis(4);
+        assert!(backend.next_event().is_none());
+        backend.wait(gather(until, floor));
+        assert!(backend.now() >= until && backend.next_event().is_none());
+
+        peer.write_all(b"early").expect("writes");
+        let start = backend.now();
+        backend.wait(gather(far, floor));
+        assert!(backend.now() >= start + floor && backend.now() < far);
+        assert!(matches!(backend.next_event(), Some(Event::Received { .. })));
+        assert!(backend.next_event().is_none());
+
+        let start = backend.now();
+        let late = std::thread::spawn(move || {
+            clock::sleep_until(start + Nanos::from_millis(10));
+            peer.write_all(b"late").expect("writes");
+            peer
+        });
+        backend.wait(gather(far, floor));
+        assert!(backend.now() >= start + Nanos::from_millis(10) && backend.now() < far);
+        assert!(matches!(backend.next_event(), Some(Event::Received { .. })));
+        late.join().expect("writes");
+    }
+}

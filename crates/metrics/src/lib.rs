@@ -5,14 +5,18 @@
 //! from which [`verdict`] says whether the numbers can be believed and `report` renders every format.
 #![forbid(unsafe_code)]
 
+pub mod figure;
 pub mod histogram;
+pub mod interval;
 pub mod record;
 pub mod recorder;
 pub mod verdict;
 
-pub use histogram::Histogram;
+pub use histogram::{Histogram, samples_needed};
+pub use interval::{IntervalMerger, Snapshot};
 pub use record::{
-    Accounting, ConnectionRecord, Interval, Model, RunRecord, Sample, Stall, StepRecord, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, Interval, Model, Peer, RunRecord, Sample, Stall, StepRecord,
+    WorkerRecord,
 };
-pub use recorder::{Recorder, Snapshot};
-pub use verdict::{Reason, ReasonCode, Verdict};
+pub use recorder::{Gauges, Recorder};
+pub use verdict::{Reason, ReasonCode, Verdict, judge};

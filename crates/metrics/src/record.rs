@@ -109,7 +109,7 @@ impl Accounting {
 }
 
 /// Everything measured about one step (or, merged, about all of them).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepRecord {
     /// Name for the report: method and URL for a plan made from flags.
     pub name: String,
@@ -137,10 +137,71 @@ pub struct StepRecord {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
+    /// The censored values in `response_time`.
+    pub censored_response: Censored,
+    /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
+    /// before their first byte was sent, which have no service time.
+    pub censored_service: Censored,
+}
+
+impl StepRecord {
+    /// Adds what another worker, or another step, recorded. The name stays, unless there is none yet.
+    pub fn merge(&mut self, other: &Self) {
+        if self.name.is_empty() {
+            self.name.clone_from(&other.name);
+        }
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
+        self.start_lag.merge(&other.start_lag);
+        self.first_byte_time.merge(&other.first_byte_time);
+        self.failed_response_time.merge(&other.failed_response_time);
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+            *mine += theirs;
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.censored_response.merge(other.censored_response);
+        self.censored_service.merge(other.censored_service);
+    }
+}
+
+/// Values of a histogram that are lower bounds: the request had not ended when it was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Censored {
+    /// How many.
+    pub count: u64,
+    /// The smallest of them: percentiles below it are exact, all others lower bounds. [`Nanos::MAX`] if none.
+    pub from: Nanos,
+}
+
+impl Default for Censored {
+    fn default() -> Self {
+        Self { count: 0, from: Nanos::MAX }
+    }
+}
+
+impl Censored {
+    /// Notes one censored value.
+    pub fn note(&mut self, value: Nanos) {
+        self.count += 1;
+        self.from = self.from.min(value);
+    }
+
+    /// Adds another record's.
+    pub fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.from = self.from.min(other.from);
+    }
 }
 
 /// What happened to connections.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionRecord {
     /// Connections that were established.
     pub opened: u64,
@@ -162,6 +223,27 @@ pub struct ConnectionRecord {
     pub blocked: Nanos,
     /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
     pub blocked_at_limit: Nanos,
+    /// Requests allowed in flight on one connection (pipelining depth); 0 is taken as 1.
+    pub depth: u32,
+}
+
+impl ConnectionRecord {
+    /// Adds another worker's connections; limits and peaks add up too.
+    pub fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        for (mine, theirs) in self.failed.iter_mut().zip(&other.failed) {
+            *mine += theirs;
+        }
+        self.closed_idle += other.closed_idle;
+        self.peak_open += other.peak_open;
+        self.limit += other.limit;
+        self.connect_time.merge(&other.connect_time);
+        self.tls_time.merge(&other.tls_time);
+        self.tls_resumed += other.tls_resumed;
+        self.blocked += other.blocked;
+        self.blocked_at_limit += other.blocked_at_limit;
+        self.depth = self.depth.max(other.depth);
+    }
 }
 
 /// A time in which a worker did not run although it had work: the generator's fault, not the target's.
@@ -198,10 +280,13 @@ pub struct WorkerRecord {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// The longest time that a wake-up waited on purpose to gather several responses: so much later than it
+    /// arrived may an unstamped response have been read.
+    pub gather_time: Nanos,
 }
 
 /// One second (or the last part of one) of the whole run, all workers merged.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).
     pub at: Nanos,
@@ -217,6 +302,8 @@ pub struct Interval {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
+    /// Requests that ended in it with a whole response, whatever its status.
+    pub completed: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -225,6 +312,21 @@ pub struct Interval {
     pub scheduled: u64,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
+}
+
+/// Whom the run spoke to: facts of the first established connection to one target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// `host[:port]` as in the URL.
+    pub authority: String,
+    /// The addresses that were used, in turn.
+    pub addresses: Vec<String>,
+    /// Negotiated application protocol, e.g. `http/1.1`.
+    pub protocol: String,
+    /// TLS version, e.g. `TLSv1.3`.
+    pub tls_version: Option<String>,
+    /// TLS cipher suite.
+    pub tls_cipher: Option<String>,
 }
 
 /// The whole record of one run.
@@ -242,6 +344,10 @@ pub struct RunRecord {
     pub started_unix: Nanos,
     /// Start of the run on the driver's clock (`CLOCK_MONOTONIC`).
     pub started_monotonic: Nanos,
+    /// Requests that ended with a whole response ([`Sample::is_complete`]) before the measured part did: what
+    /// `achieved` is made from, so
+    /// that responses of the drain do not flatter the rate.
+    pub completed_in_window: u64,
     /// Mean target rate over the measured part in arrivals per second (open model).
     pub target_per_second: Option<f64>,
     /// Where every arrival went.
@@ -252,6 +358,10 @@ pub struct RunRecord {
     pub steps: Vec<StepRecord>,
     /// Connections.
     pub connections: ConnectionRecord,
+    /// The targets, in the order of the plan.
+    pub peers: Vec<Peer>,
+    /// What the first error of each class said, in words.
+    pub error_examples: BTreeMap<String, String>,
     /// Responses by negotiated protocol, e.g. `http/1.1`.
     pub protocols: BTreeMap<String, u64>,
     /// TLS versions by connections, e.g. `TLSv1.3`.
@@ -286,6 +396,12 @@ impl Sample {
     /// started − intended.
     pub fn start_lag(&self) -> Nanos {
         self.started - self.intended
+    }
+
+    /// Whether a whole response came, whatever its status: what makes up the achieved rate.
+    pub fn is_complete(&self) -> bool {
+        use ErrorClass::{Redirect, Status4xx, Status5xx};
+        matches!(self.outcome, Outcome::Ok | Outcome::Failed(Status4xx | Status5xx | Redirect))
     }
 
     /// Whether the request ended well.

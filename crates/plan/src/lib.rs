@@ -1,1 +1,36 @@
-//! Placeholder.
+//! Flags and files become one validated, immutable plan.
+//!
+//! Two steps: a [`PlanPatch`] holds what was typed, as raw text with the name of the flag it came from;
+//! [`Plan::resolve`] turns it into a [`Plan`], in which nothing is left to parse and every default is filled in,
+//! or into [`Problems`]: all of them at once, each with advice. Nothing here prints, reads the environment or
+//! opens a connection; files are read through [`Files`].
+//!
+//! ```text
+//! flags ──► PlanPatch ──► url, request, load, connections, tls ──► Plan ──► engine
+//!                 files ──┘                             └──► Problems
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod files;
+pub mod patch;
+pub mod plan;
+pub mod problem;
+
+mod connections;
+mod fingerprint;
+mod load;
+mod requests;
+mod resolve;
+mod route;
+mod security;
+mod size;
+mod url;
+
+pub use files::{Disk, Files, KeyLogFile};
+pub use patch::{Given, PlanPatch};
+pub use plan::{
+    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Step, Target, TlsTarget,
+};
+pub use plimsoll_scenario::Fingerprint;
+pub use problem::{Problem, Problems};
+pub use size::parse_size;

@@ -1,1 +1,73 @@
-//! Placeholder.
+//! One run result in, every format out.
+//!
+//! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and what the
+//! caller knows about it ([`RunContext`]). Every format is derived from it by [`render`], so no format can tell
+//! another story than the others. Nothing here reads a clock, the environment or a terminal: what a terminal
+//! can show is an argument ([`Style`]).
+#![forbid(unsafe_code)]
+
+mod assembly;
+pub mod context;
+mod csv;
+mod distribution;
+mod layout;
+pub mod result;
+pub mod summary;
+mod text;
+mod timestamp;
+
+use std::io;
+
+pub use context::{Host, ModelContext, Preflight, RunContext};
+pub use result::RunResult;
+pub use summary::Summary;
+
+/// The version of the result contract: raised when a field changes its meaning or goes, not when one is added.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a result is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One screen for people.
+    Text,
+    /// The result contract, as one object.
+    Json,
+    /// The intervals as a table: one header line, one row per second.
+    Csv,
+}
+
+/// What the reader's terminal can show. Only [`Format::Text`] looks at it, and nothing is told by colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Emphasis by ANSI colours.
+    pub color: bool,
+    /// Characters beyond ASCII: bars, `µ`, `≥`.
+    pub unicode: bool,
+    /// Columns to fill; long sentences are wrapped, figures are not.
+    pub width: usize,
+}
+
+impl Style {
+    /// ASCII without colours, in 100 columns.
+    pub const PLAIN: Self = Self { color: false, unicode: false, width: 100 };
+}
+
+/// Writes a result.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
+    match format {
+        Format::Text => out.write_all(text::page(result, style).as_bytes()),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            out.write_all(b"\n")
+        }
+        Format::Csv => out.write_all(csv::intervals(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation.
+pub fn schema_result() -> serde_json::Value {
+    schemars::schema_for!(RunResult).to_value()
+}

@@ -1,1 +1,40 @@
-//! Placeholder.
+//! A simulated world for tests: virtual time, a network with latency and segments, HTTP/1.1 servers with
+//! known behaviour, seeded faults, and oracles that say what has to come out.
+//!
+//! [`SimBackend`] is a third [`Backend`](plimsoll_driver::Backend) beside epoll and io_uring, so the whole
+//! engine runs on it unchanged, thousands of times faster than real time and with the same result every time.
+//! The three types to know first are [`SimOptions`] (the world as a value), [`Behaviour`] (what one server
+//! does) and [`TruthLog`] (what the servers really did, to compare a report with).
+//!
+//! ```text
+//! SimOptions ──► SimOpen ──open()──► SimBackend ◄──Backend calls── engine
+//!                   │                    │ timeline: connects, segments, replies, faults
+//!                   └── TruthLog ◄───────┴ one entry per request that a server received
+//! ```
+//!
+//! It must not use the crates that it tests: requests are recognised by a parser of its own
+//! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock.
+//!
+//! Each backend owns its world: with several workers every worker has its own copy of every server, with its
+//! own queue and its own clock. A test of one shared queue uses one worker.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+pub mod backend;
+pub mod behaviour;
+pub mod law;
+pub mod options;
+pub mod oracle;
+pub mod request;
+pub mod truth;
+
+mod server;
+mod sockets;
+mod timeline;
+
+pub use answer::{Answer, Framing};
+pub use backend::SimBackend;
+pub use behaviour::{Behaviour, Concurrency, Faults, Pause, SlowAccept};
+pub use law::Law;
+pub use options::{SimOpen, SimOptions};
+pub use truth::{Action, Truth, TruthLog};

@@ -1,0 +1,217 @@
+//! What the tools say about their own runs, read from their output.
+//!
+//! A run with errors of any kind is no measurement: an error may cost less than a response. It is refused here.
+
+use serde_json::Value;
+
+use crate::failure::{Failure, Result};
+
+/// What a tool counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reading {
+    /// Requests with a whole response of a good status.
+    pub(crate) completed: u64,
+    /// Of these per second, by the tool's own clock.
+    pub(crate) per_s: f64,
+    /// What only Plimsoll tells.
+    pub(crate) detail: Detail,
+}
+
+/// What only Plimsoll tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Detail {
+    pub(crate) scheduled: u64,
+    pub(crate) started: u64,
+    /// The percentile 99 of the start lag in nanoseconds; none with too few samples.
+    pub(crate) start_lag_p99_ns: Option<u64>,
+    /// Codes of the reasons for which the run is invalid.
+    pub(crate) invalid_reasons: Vec<String>,
+    /// Largest number of connections open at once.
+    pub(crate) peak_open: u64,
+    /// Bytes of requests.
+    pub(crate) bytes_sent: u64,
+    /// `io_uring` or `epoll`.
+    pub(crate) backend: String,
+    /// TLS version and cipher suite.
+    pub(crate) tls: Option<String>,
+}
+
+/// Reads the output of wrk.
+pub(crate) fn wrk(output: &str) -> Result<Reading> {
+    let lines = || output.lines().map(str::trim);
+    for complaint in ["Socket errors:", "Non-2xx or 3xx responses:"] {
+        if let Some(line) = lines().find(|line| line.starts_with(complaint)) {
+            return Err(Failure::new(format!("wrk had errors, so its run does not count: {line}")));
+        }
+    }
+    // "  142542 requests in 1.01s, 20.25MB read"
+    let completed = lines()
+        .find_map(|line| line.split_once(" requests in "))
+        .and_then(|(count, _)| count.trim().parse().ok());
+    let per_s =
+        lines().find_map(|line| line.strip_prefix("Requests/sec:")).and_then(|rate| rate.trim().parse().ok());
+    positive("wrk", completed, per_s)
+}
+
+/// Reads the output of h2load.
+pub(crate) fn h2load(output: &str) -> Result<Reading> {
+    // "requests: 1000 total, 1000 started, 1000 done, 1000 succeeded, 0 failed, 0 errored, 0 timeout"
+    let counts = output.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap_or_default();
+    let count = |name: &str| {
+        let words = counts.split(',').find_map(|part| part.trim().strip_suffix(name));
+        words.and_then(|number| number.trim().parse::<u64>().ok())
+    };
+    if ["failed", "errored", "timeout"].iter().any(|name| count(name).is_some_and(|count| count > 0)) {
+        return Err(Failure::new(format!("h2load had errors, so its run does not count: {counts}")));
+    }
+    // "finished in 2.00s, 500.00 req/s, 72.75KB/s"
+    let per_s = output
+        .lines()
+        .find_map(|line| line.strip_prefix("finished in "))
+        .and_then(|line| line.split(", ").find_map(|part| part.strip_suffix(" req/s")))
+        .and_then(|rate| rate.parse().ok());
+    positive("h2load", count("succeeded"), per_s)
+}
+
+/// Reads the JSON result of Plimsoll.
+pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
+    let result: Value = serde_json::from_str(output)
+        .map_err(|error| Failure::because("plimsoll did not write a JSON result", error))?;
+    let count = |pointer: &str| {
+        result
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| Failure::new(format!("plimsoll's result has no number at {pointer}")))
+    };
+    let text = |pointer: &str| result.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    if count("/accounting/failed")? + count("/accounting/timed_out")? > 0 {
+        let errors = result.pointer("/errors").map(Value::to_string).unwrap_or_default();
+        return Err(Failure::new(format!("plimsoll had errors, so its run does not count: {errors}")));
+    }
+    let reasons = result
+        .pointer("/verdict/invalid_reasons")
+        .and_then(Value::as_array)
+        .ok_or_else(|| Failure::new("plimsoll's result has no list at /verdict/invalid_reasons"))?;
+    let detail = Detail {
+        scheduled: count("/accounting/scheduled")?,
+        started: count("/accounting/started")?,
+        start_lag_p99_ns: result.pointer("/start_lag/p/99").and_then(Value::as_u64),
+        invalid_reasons: reasons.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        peak_open: count("/connections/peak_open")?,
+        bytes_sent: count("/bytes/sent")?,
+        backend: text("/generator/backend").unwrap_or_default(),
+        tls: text("/run/targets/0/tls_version")
+            .zip(text("/run/targets/0/tls_cipher"))
+            .map(|(version, cipher)| format!("{version} {cipher}")),
+    };
+    let per_s = result.pointer("/rate/achieved_per_s").and_then(Value::as_f64);
+    let reading = positive("plimsoll", Some(count("/accounting/ok")?), per_s)?;
+    Ok(Reading { detail, ..reading })
+}
+
+/// Without a single response there is nothing to divide by.
+fn positive(tool: &str, completed: Option<u64>, per_s: Option<f64>) -> Result<Reading> {
+    match (completed, per_s) {
+        (Some(0), _) => Err(Failure::new(format!("{tool} completed no request"))),
+        (Some(completed), Some(per_s)) => Ok(Reading { completed, per_s, detail: Detail::default() }),
+        _ => Err(Failure::new(format!("{tool} did not say how many requests it completed"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRK: &str = "\
+Running 1s test @ http://127.0.0.1:18391/
+  1 threads and 8 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   464.10us    1.61ms  16.20ms   92.82%
+    Req/Sec   143.18k    34.26k  171.73k    90.00%
+  142542 requests in 1.01s, 20.25MB read
+Requests/sec: 141349.01
+Transfer/sec:     20.09MB
+";
+
+    const H2LOAD: &str = "\
+starting benchmark...
+Application protocol: http/1.1
+
+finished in 2.00s, 500.00 req/s, 72.75KB/s
+requests: 1000 total, 1005 started, 1000 done, 1000 succeeded, 0 failed, 0 errored, 0 timeout
+status codes: 1000 2xx, 0 3xx, 0 4xx, 0 5xx
+time for request:       26us      4.63ms       223us       460us    97.00%
+req/s           :      99.96       99.96       99.96        0.00    80.00%
+";
+
+    const PLIMSOLL: &str = r#"{
+      "run": {"targets": [{"tls_version": "TLSv1.3", "tls_cipher": "TLS13_AES_256_GCM_SHA384"}]},
+      "verdict": {"valid": false, "invalid_reasons": ["start_lag", "stall"]},
+      "accounting": {"scheduled": 10000, "started": 9990, "dropped": 0, "never_started": 10, "ok": 9985,
+                     "failed": 0, "timed_out": 0, "in_flight_at_stop": 5},
+      "rate": {"target_per_s": 5000.0, "achieved_per_s": 4992.5}, "bytes": {"sent": 689310, "received": 1},
+      "start_lag": {"unit": "ns", "p": {"50": 100, "99": 41000, "99.9": null}},
+      "errors": {}, "connections": {"peak_open": 50}, "generator": {"backend": "io_uring"}}"#;
+
+    #[test]
+    fn wrk_is_counted_by_its_own_words() {
+        let reading = wrk(WRK).unwrap();
+        assert_eq!((reading.completed, reading.per_s), (142_542, 141_349.01));
+    }
+
+    #[test]
+    fn a_run_of_wrk_with_errors_does_not_count() {
+        for line in
+            ["  Socket errors: connect 0, read 0, write 0, timeout 12", "  Non-2xx or 3xx responses: 7"]
+        {
+            let output = WRK.replace("Requests/sec", &format!("{line}\nRequests/sec"));
+            let failure = wrk(&output).unwrap_err().to_string();
+            assert!(failure.ends_with(line.trim()), "{failure}");
+        }
+    }
+
+    #[test]
+    fn h2load_is_counted_by_its_own_words() {
+        let reading = h2load(H2LOAD).unwrap();
+        assert_eq!((reading.completed, reading.per_s), (1000, 500.0));
+        for part in ["failed", "errored", "timeout"] {
+            let output = H2LOAD.replace(&format!("0 {part}"), &format!("3 {part}"));
+            assert!(h2load(&output).unwrap_err().to_string().contains(&format!("3 {part}")));
+        }
+    }
+
+    #[test]
+    fn plimsoll_is_read_from_its_result() {
+        let reading = plimsoll(PLIMSOLL).unwrap();
+        assert_eq!((reading.completed, reading.per_s), (9985, 4992.5));
+        assert_eq!(
+            reading.detail,
+            Detail {
+                scheduled: 10_000,
+                started: 9990,
+                start_lag_p99_ns: Some(41_000),
+                invalid_reasons: vec!["start_lag".to_owned(), "stall".to_owned()],
+                peak_open: 50,
+                bytes_sent: 689_310,
+                backend: "io_uring".to_owned(),
+                tls: Some("TLSv1.3 TLS13_AES_256_GCM_SHA384".to_owned()),
+            }
+        );
+        for part in ["failed", "timed_out"] {
+            let output = PLIMSOLL.replace(&format!("\"{part}\": 0"), &format!("\"{part}\": 1"));
+            assert!(plimsoll(&output).is_err(), "{part}");
+        }
+        let too_few = PLIMSOLL.replace("41000", "null");
+        assert_eq!(plimsoll(&too_few).unwrap().detail.start_lag_p99_ns, None);
+    }
+
+    #[test]
+    fn output_without_a_count_is_no_reading() {
+        for output in ["", "unable to connect to 127.0.0.1:1 Connection refused\n", "{}"] {
+            assert!(wrk(output).is_err() && h2load(output).is_err() && plimsoll(output).is_err(), "{output}");
+        }
+        assert!(wrk(&WRK.replace("142542", "0")).is_err());
+        assert!(h2load(&H2LOAD.replace("1000 succeeded", "0 succeeded")).is_err());
+        assert!(plimsoll(&PLIMSOLL.replace("9985", "0")).is_err());
+    }
+}

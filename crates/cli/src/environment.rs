@@ -1,0 +1,55 @@
+//! What the command takes from its surroundings: the only place that reads the environment.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use plimsoll_driver::clock;
+use plimsoll_report::Style;
+
+use crate::flags::{ColorChoice, Surroundings};
+
+/// Width of a report that does not go to a terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
+/// Beyond this a line is too long to read.
+const LARGEST_WIDTH: usize = 120;
+
+/// Whether to colour what goes to a stream that is, or is not, a terminal.
+pub(crate) fn color(choice: ColorChoice, terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => terminal && !no_color && !dumb,
+    }
+}
+
+/// How the report on stdout may look.
+pub(crate) fn style(choice: ColorChoice) -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    Style {
+        color: color(choice, terminal),
+        unicode: unicode(),
+        width: columns.unwrap_or(DEFAULT_WIDTH).clamp(60, LARGEST_WIDTH),
+    }
+}
+
+/// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they are.
+fn unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    locale.is_none_or(|value| {
+        let value = value.to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8") || value == "c" || value == "posix"
+    })
+}
+
+/// What a plan takes from the surroundings: a seed that differs from run to run, and `SSLKEYLOGFILE`.
+pub(crate) fn surroundings() -> Surroundings {
+    let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    // 53 bits, so that the seed survives readers of JSON that know only doubles.
+    Surroundings { seed: clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11, key_log }
+}

@@ -1,0 +1,145 @@
+//! How problems are shown: `error: …`, then `hint: …`.
+
+use std::fmt::Write as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_scenario::suggest;
+
+/// All problems as text, each with its advice below it.
+pub(crate) fn render(problems: &Problems, color: bool) -> String {
+    let mut text = String::new();
+    for problem in problems {
+        // Colour stands beside the words, never for them.
+        let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{red}error:{reset} {}", problem.message);
+        if let Some(hint) = &problem.hint {
+            let _ = writeln!(text, "{cyan}hint:{reset} {hint}");
+        }
+    }
+    text
+}
+
+/// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of
+/// help or the version.
+pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let argument = || text(ContextKind::InvalidArg).unwrap_or_default();
+    // `--rate <RATE>` is how the parser names a flag with a value.
+    let flag = || argument().split([' ', '=']).next().unwrap_or_default().to_owned();
+    let problem = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return None,
+        ErrorKind::UnknownArgument if !flag().starts_with('-') => {
+            Problem::new(format!("`{}` is too much", flag()))
+        }
+        ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref()),
+        ErrorKind::InvalidValue => {
+            let value = text(ContextKind::InvalidValue).unwrap_or_default();
+            let known = text(ContextKind::ValidValue).unwrap_or_default();
+            if value.is_empty() {
+                Problem::new(format!("{} needs a value", flag()))
+            } else {
+                let name = flag().replace(['<', '>'], "");
+                Problem::new(format!("{name}: `{value}` is not one of {known}"))
+            }
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = text(ContextKind::PriorArg).unwrap_or_default();
+            if other == argument() {
+                Problem::new(format!("{} is given twice", flag()))
+            } else {
+                let other = other.split(' ').next().unwrap_or_default();
+                Problem::new(format!("{} and {other} exclude each other", flag()))
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = argument().replace(['<', '>'], "").replace("...", "");
+            let problem = Problem::new(format!("{missing} is missing"));
+            if missing == "URL" { problem.with_hint(EXAMPLE) } else { problem }
+        }
+        ErrorKind::MissingSubcommand => {
+            Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
+        }
+        ErrorKind::TooManyValues => Problem::new(format!("{} takes no value", flag())),
+        _ => {
+            let rendered = error.to_string();
+            let first = rendered.lines().next().unwrap_or_default();
+            Problem::new(first.trim_start_matches("error: "))
+        }
+    };
+    Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
+
+fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
+    let problem = Problem::new(format!("unknown flag `{flag}`"));
+    match (foreign(flag), suggested) {
+        (Some(hint), _) => problem.with_hint(hint),
+        // The parser's idea of similar is generous: `--nonsense` would be `--connections`.
+        (None, Some(near)) if suggest::closest(flag, [near]).is_some() => {
+            problem.with_hint(format!("did you mean `{near}`?"))
+        }
+        (None, _) => problem,
+    }
+}
+
+/// What the flags of other tools are called here.
+fn foreign(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "-m" => {
+            "hey's and oha's `-m` is -X here; h2load's `-m` (streams) needs HTTP/2, which is not supported yet"
+        }
+        "-T" => "hey's `-T` is -H 'Content-Type: …' here; h2load's and wrk's time-outs are --timeout",
+        "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
+        "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
+        "--latency-correction" => "response times always count from the intended start",
+        "-s" | "--script" => {
+            "scripts are not supported yet; ${…} in URL, headers and body makes requests differ"
+        }
+        "-p" => "requests in flight on one connection are --pipeline",
+        "-u" | "--user" | "-a" => "user and password are --basic user:password",
+        "-A" | "--user-agent" => "write -H 'User-Agent: …'",
+        "-x" | "--proxy" => "proxies are not supported",
+        "-w" | "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
+        "-i" | "--requests" => "the number of iterations is -n",
+        "-r" | "--rps" | "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
+        "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
+        "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
+        "--request" => "the method is -X",
+        "--vus" | "--users" | "--clients" | "--workers" => "the number of connections is -c",
+        "--cpus" | "--gomaxprocs" => "the number of threads is -t",
+        "--location" => "redirects are followed with --follow-redirects",
+        "--max-redirs" => "write --follow-redirects=N",
+        "--h1" => "write --http1.1, or nothing",
+        "--h2" | "--h2c" | "--http2-prior-knowledge" => "HTTP/2 is not supported yet",
+        "--http3" | "--h3" => "HTTP/3 is not supported yet",
+        "--no-tui" => "write --quiet",
+        "--output-format" | "--format" => "write --output text, json or csv",
+        "--output-file" | "--summary-export" => "write --json FILE",
+        "--max-time" => "the limit for a response is --timeout, the length of the run --duration",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_one_block_and_colour_adds_nothing_to_read() {
+        let mut problems = Problems::from(Problem::new("a").with_hint("b"));
+        problems.push(Problem::new("c"));
+        assert_eq!(render(&problems, false), "error: a\nhint: b\nerror: c\n");
+        let coloured = render(&problems, true);
+        let plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[1;36m", "").replace("\x1b[0m", "");
+        assert_eq!(plain, render(&problems, false));
+        assert_ne!(coloured, plain);
+    }
+}

@@ -1,0 +1,111 @@
+//! The live line on a terminal.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use plimsoll_core::Nanos;
+use plimsoll_engine::Progress;
+
+/// Shows one line on stderr, renewed every second. Silent where stderr is no terminal.
+#[derive(Debug)]
+pub(crate) struct ProgressLine {
+    on: bool,
+    shown: bool,
+}
+
+impl ProgressLine {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { on: !quiet && std::io::stderr().is_terminal(), shown: false }
+    }
+
+    /// Renews the line.
+    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        if self.on {
+            self.shown = true;
+            // A terminal that has gone away is no reason to end a run.
+            let _ = write!(std::io::stderr(), "\r\x1b[2K{}", line(progress));
+        }
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+/// `warm-up  9 s left  50,123/s  64 in flight  0 errors  p50 1.20 ms  p99 3.40 ms`
+fn line(progress: &Progress<'_>) -> String {
+    let interval = progress.interval;
+    let mut parts = Vec::new();
+    if interval.warmup {
+        parts.push("warm-up".to_owned());
+    }
+    match progress.end {
+        Some(end) => parts.push(format!("{:.0} s left", end.since(progress.elapsed).as_secs_f64())),
+        None => parts.push(format!("{:.0} s", progress.elapsed.as_secs_f64())),
+    }
+    let ended = interval.ok + interval.failed + interval.timed_out;
+    let rate = ended as f64 / interval.length.as_secs_f64().max(1e-9);
+    parts.push(format!("{}/s", grouped(rate.round() as u64)));
+    parts.push(format!("{} in flight", grouped(interval.in_flight)));
+    parts.push(format!("{} errors", grouped(interval.failed + interval.timed_out)));
+    if let Some([p50, _, p99, ..]) = interval.response_time {
+        parts.push(format!("p50 {}  p99 {}", span(Nanos(p50)), span(Nanos(p99))));
+    }
+    parts.join("  ")
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A span with three digits and its unit.
+fn span(nanos: Nanos) -> String {
+    let ns = nanos.0 as f64;
+    match nanos.0 {
+        0..1_000_000 => format!("{:.0} us", ns / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", ns / 1e6),
+        _ => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::Interval;
+
+    use super::*;
+
+    #[test]
+    fn the_line_says_rate_errors_percentiles_and_time_left() {
+        let interval = Interval {
+            length: Nanos::from_secs(1),
+            ok: 50_000,
+            failed: 120,
+            timed_out: 3,
+            in_flight: 64,
+            response_time: Some([1_200_000, 0, 3_400_000, 0, 0]),
+            ..Interval::default()
+        };
+        let progress =
+            Progress { elapsed: Nanos::from_secs(1), end: Some(Nanos::from_secs(10)), interval: &interval };
+        assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `plimsoll run`: from a plan to a report and an exit code.
+
+use std::io::Write;
+
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
+use plimsoll_engine::{Control, RunError, preflight, resolve, run};
+use plimsoll_metrics::RunRecord;
+use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
+use plimsoll_report::{Format, RunContext, RunResult, Style, render};
+
+use crate::flags::{OutputArgs, OutputFormat, RunArgs};
+use crate::progress::ProgressLine;
+use crate::signals::SignalWatch;
+use crate::{Exit, Failure, describe, environment};
+
+/// Descriptors that a run needs beside its connections: standard streams, rings, files.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// The command.
+pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
+    let patch = args.to_patch(environment::surroundings());
+    let plan = Plan::resolve(patch, &Disk).map_err(Failure::usage)?;
+    let command_line = describe::redacted(std::env::args());
+    let (result, exit) = execute(plan, &args.output, command_line)?;
+    write(&result, &args.output, style)?;
+    Ok(exit)
+}
+
+/// Carries out a plan on the backend that it asks for.
+pub(crate) fn execute(
+    plan: Plan,
+    output: &OutputArgs,
+    command_line: Vec<String>,
+) -> Result<(RunResult, Exit), Failure> {
+    let options = BackendOptions::default();
+    if uses_uring(plan.backend)? {
+        execute_on(plan, &OpenUring(options), output, command_line)
+    } else {
+        execute_on(plan, &OpenEpoll(options), output, command_line)
+    }
+}
+
+/// Whether to use io_uring: where it was asked for or left open, and works.
+pub(crate) fn uses_uring(choice: BackendChoice) -> Result<bool, Failure> {
+    match choice {
+        BackendChoice::Epoll => Ok(false),
+        BackendChoice::Auto => Ok(uring_available().is_ok()),
+        BackendChoice::Uring => match uring_available() {
+            Ok(()) => Ok(true),
+            Err(reason) => Err(Failure::environment(
+                Problem::new(format!("io_uring does not work here: {reason}"))
+                    .with_hint("leave --backend away, or use --backend epoll"),
+            )),
+        },
+    }
+}
+
+fn execute_on<O: Open>(
+    mut plan: Plan,
+    open: &O,
+    output: &OutputArgs,
+    command_line: Vec<String>,
+) -> Result<(RunResult, Exit), Failure> {
+    fit_descriptors(&mut plan).map_err(Failure::environment)?;
+    let addresses = resolve(&plan).map_err(failure)?;
+    let control = Control::default();
+    let quiet = output.quiet;
+    let say = move |text: &str| {
+        if !quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    };
+    let signals = SignalWatch::start(control.clone(), say).map_err(|error| {
+        Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
+    })?;
+    let mut first = Vec::new();
+    if plan.preflight {
+        first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
+    }
+    let mut line = ProgressLine::new(output.quiet);
+    let record = run(&plan, open, &addresses, &control, &mut |progress| line.show(&progress));
+    drop(line);
+    let mut record = record.map_err(failure)?;
+    record.interrupted = signals.received();
+    record.accounting.unmeasured += first.iter().map(|record| record.accounting.started - record.accounting.undelivered).sum::<u64>();
+    let exit = exit_of(&record);
+    let context = RunContext {
+        tool_name: "plimsoll".to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: format!("{:x}", clock::unix().0),
+        seed: plan.seed,
+        args: command_line,
+        plan_hash: plan.fingerprint().to_string(),
+        targets: plan.steps.iter().map(|step| step.name.clone()).collect(),
+        model: describe::model(&plan),
+        host: describe::host(),
+        preflight: first.first().and_then(describe::preflight),
+    };
+    Ok((RunResult::new(&record, context), exit))
+}
+
+/// Makes sure that there is a descriptor for every connection; where their number was left to us, takes fewer.
+fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
+    let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS;
+    let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
+    let possible = limit.hard.saturating_sub(SPARE_DESCRIPTORS);
+    let grows = matches!(plan.load, plimsoll_plan::Load::Open { overload: Overload::Grow, .. });
+    if grows && possible >= u64::from(plan.connections.initial) {
+        plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX);
+        // Bounded by `possible`, so this cannot fail for want of a higher limit.
+        let _ = limits::raise_descriptors(limit.hard);
+        return Ok(());
+    }
+    Err(Problem::new(format!(
+        "{} connections need {needed} file descriptors, but this process may open {} at most",
+        plan.connections.max, limit.hard
+    ))
+    .with_hint(format!("raise the hard limit (ulimit -Hn {needed}, as root), or use -c {possible}")))
+}
+
+fn failure(error: RunError) -> Failure {
+    let problem = Problem::new(error.to_string());
+    Failure::environment(match error.hint() {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    })
+}
+
+/// Interrupted, invalid or fine.
+fn exit_of(record: &RunRecord) -> Exit {
+    match record.interrupted {
+        Some(signal) => Exit::Interrupted(signal),
+        None if record.verdict.valid => Exit::Success,
+        None => Exit::Invalid,
+    }
+}
+
+/// Writes the report to stdout, and the result to a file if one was named.
+pub(crate) fn write(result: &RunResult, output: &OutputArgs, style: &Style) -> Result<(), Failure> {
+    let format = match output.output {
+        OutputFormat::Text => Format::Text,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::Csv => Format::Csv,
+    };
+    if let Some(path) = &output.json {
+        let mut json = Vec::new();
+        render(result, Format::Json, style, &mut json).and_then(|()| std::fs::write(path, &json)).map_err(
+            |error| Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display()))),
+        )?;
+    }
+    to_stdout(|out| render(result, format, style, out))
+}
+
+/// Writes to stdout. A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::environment(Problem::new(format!("cannot write to stdout: {error}"))))
+        }
+        _ => Ok(()),
+    }
+}

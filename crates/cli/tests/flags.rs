@@ -1,0 +1,186 @@
+//! What people see before a run: help, and every mistake on the command line with its exit code.
+
+use std::fmt::Write as _;
+use std::process::{Command, Output};
+
+fn plimsoll(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(args)
+        // The width of help, the colour and the key log must not depend on who runs the tests.
+        .env_remove("COLUMNS")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("FORCE_COLOR")
+        .env_remove("SSLKEYLOGFILE")
+        .output()
+        .expect("the command starts")
+}
+
+fn help(args: &[&str]) -> String {
+    let output = plimsoll(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}");
+    assert!(output.stderr.is_empty(), "{args:?}: help is a result and goes to stdout");
+    String::from_utf8(output.stdout).expect("help is text")
+}
+
+/// The exit code and stderr of command lines that are refused.
+fn refused(lines: &[&[&str]]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let output = plimsoll(line);
+        assert!(output.stdout.is_empty(), "{line:?}: stdout carries the result only");
+        let stderr = String::from_utf8(output.stderr).expect("messages are text");
+        assert!(stderr.starts_with("error: "), "{line:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{line:?}: {stderr}");
+        let code = output.status.code().expect("no signal ended it");
+        let _ = writeln!(text, "$ plimsoll {}\n{stderr}exit {code}\n", line.join(" "));
+    }
+    text
+}
+
+const URL: &str = "http://127.0.0.1:1/";
+
+#[test]
+fn help_of_the_program() {
+    insta::assert_snapshot!("help", help(&["-h"]));
+    insta::assert_snapshot!("help_long", help(&["--help"]));
+}
+
+#[test]
+fn help_of_run() {
+    let short = help(&["run", "-h"]);
+    assert!(short.lines().count() <= 50, "short help is one screen, not {} lines", short.lines().count());
+    insta::assert_snapshot!("help_run", short);
+    insta::assert_snapshot!("help_run_long", help(&["run", "--help"]));
+}
+
+#[test]
+fn help_of_sink() {
+    insta::assert_snapshot!("help_sink", help(&["sink", "-h"]));
+    insta::assert_snapshot!("help_sink_long", help(&["sink", "--help"]));
+}
+
+#[test]
+fn help_of_demo_and_schema() {
+    insta::assert_snapshot!("help_demo", help(&["demo", "-h"]));
+    insta::assert_snapshot!("help_demo_long", help(&["demo", "--help"]));
+    insta::assert_snapshot!("help_schema", help(&["schema", "-h"]));
+    insta::assert_snapshot!("help_schema_long", help(&["schema", "--help"]));
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    assert_eq!(help(&["--version"]), format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn commands() {
+    insta::assert_snapshot!(refused(&[
+        &[],
+        &["rnu", URL],
+        &["webserver"],
+        &["find", URL],
+        &["schema"],
+        &["schema", "plan"],
+        &["schema", "results"],
+        &["run"],
+        &["demo", "extra"],
+    ]));
+}
+
+#[test]
+fn values() {
+    insta::assert_snapshot!(refused(&[
+        &[URL, "-n", "10", "-c", "64"],
+        &[URL, "-t", "5s"],
+        &[URL, "-t", "8", "-c", "4"],
+        &[URL, "-d", "{\"a\":1}"],
+        &[URL, "-d", "0"],
+        &[URL, "-c", "0"],
+        &[URL, "-R", "0"],
+        &[URL, "--rate", "-5"],
+        &[URL, "-q", "many"],
+        &[URL, "--arrival", "poisson"],
+        &[URL, "-H", "nothing"],
+        &[URL, "-X", "get"],
+        &[URL, "-b", "@/nonexistent/body.json"],
+        &[URL, "-b", "${usr}"],
+        &["https://127.0.0.1:1/", "--cacert", "/nonexistent/ca.pem"],
+        &[URL, "-k"],
+        &[URL, "--http2"],
+        &["htps://127.0.0.1/"],
+        &["plan.yaml", "-c", "4", "--dry"],
+        &["run", "plan.yaml"],
+        &["localhost:x/"],
+    ]));
+}
+
+#[test]
+fn flags() {
+    insta::assert_snapshot!(refused(&[
+        &[URL, "--conections", "5"],
+        &[URL, "--nonsense"],
+        &[URL, "-c"],
+        &[URL, "-c", "1", "-c", "2"],
+        &[URL, "--output", "xml"],
+        &[URL, "--http1.1", "--http2"],
+        &[URL, "--precise=yes"],
+        &[URL, "--color", "pink"],
+    ]));
+}
+
+#[test]
+fn flags_of_other_tools() {
+    insta::assert_snapshot!(refused(&[
+        &[URL, "-m", "POST"],
+        &[URL, "-L"],
+        &[URL, "--latency"],
+        &[URL, "-s", "script.lua"],
+        &[URL, "-T", "text/plain"],
+        &[URL, "-u", "me:topsecret"],
+        &[URL, "--rps", "5"],
+        &[URL, "--data", "x"],
+        &[URL, "--proxy", "http://proxy/"],
+        &[URL, "--http3"],
+        &[URL, "-w"],
+    ]));
+}
+
+#[test]
+fn sink() {
+    insta::assert_snapshot!(refused(&[
+        &["sink", "--listen", "localhost:80"],
+        &["sink", "--threads", "0"],
+        &["sink", "--status", "42"],
+        &["sink", "--body-size", "big"],
+        &["sink", "--delay", "1ms"],
+        &["sink", "--delay", "lognormal:1ms"],
+        &["sink", "--queue"],
+        &["sink", "--queue", "--delay", "constant:1ms", "--threads", "2"],
+        &["sink", "--capacity", "0"],
+        &["sink", "--freeze", "3s"],
+        &["sink", "--freeze", "3s+0s"],
+        &["sink", "--drop", "3"],
+        &["sink", "--drop", "60%", "--reset", "60%"],
+        &["sink", "--fail", "7%"],
+        &["sink", "--fail", "7%:99"],
+        &["sink", "--tls-cert", "a"],
+        &["sink", "--tls-cert", "/nonexistent/a", "--tls-key", "/nonexistent/b"],
+        &["sink", "--listen", "x", "--status", "1", "--seed", "y", "--backend", "z"],
+    ]));
+}
+
+#[test]
+fn secrets_stay_out_of_messages() {
+    for line in [
+        &[URL, "-H", "Bearer topsecret"][..],
+        &["http://me:topsecret@/"],
+        &[URL, "--basic", "topsecret"],
+        &[URL, "--bearer", "topsecret with space"],
+        &[URL, "--basic", "a:topsecret", "--bearer", "topsecret"],
+        &["http://a:topsecret@127.0.0.1:1/", "--bearer", "topsecret", "-c", "0"],
+    ] {
+        let output = plimsoll(line);
+        assert_eq!(output.status.code(), Some(2), "{line:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("topsecret"), "{line:?}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Which crate may import which: the layers of `ARCHITECTURE.md`.
+
+use cargo_metadata::{DependencyKind, Metadata};
+
+const WORDS: &[&str] = &["core"];
+const PURE: &[&str] = &["core", "schedule", "wire", "scenario", "metrics", "plan"];
+
+/// Each crate, and the crates of the workspace that it may import. A crate that is not listed is not allowed: its
+/// place has to be decided first.
+const ALLOWED: &[(&str, &[&[&str]])] = &[
+    // Layer 0: words.
+    ("core", &[]),
+    // Layer 1: pure.
+    ("schedule", &[WORDS]),
+    ("wire", &[WORDS]),
+    ("scenario", &[WORDS, &["wire"]]),
+    ("metrics", &[WORDS]),
+    ("plan", &[WORDS, &["schedule", "scenario", "metrics", "wire"]]),
+    // Layer 2: mechanism.
+    ("driver", &[WORDS]),
+    ("engine", &[PURE, &["driver"]]),
+    // Layer 3: edge.
+    ("report", &[WORDS, &["metrics"]]),
+    ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
+    // Layer 4: the binary.
+    ("cli", &[PURE, &["driver", "engine", "report", "targets"]]),
+    // Development only.
+    ("testkit", &[PURE, &["driver"]]),
+    ("bench", &[]),
+];
+
+/// Crates that any crate may import for its tests, but never for itself.
+const DEVELOPMENT: &[&str] = &["testkit"];
+
+/// One crate of the workspace and what it imports of it.
+#[derive(Debug)]
+pub(crate) struct Arrows {
+    pub(crate) of: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) for_tests: Vec<String>,
+}
+
+/// The arrows of the workspace, by short names.
+pub(crate) fn arrows(metadata: &Metadata) -> Vec<Arrows> {
+    let members = metadata.workspace_packages();
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let arrows = members.iter().map(|member| {
+        let (mut to, mut for_tests) = (Vec::new(), Vec::new());
+        for dependency in member.dependencies.iter().filter(|d| names.contains(&d.name.as_str())) {
+            let list = if dependency.kind == DependencyKind::Development { &mut for_tests } else { &mut to };
+            list.push(short(&dependency.name).to_owned());
+        }
+        Arrows { of: short(&member.name).to_owned(), to, for_tests }
+    });
+    arrows.collect()
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("plimsoll-").unwrap_or(package)
+}
+
+/// Arrows that the table does not have.
+pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for Arrows { of, to, for_tests } in arrows {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| name == of) else {
+            complaints.push(format!("crate `{of}` has no place in the table of layers"));
+            continue;
+        };
+        let may = |name: &String| allowed.iter().any(|list| list.contains(&name.as_str()));
+        for name in to.iter().filter(|name| !may(name)) {
+            complaints.push(format!("crate `{of}` must not import `{name}`"));
+        }
+        let may_test = |name: &String| may(name) || DEVELOPMENT.contains(&name.as_str());
+        for name in for_tests.iter().filter(|name| !may_test(name)) {
+            complaints.push(format!("crate `{of}` must not import `{name}`, not even for its tests"));
+        }
+    }
+    complaints
+}
+
+/// The hot loop is the only executor: an async runtime in the lock file came in with some dependency.
+pub(crate) fn runtime_complaints(lock: &str) -> Vec<String> {
+    let runtimes = ["tokio", "async-std", "smol", "mio"];
+    let locked = |name: &&str| lock.lines().any(|line| line == format!("name = \"{name}\""));
+    runtimes.iter().filter(|name| locked(name)).map(|name| format!("`{name}` is locked")).collect()
+}
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn complaints_about(of: &str, to: &[&str], for_tests: &[&str]) -> usize {
+    complaints(&[Arrows { of: of.to_owned(), to: strings(to), for_tests: strings(for_tests) }]).len()
+}
+
+#[test]
+fn arrows_up_or_aside_are_complained_about() {
+    assert_eq!(complaints_about("engine", &["core", "wire", "driver"], &["testkit"]), 0);
+    assert_eq!(complaints_about("core", &["wire"], &[]), 1);
+    assert_eq!(complaints_about("wire", &["driver", "schedule"], &[]), 2);
+    assert_eq!(complaints_about("report", &["engine"], &["engine"]), 2);
+    assert_eq!(complaints_about("engine", &["testkit"], &[]), 1);
+    assert_eq!(complaints_about("misc", &[], &[]), 1);
+}
+
+#[test]
+fn a_locked_runtime_is_complained_about() {
+    assert_eq!(runtime_complaints("[[package]]\nname = \"tokio\"\nversion = \"1.0.0\"\n").len(), 1);
+    assert_eq!(runtime_complaints("[[package]]\nname = \"tokio-like\"\n").len(), 0);
+}

@@ -1,0 +1,297 @@
+//! Rules about source files.
+
+use std::path::Path;
+
+use crate::tokens::{Token, tokens};
+
+/// Lines of a file. Files are a few hundred; this is where a reader is lost for certain.
+const LINES_MAX: usize = 1_200;
+/// Characters of a line: the width of `rustfmt.toml`, which does not break comments and strings.
+const COLUMNS_MAX: usize = 110;
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
+
+/// Files that may contain `unsafe`: the driver, and one file of the benchmarks that asks for a child's CPU time.
+const UNSAFE: &[&str] = &["crates/driver/", "bench/src/child.rs"];
+/// Crates that contain one of these files, so that their root cannot forbid it.
+const UNSAFE_CRATES: &[&str] = &["crates/driver/", "bench/"];
+
+/// A rule: a sequence of tokens that is banned outside of some places, and why.
+struct Ban {
+    tokens: &'static [&'static str],
+    /// Prefixes of the paths where it is allowed.
+    allowed: &'static [&'static str],
+    why: &'static str,
+}
+
+const DRIVER: &[&str] = &["crates/driver/", "bench/"];
+const CLI: &[&str] = &["crates/cli/", "bench/"];
+const NEVER: &[&str] = &[];
+
+/// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are allowed, and
+/// whether unit tests may name them (a temporary folder is in the environment).
+const PATH_BANS: &[(&str, &str, &[&str], bool, &str)] = &[
+    ("std", "net", DRIVER, false, "only the driver touches sockets; plain addresses are in `core::net`"),
+    ("std", "env", CLI, true, "only the command reads its environment"),
+];
+
+const BANS: &[Ban] = &[
+    Ban { tokens: &["Instant", "::", "now"], allowed: DRIVER, why: "time is an argument" },
+    Ban { tokens: &["SystemTime"], allowed: DRIVER, why: "time is an argument" },
+    Ban { tokens: &["println", "!"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["eprintln", "!"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["print", "!"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["eprint", "!"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["io", "::", "stdout"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["io", "::", "stderr"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["process", "::", "exit"], allowed: CLI, why: "return an error; only the command exits" },
+    Ban { tokens: &["env", "::", "var"], allowed: CLI, why: "only the command reads its environment" },
+    Ban { tokens: &["thread", "::", "sleep"], allowed: DRIVER, why: "wait for an event, not for a time" },
+    Ban { tokens: &["tokio"], allowed: NEVER, why: "the hot loop is the only executor" },
+    Ban { tokens: &["dbg", "!"], allowed: NEVER, why: "left over" },
+    Ban { tokens: &["todo", "!"], allowed: NEVER, why: "left over" },
+    Ban { tokens: &["unimplemented", "!"], allowed: NEVER, why: "left over" },
+];
+
+/// One file of the repository.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// From the root, with `/`.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// Whether it is the root of a library or program (a test or a benchmark is none).
+    pub(crate) fn is_crate_root(&self) -> bool {
+        self.path.ends_with("/src/lib.rs") || self.path.ends_with("/src/main.rs")
+    }
+
+    /// Tests that stand outside of a crate act as its users, with sockets, clocks and an environment of their own.
+    fn is_outside_test(&self) -> bool {
+        self.path.contains("/tests/")
+    }
+}
+
+/// Every Rust file and script of the repository, generated ones aside.
+pub(crate) fn read_all(root: &Path) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders: Vec<_> = ["crates", "bench", "fuzz", ".ci"].iter().map(|name| root.join(name)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.expect("a folder of the repository can be read").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !["target", "corpus", "artifacts"].contains(&name.as_str()) {
+                    folders.push(path);
+                }
+            } else if [".rs", ".lua", "run"].iter().any(|end| name.ends_with(end)) {
+                let text = std::fs::read_to_string(&path).expect("sources are UTF-8");
+                let relative = path.strip_prefix(root).expect("it was found below the root");
+                found.push(Source { path: relative.to_string_lossy().replace('\\', "/"), text });
+            }
+        }
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Everything that is wrong with a file.
+pub(crate) fn complaints(source: &Source) -> Vec<String> {
+    let mut complaints = shape_complaints(source);
+    if source.path.ends_with(".rs") {
+        complaints.extend(code_complaints(source));
+    }
+    complaints
+}
+
+/// Rules about text: size, width, names, what is left over.
+fn shape_complaints(Source { path, text }: &Source) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let count = text.lines().count();
+    if count > LINES_MAX {
+        complaints.push(format!("{path}: {count} lines, more than {LINES_MAX}"));
+    }
+    for (number, line) in (1..).zip(text.lines()) {
+        let columns = line.chars().count();
+        if columns > COLUMNS_MAX {
+            complaints.push(format!("{path}:{number}: {columns} columns, more than {COLUMNS_MAX}"));
+        }
+        // Put together here, so that this line is not one of them.
+        if [concat!("FIX", "ME"), concat!("XX", "X:")].iter().any(|mark| line.contains(mark)) {
+            complaints.push(format!("{path}:{number}: left over"));
+        }
+    }
+    let names = path.split('/').map(|part| part.split('.').next().unwrap_or_default());
+    for name in names.filter(|name| EMPTY_NAMES.contains(name)) {
+        complaints.push(format!("{path}: `{name}` does not say what is inside"));
+    }
+    complaints
+}
+
+/// Rules about code.
+fn code_complaints(source: &Source) -> Vec<String> {
+    let Source { path, text } = source;
+    let found = tokens(text);
+    let mut complaints = Vec::new();
+    let mut complain = |line: usize, what: String, why: &str| {
+        complaints.push(format!("{path}:{line}: {what}: {why}"));
+    };
+    let is_allowed = |allowed: &[&str]| allowed.iter().any(|prefix| path.starts_with(prefix));
+    for token in found.iter().filter(|token| token.text == "unsafe") {
+        if !is_allowed(UNSAFE) {
+            complain(token.line, "unsafe".to_owned(), "only the driver may");
+        }
+    }
+    for ban in BANS {
+        // What is left over is left over anywhere.
+        if is_allowed(ban.allowed) || (source.is_outside_test() && !ban.allowed.is_empty()) {
+            continue;
+        }
+        for window in found.windows(ban.tokens.len()) {
+            if window.iter().map(|token| token.text).eq(ban.tokens.iter().copied()) {
+                complain(window[0].line, ban.tokens.concat(), ban.why);
+            }
+        }
+    }
+    let unit_tests_from = unit_tests_from(&found);
+    for &(parent, child, allowed, in_unit_tests, why) in PATH_BANS {
+        if is_allowed(allowed) || source.is_outside_test() {
+            continue;
+        }
+        for line in names_path(&found, parent, child) {
+            if !in_unit_tests || line < unit_tests_from {
+                complain(line, format!("{parent}::{child}"), why);
+            }
+        }
+    }
+    complaints
+}
+
+/// The line where the unit tests begin, which stand last in a file.
+fn unit_tests_from(found: &[Token<'_>]) -> usize {
+    let begin = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
+    let mut windows = found.windows(begin.len());
+    let first = windows.find(|window| window.iter().map(|token| token.text).eq(begin));
+    first.map_or(usize::MAX, |window| window[0].line)
+}
+
+/// Lines that name `parent::child`, also within a group: `parent::{child, …}`.
+fn names_path(found: &[Token<'_>], parent: &str, child: &str) -> Vec<usize> {
+    let mut lines = Vec::new();
+    for (index, _) in found.iter().enumerate().filter(|(_, token)| token.text == parent) {
+        let mut after = found[index + 1..].iter();
+        if after.next().is_none_or(|token| token.text != "::") {
+            continue;
+        }
+        let Some(next) = after.next() else { continue };
+        if next.text == child {
+            lines.push(next.line);
+        }
+        if next.text != "{" {
+            continue;
+        }
+        let mut depth = 1;
+        let mut before = "{";
+        for token in after {
+            match token.text {
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                text if depth == 1 && text == child && before != "::" => lines.push(token.line),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            before = token.text;
+        }
+    }
+    lines
+}
+
+/// A crate root without `#![forbid(unsafe_code)]` that is not on the list.
+pub(crate) fn unforbidden_unsafe(source: &Source) -> Option<String> {
+    let listed = UNSAFE_CRATES.iter().any(|prefix| source.path.starts_with(prefix));
+    let forbid = ["#", "!", "[", "forbid", "(", "unsafe_code", ")", "]"];
+    let found = tokens(&source.text);
+    let forbids = found.windows(forbid.len()).any(|window| window.iter().map(|token| token.text).eq(forbid));
+    (!listed && !forbids).then(|| format!("{}: lacks #![forbid(unsafe_code)]", source.path))
+}
+
+fn complaints_about(path: &str, text: &str) -> Vec<String> {
+    complaints(&Source { path: path.to_owned(), text: text.to_owned() })
+}
+
+#[test]
+fn what_only_some_may_is_complained_about_elsewhere() {
+    let bad = [
+        "use std::net::TcpStream;",
+        "use std::{io, net::TcpStream};",
+        "use std::{fmt::{self, Display}, net};",
+        "let x = std::net::Ipv4Addr::LOCALHOST;",
+        "let now = Instant::now();",
+        "let now = std::time::SystemTime::UNIX_EPOCH;",
+        "unsafe { f() }",
+        "println!(\"{x}\");",
+        "eprint!(\"x\");",
+        "let out = std::io::stdout();",
+        "std::process::exit(1)",
+        "let home = std::env::var_os(\"HOME\");",
+        "use std::env;",
+        "std::thread::sleep(d);",
+        "use tokio::net::TcpStream;",
+        "fn f() { std::env::temp_dir(); }\n#[cfg(test)]\nmod tests {}",
+        "dbg!(x)",
+        "todo!()",
+        "unimplemented!()",
+    ];
+    for line in bad {
+        let complaints = complaints_about("crates/wire/src/bad.rs", line);
+        assert!(!complaints.is_empty(), "not complained about: {line}");
+        assert!(complaints[0].starts_with("crates/wire/src/bad.rs:1: "), "{complaints:?}");
+    }
+}
+
+#[test]
+fn what_is_allowed_is_not_complained_about() {
+    let good = [
+        ("crates/wire/src/x.rs", "use core::net::IpAddr; // std::net is the driver's, Instant::now() too"),
+        ("crates/wire/src/x.rs", "use std::{fmt, io}; mod net { } let net = 1; env!(\"CARGO_PKG_VERSION\");"),
+        ("crates/wire/src/x.rs", "let text = \"unsafe println!() todo!()\"; #![forbid(unsafe_code)]"),
+        ("crates/driver/src/x.rs", "use std::net::TcpStream; unsafe { f(Instant::now()) }"),
+        ("crates/cli/src/x.rs", "println!(\"{}\", std::env::var(\"NO_COLOR\")); std::process::exit(2)"),
+        ("crates/targets/tests/x.rs", "let peer = std::net::TcpStream::connect(address);"),
+        ("bench/src/child.rs", "unsafe { wait4() }"),
+        ("crates/plan/src/x.rs", "#[cfg(test)]\nmod tests { fn folder() { std::env::temp_dir(); } }"),
+    ];
+    for (path, text) in good {
+        assert_eq!(complaints_about(path, text), [""; 0], "{path}");
+    }
+    assert_eq!(complaints_about("crates/targets/tests/x.rs", "dbg!(1); unsafe { }").len(), 2);
+    assert_eq!(complaints_about("bench/src/main.rs", "unsafe { }").len(), 1);
+}
+
+#[test]
+fn shapes_are_complained_about() {
+    let about = |path, text: &str| complaints_about(path, text).len();
+    assert_eq!(about("crates/core/src/x.rs", &"\n".repeat(LINES_MAX)), 0);
+    assert_eq!(about("crates/core/src/x.rs", &"\n".repeat(LINES_MAX + 1)), 1);
+    assert_eq!(about("crates/core/src/x.rs", &format!("//{}", "ü".repeat(COLUMNS_MAX - 2))), 0);
+    assert_eq!(about("crates/core/src/x.rs", &format!("//{}", "ü".repeat(COLUMNS_MAX - 1))), 1);
+    assert_eq!(about("crates/core/src/x.rs", concat!("// FIX", "ME: later")), 1);
+    assert_eq!(about("crates/core/src/utils.rs", ""), 1);
+    assert_eq!(about("crates/core/src/helpers/mod.rs", ""), 1);
+    assert_eq!(about("crates/core/src/connection_manager.rs", ""), 0);
+}
+
+#[test]
+fn a_crate_root_that_allows_unsafe_is_complained_about() {
+    let root =
+        |path: &str, text: &str| unforbidden_unsafe(&Source { path: path.to_owned(), text: text.to_owned() });
+    assert_eq!(root("crates/wire/src/lib.rs", "//! Doc.\n#![forbid(unsafe_code)]\n"), None);
+    assert!(root("crates/wire/src/lib.rs", "// #![forbid(unsafe_code)]\n").is_some());
+    assert!(root("crates/cli/src/main.rs", "#![deny(unsafe_code)]\n").is_some());
+    assert_eq!(root("crates/driver/src/lib.rs", ""), None);
+    assert_eq!(root("bench/src/main.rs", ""), None);
+}

@@ -1,0 +1,79 @@
+//! Why a run could not be carried out at all.
+
+use std::fmt;
+
+use plimsoll_driver::SystemError;
+
+/// Why a run could not be carried out at all. What goes wrong with single requests is counted instead.
+#[derive(Debug)]
+pub enum RunError {
+    /// A host name could not be resolved, or had no address of the wanted family.
+    Resolve {
+        /// `host[:port]` as in the URL.
+        authority: String,
+        /// What the resolver said.
+        reason: String,
+    },
+    /// The first request to a target got no response.
+    Preflight {
+        /// `host[:port]` as in the URL.
+        authority: String,
+        /// Name of the error class, e.g. `connect_refused`.
+        class: &'static str,
+        /// What happened, in words.
+        reason: String,
+    },
+    /// A worker could not open its backend.
+    Backend {
+        /// The backend's name.
+        backend: &'static str,
+        /// What the system said.
+        error: SystemError,
+    },
+    /// A worker thread could not be started or ended unexpectedly.
+    Worker(String),
+    /// The counts of the run do not add up: a defect of Plimsoll, whose result must not be believed.
+    Accounting(String),
+    /// The run was stopped before it began.
+    Stopped,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resolve { authority, reason } => write!(f, "cannot resolve `{authority}`: {reason}"),
+            Self::Preflight { authority, reason, .. } => {
+                write!(f, "the first request to `{authority}` got no response: {reason}")
+            }
+            Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
+            Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
+            Self::Accounting(reason) => write!(f, "the accounts of the run do not balance: {reason}"),
+            Self::Stopped => f.write_str("stopped before the run began"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl RunError {
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Resolve { .. } => {
+                Some("check the host name, or give its address with --resolve HOST:PORT:ADDRESS")
+            }
+            Self::Preflight { class, .. } => Some(match *class {
+                "connect_refused" => "is the server running, and is this its port?",
+                "connect_timeout" | "connect_failed" => "is the address right, and does a firewall let it through?",
+                "tls" => "-k skips verification, --cacert FILE names the CA, http:// speaks no TLS",
+                "timed_out" => "the server accepted the connection but did not answer; --timeout sets how long to wait",
+                "protocol" | "head_too_large" => "does this port speak HTTP/1.1? https:// speaks TLS",
+                _ => "--no-preflight starts the run without this first request",
+            }),
+            Self::Backend { backend: "io_uring", .. } => {
+                Some("--backend epoll works without io_uring; more locked memory may help (ulimit -l)")
+            }
+            _ => None,
+        }
+    }
+}

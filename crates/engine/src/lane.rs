@@ -1,0 +1,132 @@
+//! A worker's share of one target: its connections and its arrivals.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use plimsoll_core::{Arrival, Nanos, Shard};
+use plimsoll_driver::Endpoint;
+use plimsoll_plan::{Load, Plan};
+use plimsoll_schedule::Arrivals;
+
+/// First delay before a user of the closed model tries again after a failed connect. Then it waits for as long as
+/// the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
+const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
+/// Longest such delay: a dead target costs one attempt per user and second.
+const BACKOFF_MAX: Nanos = Nanos::from_secs(1);
+
+/// The arrivals of one step, as far as they are this worker's.
+#[derive(Debug)]
+struct Stream {
+    step: u32,
+    arrivals: Arrivals,
+}
+
+/// A worker's share of one target.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    /// Index into the plan's targets.
+    pub(crate) target: usize,
+    /// Slots that can take a request, the longest idle first. May hold stale ones: check the connection.
+    pub(crate) available: VecDeque<u32>,
+    /// Connections that are established or being established.
+    pub(crate) open: u32,
+    /// How many of them are to be opened before the start.
+    pub(crate) initial: u32,
+    /// Largest allowed number of them.
+    pub(crate) max: u32,
+    endpoints: Arc<[Endpoint]>,
+    cursor: usize,
+    steps: Vec<u32>,
+    turn: usize,
+    streams: Vec<Stream>,
+    failing_since: Option<Nanos>,
+}
+
+impl Lane {
+    /// The lanes of one worker, one per target of the plan.
+    ///
+    /// Arrivals are dealt to steps in turn: the stream of step s on worker w of W takes the indices that leave
+    /// w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of the run.
+    pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Endpoint]>], worker: Shard) -> Vec<Self> {
+        let targets = plan.targets.len() as u32;
+        let connections_of = |total: u32, target: usize| {
+            let mine = worker.share_of(u64::from(total));
+            let share = Shard { index: target as u32, of: targets }.share_of(mine);
+            (share as u32).max(1)
+        };
+        (0..plan.targets.len())
+            .map(|target| {
+                let steps: Vec<u32> =
+                    (0..plan.steps.len()).filter(|s| plan.steps[*s].target == target).map(|s| s as u32).collect();
+                let streams = match &plan.load {
+                    Load::Closed => Vec::new(),
+                    Load::Open { profile, process, .. } => steps
+                        .iter()
+                        .map(|&step| {
+                            let of = worker.of * plan.steps.len() as u32;
+                            let shard = Shard { index: worker.index + worker.of * step, of };
+                            Stream { step, arrivals: Arrivals::new(profile, *process, plan.seed, shard) }
+                        })
+                        .collect(),
+                };
+                Self {
+                    target,
+                    available: VecDeque::new(),
+                    open: 0,
+                    initial: connections_of(plan.connections.initial, target),
+                    max: connections_of(plan.connections.max, target),
+                    endpoints: addresses[target].clone(),
+                    // Workers begin with different addresses, so that all addresses are used from the start.
+                    cursor: worker.index as usize,
+                    steps,
+                    turn: 0,
+                    streams,
+                    failing_since: None,
+                }
+            })
+            .collect()
+    }
+
+    /// The step of the next iteration of the closed model.
+    pub(crate) fn next_step(&mut self) -> u32 {
+        let step = self.steps[self.turn];
+        self.turn = (self.turn + 1) % self.steps.len();
+        step
+    }
+
+    /// The address for the next connection: every resolved address is used in turn.
+    pub(crate) fn next_endpoint(&mut self) -> Endpoint {
+        let endpoint = self.endpoints[self.cursor % self.endpoints.len()].clone();
+        self.cursor += 1;
+        endpoint
+    }
+
+    /// The next arrival of this lane and its step, without taking it.
+    pub(crate) fn peek(&mut self) -> Option<(Arrival, u32)> {
+        if let [only] = self.streams.as_mut_slice() {
+            return only.arrivals.peek().map(|arrival| (arrival, only.step));
+        }
+        self.streams
+            .iter_mut()
+            .filter_map(|stream| stream.arrivals.peek().map(|arrival| (arrival, stream.step)))
+            .min_by_key(|(arrival, _)| (arrival.at, arrival.index))
+    }
+
+    /// Takes the arrival that [`peek`](Self::peek) showed for `step`.
+    pub(crate) fn take(&mut self, step: u32) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.step == step) {
+            stream.arrivals.next();
+        }
+    }
+
+    /// A connection was established: the target lives.
+    pub(crate) fn connected(&mut self) {
+        self.failing_since = None;
+    }
+
+    /// A connect failed: how long its user waits before the next attempt.
+    pub(crate) fn backoff(&mut self, now: Nanos) -> Nanos {
+        let since = *self.failing_since.get_or_insert(now);
+        now.since(since).clamp(BACKOFF_MIN, BACKOFF_MAX)
+    }
+}

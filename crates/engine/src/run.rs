@@ -1,0 +1,270 @@
+//! Run control: from a plan to a record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use plimsoll_core::{Nanos, Shard};
+use plimsoll_driver::resolve::{self, Family};
+use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
+use plimsoll_metrics::interval::IntervalMerger;
+use plimsoll_metrics::{
+    Accounting, ConnectionRecord, Interval, Model, RunRecord, Snapshot, StepRecord, Verdict, verdict,
+};
+use plimsoll_plan::{Address, Load, Plan};
+
+use crate::control::{Control, Progress, Stop};
+use crate::error::RunError;
+use crate::worker::{Worker, WorkerReport};
+
+/// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
+const HEAD_START: Nanos = Nanos::from_millis(2);
+
+/// The addresses of a plan's targets, one list per target, none empty.
+pub type Resolved = Vec<Arc<[Endpoint]>>;
+
+/// Resolves the targets of a plan, before and outside the hot path.
+///
+/// # Errors
+/// [`RunError::Resolve`] for the first host without an address.
+pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
+    let family = match plan.connections.family {
+        plimsoll_plan::Family::Any => Family::Any,
+        plimsoll_plan::Family::V4 => Family::V4,
+        plimsoll_plan::Family::V6 => Family::V6,
+    };
+    plan.targets
+        .iter()
+        .map(|target| {
+            let endpoints: Vec<Endpoint> = match &target.address {
+                Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
+                Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
+                Address::Host { host, port } => resolve::resolve(host, *port, family)
+                    .map_err(|error| RunError::Resolve {
+                        authority: target.authority.clone(),
+                        reason: error.to_string(),
+                    })?
+                    .into_iter()
+                    .map(Endpoint::Tcp)
+                    .collect(),
+            };
+            Ok(endpoints.into())
+        })
+        .collect()
+}
+
+/// What a worker thread tells the run control.
+enum Message {
+    /// Connections are open; the worker's clock says so much.
+    Ready(Nanos),
+    Snapshot(Snapshot),
+    Done(Box<WorkerReport>),
+    Failed(SystemError),
+}
+
+/// Carries out `plan` and returns its record with the verdict. `observe` is called about once per second.
+///
+/// # Errors
+/// If a backend cannot be opened or a worker thread ends unexpectedly. What goes wrong with requests is counted.
+pub fn run<O: Open>(
+    plan: &Plan,
+    open: &O,
+    addresses: &[Arc<[Endpoint]>],
+    control: &Control,
+    observe: &mut dyn FnMut(Progress<'_>),
+) -> Result<RunRecord, RunError> {
+    let workers = plan.threads.max(1);
+    let (send, receive) = channel();
+    thread::scope(|scope| {
+        let mut starts = Vec::new();
+        for index in 0..workers {
+            let (start, started) = channel();
+            starts.push(start);
+            let (send, control) = (send.clone(), control.clone());
+            let shard = Shard { index, of: workers };
+            thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn_scoped(scope, move || {
+                    work(plan, open, addresses, shard, control, &send, &started);
+                })
+                .map_err(|error| RunError::Worker(error.to_string()))?;
+        }
+        drop(send);
+        conduct(plan, open.name(), control, &receive, &starts, observe)
+    })
+}
+
+/// The body of a worker thread.
+fn work<O: Open>(
+    plan: &Plan,
+    open: &O,
+    addresses: &[Arc<[Endpoint]>],
+    shard: Shard,
+    control: Control,
+    send: &Sender<Message>,
+    start: &Receiver<Nanos>,
+) {
+    // A send fails only when the run control has given up: then there is no one to tell.
+    let io = match open.open() {
+        Ok(io) => io,
+        Err(error) => {
+            let _ = send.send(Message::Failed(error));
+            return;
+        }
+    };
+    let unix_offset = clock::unix().0.wrapping_sub(io.now().0);
+    let mut worker = Worker::new(io, plan, addresses, shard, control, unix_offset);
+    worker.prepare();
+    if send.send(Message::Ready(worker.now())).is_err() {
+        return;
+    }
+    let Ok(start) = start.recv() else { return };
+    let report = worker.run(start, |snapshot| {
+        let _ = send.send(Message::Snapshot(snapshot));
+    });
+    let _ = send.send(Message::Done(Box::new(report)));
+}
+
+/// The run control's side: starts all workers at one instant, and gathers.
+fn conduct(
+    plan: &Plan,
+    backend: &'static str,
+    control: &Control,
+    receive: &Receiver<Message>,
+    starts: &[Sender<Nanos>],
+    observe: &mut dyn FnMut(Progress<'_>),
+) -> Result<RunRecord, RunError> {
+    let mut latest = Nanos::ZERO;
+    for _ in starts {
+        match receive.recv() {
+            Ok(Message::Ready(now)) => latest = latest.max(now),
+            Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            _ => return Err(RunError::Worker("it ended before it was ready".to_owned())),
+        }
+    }
+    if control.wish() == Stop::Now {
+        return Err(RunError::Stopped);
+    }
+    let start = latest + HEAD_START;
+    let started_unix = clock::unix() + HEAD_START;
+    for worker in starts {
+        let _ = worker.send(start);
+    }
+    let end = plan.end.duration.map(|duration| plan.warmup + duration);
+    let mut merger = IntervalMerger::new(starts.len());
+    let mut intervals: Vec<Interval> = Vec::new();
+    let mut reports: Vec<WorkerReport> = Vec::new();
+    let mut tell = |interval: Interval, intervals: &mut Vec<Interval>| {
+        observe(Progress { elapsed: interval.at, end, interval: &interval });
+        intervals.push(interval);
+    };
+    while reports.len() < starts.len() {
+        match receive.recv() {
+            Ok(Message::Snapshot(snapshot)) => {
+                merger.add(&snapshot);
+                while let Some(interval) = merger.next_complete() {
+                    tell(interval, &mut intervals);
+                }
+            }
+            Ok(Message::Done(report)) => reports.push(*report),
+            Ok(Message::Ready(_)) => {}
+            Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            Err(_) => return Err(RunError::Worker("it panicked; see above".to_owned())),
+        }
+    }
+    for interval in merger.finish() {
+        tell(interval, &mut intervals);
+    }
+    reports.sort_by_key(|report| report.shard.index);
+    let times = (start, started_unix);
+    merge(plan, backend, times, intervals, reports)
+}
+
+/// Adds up what the workers measured, and judges it.
+fn merge(
+    plan: &Plan,
+    backend: &'static str,
+    (started_monotonic, started_unix): (Nanos, Nanos),
+    intervals: Vec<Interval>,
+    reports: Vec<WorkerReport>,
+) -> Result<RunRecord, RunError> {
+    let mut steps: Vec<StepRecord> = Vec::new();
+    let mut accounting = Accounting::default();
+    let mut connections = ConnectionRecord::default();
+    let mut tls_versions = BTreeMap::new();
+    let mut error_examples = BTreeMap::new();
+    let mut peers = Vec::new();
+    let (mut duration, mut drain, mut completed_in_window) = (Nanos::ZERO, Nanos::ZERO, 0);
+    let mut pacing_budget = Nanos::ZERO;
+    let mut workers = Vec::new();
+    for report in reports {
+        if steps.is_empty() {
+            steps = report.steps;
+            peers = report.peers;
+        } else {
+            for (mine, theirs) in peers.iter_mut().zip(report.peers) {
+                if mine.protocol.is_empty() {
+                    *mine = theirs;
+                }
+            }
+            for (mine, theirs) in steps.iter_mut().zip(&report.steps) {
+                mine.merge(theirs);
+            }
+        }
+        accounting.merge(&report.accounting);
+        connections.merge(&report.connections);
+        for (version, count) in report.tls_versions {
+            *tls_versions.entry(version).or_default() += count;
+        }
+        for (class, example) in report.error_examples {
+            error_examples.entry(class).or_insert(example);
+        }
+        duration = duration.max(report.window);
+        drain = drain.max(report.drain);
+        completed_in_window += report.completed_in_window;
+        pacing_budget = pacing_budget.max(report.pacing_budget);
+        workers.push(report.worker);
+    }
+    let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
+    for step in &steps {
+        total.merge(step);
+    }
+    accounting.check().map_err(RunError::Accounting)?;
+    let answered: u64 = total.statuses.values().sum();
+    let target_per_second = match &plan.load {
+        Load::Closed => None,
+        Load::Open { .. } if duration == Nanos::ZERO => None,
+        Load::Open { .. } => Some(accounting.scheduled as f64 / duration.as_secs_f64()),
+    };
+    let mut record = RunRecord {
+        model: if target_per_second.is_some() { Model::Open } else { Model::Closed },
+        duration,
+        warmup: plan.warmup,
+        drain,
+        started_unix,
+        started_monotonic,
+        completed_in_window,
+        target_per_second,
+        accounting,
+        total,
+        steps,
+        connections,
+        peers,
+        error_examples,
+        protocols: BTreeMap::from([("http/1.1".to_owned(), answered)]),
+        tls_versions,
+        intervals,
+        workers,
+        backend,
+        rss_peak_bytes: usage::peak_rss_bytes(),
+        pacing_budget,
+        interrupted: None,
+        verdict: Verdict::default(),
+    };
+    if matches!(plan.load, Load::Open { .. }) {
+        record.model = Model::Open;
+    }
+    record.verdict = verdict::judge(&record);
+    Ok(record)
+}

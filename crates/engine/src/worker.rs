@@ -1,0 +1,336 @@
+//! The hot loop: one per worker thread, with its own connections, timers, recorder and random stream.
+//!
+//! A pass of the loop: handle what arrived, expire what is due, start what is due, flush, decide how to wait,
+//! wait. One `now` per pass serves all decisions, so that no two of them disagree about the time; measured
+//! instants come from the kernel's receive stamps and from the clock around each flush.
+
+mod connecting;
+mod ending;
+mod receiving;
+mod starting;
+mod watching;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use plimsoll_core::{Nanos, Random, Shard};
+use plimsoll_driver::{Backend, Endpoint, usage};
+use plimsoll_metrics::{
+    Accounting, ConnectionRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
+};
+use plimsoll_plan::{Load, Plan};
+use plimsoll_wire::http1::HeadMemo;
+
+use crate::connection::{Completed, Conn, State};
+use crate::control::{Control, Stop};
+use crate::lane::Lane;
+use crate::pacing::Pacer;
+use crate::timers::Timers;
+
+/// A worker looks at the control at least this often, and a pause of its own shows as a late return from a wait.
+pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
+/// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a stop
+/// signal held it, and what it measured meanwhile is not the target's doing.
+const STALL: Nanos = Nanos::from_millis(50);
+/// Stalls kept in detail.
+const STALLS_KEPT: usize = 100;
+/// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
+/// dropped and sent again a second later.
+const CONNECTING_AT_ONCE: u32 = 256;
+/// Requests written before they are handed to the kernel in the middle of a pass: keeps the target busy during
+/// long passes, and costs one more system call per so many requests.
+const FLUSH_EVERY: usize = 64;
+/// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
+const EVENTS_PER_PASS: u32 = 512;
+/// Snapshot period.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// What a worker hands in at the end.
+#[derive(Debug)]
+pub struct WorkerReport {
+    /// Which part of the run it carried out.
+    pub shard: Shard,
+    /// One per step of the plan.
+    pub steps: Vec<StepRecord>,
+    /// What happened to connections.
+    pub connections: ConnectionRecord,
+    /// Where this worker's arrivals went.
+    pub accounting: Accounting,
+    /// What the thread cost.
+    pub worker: WorkerRecord,
+    /// One per target: facts of the first connection.
+    pub peers: Vec<Peer>,
+    /// TLS versions by connections.
+    pub tls_versions: BTreeMap<String, u64>,
+    /// First error text of each class.
+    pub error_examples: BTreeMap<String, String>,
+    /// Completed within the measured part.
+    pub completed_in_window: u64,
+    /// Length of the measured part as this worker saw it.
+    pub window: Nanos,
+    /// Time from the end of the load to the end of the loop.
+    pub drain: Nanos,
+    /// How late arrivals may have been started on purpose.
+    pub pacing_budget: Nanos,
+}
+
+/// When the parts of a run begin and end, on the driver's clock.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    start: Nanos,
+    measure: Nanos,
+    /// End of the load; [`Nanos::MAX`] while it is not known (a counted run).
+    end: Nanos,
+    /// After this nothing is waited for any more.
+    drained: Nanos,
+}
+
+/// Counters beside the recorder.
+#[derive(Debug, Default)]
+struct Counts {
+    accounting: Accounting,
+    /// Requests started and not ended, warm-up included.
+    in_flight: u64,
+    completed_in_window: u64,
+    last_done: Nanos,
+    /// Iterations that the closed model may still start in the measured part; `None` without a count.
+    remaining: Option<u64>,
+    /// Started and scheduled since the last snapshot, warm-up included.
+    new_started: u64,
+    new_scheduled: u64,
+    /// Iterations begun by this worker, the source of their global index in the closed model.
+    begun: u64,
+}
+
+/// One worker. Call [`prepare`](Self::prepare), then [`run`](Self::run).
+pub struct Worker<'p, B> {
+    io: B,
+    plan: &'p Plan,
+    shard: Shard,
+    control: Control,
+    lanes: Vec<Lane>,
+    conns: Vec<Conn>,
+    memos: Vec<HeadMemo>,
+    timers: Timers,
+    /// Users of the closed model that wait to try again, by time and lane.
+    retries: BinaryHeap<Reverse<(Nanos, u32)>>,
+    recorder: Recorder,
+    /// Records the warm-up, for its intervals only.
+    warmup: Recorder,
+    pacer: Pacer,
+    random: Random,
+    times: Times,
+    counts: Counts,
+    record: WorkerRecord,
+    peers: Vec<Peer>,
+    tls_versions: BTreeMap<String, u64>,
+    error_examples: BTreeMap<String, String>,
+    /// Connections with a request that waits for the flush, in the order of writing.
+    unsent: Vec<u32>,
+    completed: Vec<Completed>,
+    plain: Vec<u8>,
+    rendered: Vec<u8>,
+    scratch: Vec<u8>,
+    open_now: u64,
+    sources: usize,
+    unix_offset: u64,
+    /// The time that serves all decisions of this pass; read again after each flush.
+    now: Nanos,
+    /// Whether arrivals are over.
+    ended: bool,
+    /// Whether the last pass left events for the next.
+    more: bool,
+    /// Since when an arrival is due and finds no connection.
+    blocked_since: Option<Nanos>,
+    /// Whether the limit of connections is what blocks it.
+    blocked_at_limit: bool,
+}
+
+impl<B> std::fmt::Debug for Worker<'_, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("shard", &self.shard).field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl<'p, B: Backend> Worker<'p, B> {
+    /// A worker that carries out `shard` of the plan. `addresses` has one list per target; `unix_offset` is
+    /// what has to be added to the driver's clock to get Unix time, in nanoseconds.
+    pub fn new(
+        io: B,
+        plan: &'p Plan,
+        addresses: &[Arc<[Endpoint]>],
+        shard: Shard,
+        control: Control,
+        unix_offset: u64,
+    ) -> Self {
+        let peak = match &plan.load {
+            Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
+            Load::Closed => None,
+        };
+        let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
+        let peers = plan
+            .targets
+            .iter()
+            .zip(addresses)
+            .map(|(target, list)| Peer {
+                authority: target.authority.clone(),
+                addresses: list.iter().map(ToString::to_string).collect(),
+                ..Peer::default()
+            })
+            .collect();
+        Self {
+            io,
+            plan,
+            shard,
+            control,
+            lanes: Lane::all(plan, addresses, shard),
+            conns: Vec::new(),
+            memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
+            timers: Timers::default(),
+            retries: BinaryHeap::new(),
+            recorder: Recorder::new(&names),
+            warmup: Recorder::new(&names),
+            pacer: Pacer::new(plan.pacing, peak),
+            // Stream 0 is the schedule's.
+            random: Random::new(plan.seed, u64::from(shard.index) + 1),
+            times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
+            counts: Counts {
+                // In the open model the schedule itself counts.
+                remaining: match plan.load {
+                    Load::Closed => plan.end.iterations.map(|total| shard.share_of(total)),
+                    Load::Open { .. } => None,
+                },
+                ..Counts::default()
+            },
+            record: WorkerRecord::default(),
+            peers,
+            tls_versions: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+            unsent: Vec::with_capacity(FLUSH_EVERY),
+            completed: Vec::new(),
+            plain: Vec::new(),
+            rendered: Vec::new(),
+            scratch: Vec::new(),
+            open_now: 0,
+            sources: shard.index as usize,
+            unix_offset,
+            now: Nanos::ZERO,
+            ended: false,
+            more: false,
+            blocked_since: None,
+            blocked_at_limit: false,
+        }
+    }
+
+    /// The worker's clock.
+    pub fn now(&self) -> Nanos {
+        self.io.now()
+    }
+
+    /// Opens the initial connections and returns when each is established or has failed. What failed is counted;
+    /// the load will try again.
+    pub fn prepare(&mut self) {
+        let mut missing: Vec<u32> = self.lanes.iter().map(|lane| lane.initial).collect();
+        let mut connecting = 0;
+        if self.plan.connections.keep_alive {
+            loop {
+                for (index, left) in missing.iter_mut().enumerate() {
+                    while *left > 0 && connecting < CONNECTING_AT_ONCE {
+                        *left -= 1;
+                        let now = self.io.now();
+                        connecting += u32::from(self.open_connection(index as u32, now).is_some());
+                    }
+                }
+                if connecting == 0 || self.control.wish() == Stop::Now {
+                    break;
+                }
+                self.io.flush();
+                let now = self.io.now();
+                let until = self.timers.next_due().min(now + LONGEST_WAIT);
+                self.io.wait(wait_for_one(until));
+                self.handle_events();
+                let now = self.io.now();
+                self.expire(now);
+                connecting = self
+                    .conns
+                    .iter()
+                    .filter(|conn| matches!(conn.state, State::Connecting | State::Handshaking))
+                    .count() as u32;
+            }
+        }
+        self.io.flush();
+    }
+
+    /// Carries out the load from `start` on, and waits for what is in flight at its end. Gives a snapshot to
+    /// `send` about once per second.
+    pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
+        self.times.start = start;
+        self.times.measure = start + self.plan.warmup;
+        self.times.end = self.plan.end.duration.map_or(Nanos::MAX, |length| self.times.measure + length);
+        self.times.drained = self.times.end + self.plan.drain;
+        while self.io.now() < start {
+            self.io.wait(wait_for_one(start));
+            self.handle_events();
+        }
+        let mut cpu = usage::thread_cpu();
+        let mut run_delay = usage::thread_run_delay();
+        let mut measuring = self.plan.warmup == Nanos::ZERO;
+        let mut next_edge = self.edge_after(start);
+        let mut cpu_end = None;
+        if matches!(self.plan.load, Load::Closed) {
+            self.start_users(start);
+        }
+        let mut now = self.io.now();
+        loop {
+            if !measuring && now >= self.times.measure {
+                measuring = true;
+                cpu = usage::thread_cpu();
+                run_delay = usage::thread_run_delay();
+            }
+            self.heed_control(now);
+            self.start_retries(now);
+            self.start_arrivals(now);
+            self.flush();
+            if self.counts.remaining == Some(0) && self.counts.in_flight == 0 && now < self.times.end {
+                self.times.end = self.counts.last_done.max(self.times.measure);
+                self.times.drained = self.times.end;
+            }
+            let over = now >= self.times.end;
+            if over && cpu_end.is_none() {
+                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay()));
+            }
+            if now >= next_edge || (over && next_edge != Nanos::MAX) {
+                let at = next_edge.min(self.times.end);
+                send(self.snapshot(at));
+                next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
+                continue;
+            }
+            if over && (self.counts.in_flight == 0 || now >= self.times.drained) {
+                break;
+            }
+            let busy_until = self.io.now();
+            self.note_pass(now, busy_until);
+            let outlook = self.outlook(busy_until, next_edge);
+            let wait = self.pacer.wait(outlook);
+            if wait.want > 1 {
+                self.record.gather_time = self.record.gather_time.max(wait.floor);
+            }
+            self.io.wait(wait);
+            now = self.io.now();
+            self.note_wait(busy_until, wait.until.max(busy_until), now);
+            self.handle_events();
+            self.expire(now);
+        }
+        let (end, delay_end) = cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay()));
+        self.record.cpu_user = end.user - cpu.user;
+        self.record.cpu_system = end.system - cpu.system;
+        self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
+        self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+        self.report(now)
+    }
+}
+
+fn wait_for_one(until: Nanos) -> plimsoll_driver::Wait {
+    plimsoll_driver::Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO }
+}

@@ -1,0 +1,97 @@
+//! Watching itself: how long to wait, whether arrivals are held up, and whether this thread was.
+
+use std::cmp::Reverse;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::Backend;
+use plimsoll_metrics::recorder::Gauges;
+use plimsoll_metrics::{Snapshot, Stall};
+
+use super::{INTERVAL, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
+use crate::pacing::Outlook;
+
+impl<B: Backend> Worker<'_, B> {
+    pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
+        let over = now >= self.times.end;
+        let next_arrival = if over {
+            None
+        } else {
+            let due = self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
+            // While an arrival waits for a connection, the next thing to wait for is a response.
+            due.map(|at| self.times.start + at).filter(|_| self.blocked_since.is_none())
+        };
+        let end = if over { self.times.drained } else { self.times.end };
+        let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
+        let longest = if self.more { now } else { now + LONGEST_WAIT };
+        let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
+        let follows = self.plan.redirects > 0;
+        let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
+        Outlook {
+            now,
+            until: until.min(measure),
+            next_arrival,
+            blocked: self.blocked_since.is_some() || follows || over,
+            in_flight: self.counts.in_flight,
+        }
+    }
+
+    pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
+        if let Some(since) = self.blocked_since {
+            let length = now.since(since.max(self.times.measure));
+            self.recorder.connections.blocked += length;
+            if self.blocked_at_limit {
+                self.recorder.connections.blocked_at_limit += length;
+            }
+        }
+        self.blocked_since = blocked.then_some(now);
+        self.blocked_at_limit = at_limit;
+    }
+
+    pub(super) fn note_pass(&mut self, began: Nanos, ended: Nanos) {
+        let length = ended.since(began);
+        self.record.passes += 1;
+        self.record.longest_pass = self.record.longest_pass.max(length);
+        if length > STALL {
+            self.note_stall(began, length);
+        }
+    }
+
+    /// A wait that returned long after it had to: this thread did not run.
+    pub(super) fn note_wait(&mut self, began: Nanos, until: Nanos, returned: Nanos) {
+        let late = returned.since(until.min(began + LONGEST_WAIT));
+        if late > STALL {
+            self.note_stall(until, late);
+        }
+    }
+
+    pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
+        if at >= self.times.measure && self.record.stalls.len() < STALLS_KEPT {
+            self.record.stalls.push(Stall { worker: self.shard.index, at: at.since(self.times.start), length });
+        }
+    }
+
+    pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
+        if !self.error_examples.contains_key(class.name()) {
+            self.error_examples.insert(class.name().to_owned(), reason.to_owned());
+        }
+    }
+
+    /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part.
+    pub(super) fn edge_after(&self, at: Nanos) -> Nanos {
+        let edge = at + INTERVAL;
+        if at < self.times.measure { edge.min(self.times.measure) } else { edge }
+    }
+
+    pub(super) fn snapshot(&mut self, at: Nanos) -> Snapshot {
+        let warmup = at <= self.times.measure && self.plan.warmup > Nanos::ZERO;
+        let gauges = Gauges {
+            at: at.since(self.times.start),
+            warmup,
+            started: std::mem::take(&mut self.counts.new_started),
+            scheduled: std::mem::take(&mut self.counts.new_scheduled),
+            in_flight: self.counts.in_flight,
+            connections: self.open_now,
+        };
+        if warmup { self.warmup.snapshot(gauges) } else { self.recorder.snapshot(gauges) }
+    }
+}

@@ -1,0 +1,485 @@
+//! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which the
+//! accounts, the intended times and the measured distributions are checked exactly.
+
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::Endpoint;
+use plimsoll_engine::{Control, run};
+use plimsoll_metrics::{ReasonCode, RunRecord};
+use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
+use plimsoll_testkit::{
+    Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, Pause, SimOpen, SimOptions, TruthLog,
+};
+
+const MS: Nanos = Nanos::from_millis(1);
+
+fn server() -> Endpoint {
+    Endpoint::Tcp(([127, 0, 0, 1], 80).into())
+}
+
+/// A plan as its flags would make it, against one URL.
+fn plan(flags: &[(&'static str, &str)]) -> Plan {
+    let mut patch = PlanPatch {
+        urls: vec![Given::new("URL", "http://sim.test/")],
+        default_seed: 7,
+        no_preflight: true,
+        ..PlanPatch::default()
+    };
+    for &(flag, value) in flags {
+        let given = Some(Given::new(flag, value));
+        match flag {
+            "-c" => patch.connections = given,
+            "-n" => patch.iterations = given,
+            "-d" => patch.duration = given,
+            "-t" => patch.threads = given,
+            "--rate" => patch.rate = given,
+            "--arrival" => patch.arrival = given,
+            "--overload" => patch.overload = given,
+            "--warmup" => patch.warmup = given,
+            "--drain" => patch.drain = given,
+            "--timeout" => patch.timeout = given,
+            "--connect-timeout" => patch.connect_timeout = given,
+            "--pipeline" => patch.pipeline = given,
+            "--max-requests-per-connection" => patch.max_requests_per_connection = given,
+            "--follow-redirects" => patch.follow_redirects = given,
+            "--disable-keepalive" => patch.disable_keepalive = true,
+            "--precise" => patch.precise = true,
+            "--url" => patch.urls.push(given.unwrap()),
+            other => panic!("the test knows no flag {other}"),
+        }
+    }
+    Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn world(behaviour: Behaviour) -> SimOptions {
+    SimOptions { servers: vec![(server(), behaviour)], ..SimOptions::default() }
+}
+
+/// Carries out the plan; the accounts balance, and the servers have received exactly what was delivered.
+fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
+    let (record, truth) = carry_out(plan, options);
+    assert_eq!(truth.len() as u64, delivered(&record), "{:?}", record.accounting);
+    (record, truth)
+}
+
+/// Requests of which the report says that at least their first byte was handed to the target.
+fn delivered(record: &RunRecord) -> u64 {
+    let a = &record.accounting;
+    a.started - a.undelivered + a.unmeasured + a.redirects_followed
+}
+
+/// Carries out the plan; the accounts balance in every run.
+fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
+    let open = SimOpen::new(options);
+    let addresses: Vec<Arc<[Endpoint]>> = plan.targets.iter().map(|_| vec![server()].into()).collect();
+    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).unwrap();
+    record.accounting.check().unwrap();
+    assert_eq!(record.total.start_lag.count(), record.accounting.started);
+    (record, open.truth())
+}
+
+fn percentile(record: &RunRecord, p: f64) -> Nanos {
+    Nanos(record.total.response_time.percentile(p).unwrap())
+}
+
+#[track_caller]
+fn assert_close(measured: Nanos, truth: Nanos, tolerance: f64) {
+    let difference = (measured.0 as f64 - truth.0 as f64).abs();
+    assert!(difference <= truth.0 as f64 * tolerance, "{measured:?} is not {truth:?} within {tolerance}");
+}
+
+#[test]
+fn a_closed_run_sends_exactly_the_iterations_that_were_asked_for() {
+    let plan = plan(&[("-c", "7"), ("-n", "1000"), ("-t", "3")]);
+    let (record, truth) =
+        simulate(&plan, world(Behaviour { service: Law::Constant(MS), ..Behaviour::default() }));
+    assert_eq!((record.accounting.started, record.accounting.ok), (1000, 1000));
+    assert_eq!(truth.len(), 1000);
+    // One millisecond of service, and 50 µs of network each way.
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.01);
+    assert_eq!(record.connections.opened, 7);
+}
+
+#[test]
+fn an_open_run_starts_every_arrival_and_not_one_more() {
+    for threads in ["1", "4"] {
+        let plan = plan(&[("--rate", "12345"), ("-d", "2s"), ("-t", threads)]);
+        let (record, truth) = simulate(&plan, world(Behaviour::default()));
+        assert_eq!((record.accounting.scheduled, record.accounting.started), (24_690, 24_690));
+        assert_eq!(truth.len(), 24_690);
+        assert_eq!(record.accounting.ok, 24_690);
+    }
+}
+
+/// MEASUREMENT R1: a freeze of the target shows in the response time, whatever the connections.
+#[test]
+fn a_freeze_of_the_target_is_seen_by_every_request_that_was_due_in_it() {
+    let pause = Pause { at: Nanos::from_secs(1_010), length: Nanos::from_secs(1) };
+    let behaviour =
+        Behaviour { service: Law::Constant(MS), pauses: vec![pause], ..Behaviour::default() };
+    // Truth for 30,000 requests of which 1,000 wait for up to 1 s: p99 is 1 s - 0.3 s.
+    for (connections, service_sees) in [("10", false), ("100", false), ("2000", true)] {
+        let plan = plan(&[("--rate", "1000"), ("-d", "30s"), ("-c", connections)]);
+        let (record, _) = simulate(&plan, world(behaviour.clone()));
+        assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.02);
+        let tolerance = if service_sees { 0.01 } else { 0.05 };
+        assert_close(percentile(&record, 99.0), Nanos::from_millis(701), tolerance);
+        assert_close(percentile(&record, 99.9), Nanos::from_millis(971), 0.02);
+        let service = Nanos(record.total.service_time.percentile(99.0).unwrap());
+        if service_sees {
+            assert_close(service, Nanos::from_millis(701), 0.01);
+        } else {
+            assert!(service < MS * 2, "{connections} connections hide the freeze from the service time");
+        }
+    }
+}
+
+/// MEASUREMENT R2: M/M/1 with μ = 1000/s and λ = 800/s has an exponential response time of rate μ − λ.
+#[test]
+fn a_single_queue_under_poisson_arrivals_has_the_quantiles_of_theory() {
+    let behaviour = Behaviour {
+        service: Law::Exponential { mean: MS },
+        concurrency: Concurrency::SingleQueue,
+        ..Behaviour::default()
+    };
+    let plan = plan(&[("--rate", "800"), ("--arrival", "poisson"), ("-d", "2000s")]);
+    let options = SimOptions { latency: Nanos(1), ..world(behaviour) };
+    let (record, _) = simulate(&plan, options);
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(3466), 0.05);
+    assert_close(percentile(&record, 99.0), Nanos::from_micros(23_026), 0.08);
+    assert!(record.verdict.valid, "{:?}", record.verdict);
+}
+
+#[test]
+fn every_fault_has_its_class_and_the_accounts_balance() {
+    let cases: &[(&str, Faults)] = &[
+        ("status_5xx", Faults { statuses: vec![(503, 0.2)], ..Faults::default() }),
+        ("status_4xx", Faults { statuses: vec![(404, 0.2)], ..Faults::default() }),
+        ("reset", Faults { reset: 0.1, ..Faults::default() }),
+        ("closed_before_response", Faults { close_before_reply: 0.1, ..Faults::default() }),
+        ("closed_in_response", Faults { truncated_body: 0.1, ..Faults::default() }),
+        ("protocol", Faults { garbage: 0.1, ..Faults::default() }),
+        ("head_too_large", Faults { endless_head: 0.02, ..Faults::default() }),
+    ];
+    for (class, faults) in cases {
+        for flags in [
+            &[("-c", "8"), ("-n", "2000"), ("-t", "2")][..],
+            &[("--rate", "2000"), ("-d", "1s")][..],
+        ] {
+            let behaviour = Behaviour {
+                service: Law::Constant(MS),
+                answer: Answer::with_body("hello"),
+                faults: faults.clone(),
+                ..Behaviour::default()
+            };
+            let (record, truth) = simulate(&plan(flags), world(behaviour));
+            let faulty = truth.count(|action| !matches!(action, Action::Reply(200))) as u64;
+            assert!(faulty > 10, "{class}: {faulty}");
+            assert_eq!(record.accounting.failed, faulty, "{class}");
+            assert_eq!(record.accounting.ok, 2000 - faulty, "{class}");
+            let errors: Vec<_> = ErrorClass::ALL
+                .iter()
+                .filter(|c| record.total.errors[**c as usize] > 0)
+                .map(|c| c.name())
+                .collect();
+            assert_eq!(errors, [*class]);
+        }
+    }
+}
+
+#[test]
+fn a_body_longer_than_announced_is_unsolicited_data() {
+    let behaviour = Behaviour {
+        answer: Answer::with_body("hello world"),
+        faults: Faults { excess_body: 0.1, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    let (record, truth) = simulate(&plan(&[("-c", "4"), ("-n", "1000")]), world(behaviour));
+    let excess = truth.count(|action| action == Action::Excess) as u64;
+    let noticed = record.connections.failed[ErrorClass::UnsolicitedData as usize];
+    assert!(excess > 50 && record.accounting.started == 1000);
+    assert!(noticed > 0 && noticed <= excess, "{noticed} of {excess}");
+}
+
+#[test]
+fn a_reply_that_never_comes_is_a_censored_value_and_not_a_hole() {
+    let behaviour = Behaviour {
+        service: Law::Constant(MS),
+        faults: Faults { drop_reply: 0.03, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    for flags in [
+        &[("-c", "8"), ("-n", "3000"), ("--timeout", "200ms")][..],
+        &[("--rate", "3000"), ("-d", "1s"), ("--timeout", "200ms")][..],
+    ] {
+        let (record, truth) = simulate(&plan(flags), world(behaviour.clone()));
+        let dropped = truth.count(|action| matches!(action, Action::Drop | Action::Ignore)) as u64;
+        assert!(dropped > 50);
+        assert_eq!(record.accounting.timed_out, dropped);
+        assert_eq!(record.total.response_time.count(), 3000);
+        assert!(record.total.response_time.max().unwrap() >= 200_000_000);
+        assert!(percentile(&record, 99.0) >= Nanos::from_millis(200));
+        assert_eq!(record.total.censored_response.count, dropped);
+    }
+}
+
+#[test]
+fn refused_and_silent_connects_are_counted_and_the_run_goes_on() {
+    let behaviour =
+        Behaviour { faults: Faults { refuse_connect: 0.3, ..Faults::default() }, ..Behaviour::default() };
+    let flags = [("-c", "4"), ("-n", "500"), ("--disable-keepalive", "")];
+    let (record, truth) = simulate(&plan(&flags), world(behaviour));
+    let refused = record.total.errors[ErrorClass::ConnectRefused as usize];
+    assert!(refused > 50, "{refused}");
+    assert_eq!(record.accounting.undelivered, refused);
+    assert_eq!(truth.len() as u64, 500 - refused);
+
+    let behaviour =
+        Behaviour { faults: Faults { silent_connect: 0.5, ..Faults::default() }, ..Behaviour::default() };
+    let flags = [("-c", "4"), ("-n", "60"), ("--disable-keepalive", ""), ("--connect-timeout", "300ms")];
+    let (record, _) = simulate(&plan(&flags), world(behaviour));
+    let silent = record.total.errors[ErrorClass::ConnectTimeout as usize];
+    assert!(silent > 10 && silent == record.accounting.undelivered, "{silent}");
+}
+
+#[test]
+fn servers_that_close_between_requests_cost_connections_and_no_requests() {
+    for announce_close in [true, false] {
+        let behaviour = Behaviour {
+            service: Law::Constant(MS),
+            faults: Faults { close_after: Some(10), announce_close, ..Faults::default() },
+            ..Behaviour::default()
+        };
+        let (record, _) = simulate(&plan(&[("--rate", "1000"), ("-d", "1s"), ("-c", "4")]), world(behaviour));
+        assert_eq!(record.accounting.started, 1000);
+        assert!(record.connections.opened > 80, "{}", record.connections.opened);
+        if announce_close {
+            assert_eq!(record.accounting.ok, 1000);
+        } else {
+            // A request may cross the close on the wire: it is counted, never sent again.
+            let crossed =
+                record.total.errors[ErrorClass::ClosedBeforeResponse as usize]
+                    + record.total.errors[ErrorClass::Reset as usize];
+            assert_eq!(record.accounting.ok + crossed, 1000);
+        }
+    }
+}
+
+#[test]
+fn responses_are_the_same_in_any_pieces() {
+    for framing in [Framing::ContentLength, Framing::Chunked(7), Framing::UntilClose] {
+        for segment_bytes in [1, 7, usize::MAX] {
+            let answer = Answer { framing, ..Answer::with_body(vec![b'x'; 300]) };
+            let behaviour = Behaviour { answer, ..Behaviour::default() };
+            let options = SimOptions { segment_bytes, partial_write: 0.3, ..world(behaviour) };
+            let (record, _) = simulate(&plan(&[("-c", "3"), ("-n", "60")]), options);
+            assert_eq!(record.accounting.ok, 60, "{framing:?} in segments of {segment_bytes}");
+        }
+    }
+}
+
+#[test]
+fn pipelined_requests_have_their_own_times() {
+    let behaviour = Behaviour {
+        service: Law::Constant(MS),
+        concurrency: Concurrency::PerConnection,
+        ..Behaviour::default()
+    };
+    let (record, _) = simulate(&plan(&[("-c", "2"), ("-n", "800"), ("--pipeline", "4")]), world(behaviour));
+    assert_eq!((record.accounting.ok, record.connections.opened), (800, 2));
+    // Four requests share a serial server of 1 ms: each waits for the three before it.
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(4100), 0.03);
+}
+
+#[test]
+fn connections_end_after_their_requests() {
+    let flags = [("-c", "4"), ("-n", "100"), ("--max-requests-per-connection", "5")];
+    let (record, _) = simulate(&plan(&flags), world(Behaviour::default()));
+    assert_eq!((record.accounting.ok, record.connections.opened), (100, 20));
+    let flags = [("-c", "4"), ("-n", "100"), ("--disable-keepalive", "")];
+    let (record, _) = simulate(&plan(&flags), world(Behaviour::default()));
+    assert_eq!((record.accounting.ok, record.connections.opened), (100, 100));
+}
+
+/// MEASUREMENT R14: five connections to a serial server of 10 ms carry 500/s, and the verdict says so.
+#[test]
+fn too_few_connections_are_named_as_the_limit() {
+    let behaviour = Behaviour {
+        service: Law::Constant(Nanos::from_millis(10)),
+        concurrency: Concurrency::PerConnection,
+        ..Behaviour::default()
+    };
+    let plan = plan(&[("--rate", "1000"), ("-d", "5s"), ("-c", "5")]);
+    let (record, _) = simulate(&plan, world(behaviour));
+    assert!(!record.verdict.valid);
+    let codes: Vec<_> = record.verdict.reasons.iter().map(|reason| reason.code).collect();
+    assert!(codes.contains(&ReasonCode::ConnectionLimit), "{:?}", record.verdict);
+    assert!(record.accounting.never_started > 2000, "{:?}", record.accounting);
+}
+
+#[test]
+fn arrivals_that_find_no_connection_are_dropped_if_the_plan_says_so() {
+    let behaviour = Behaviour {
+        service: Law::Constant(Nanos::from_millis(10)),
+        concurrency: Concurrency::PerConnection,
+        ..Behaviour::default()
+    };
+    let plan = plan(&[("--rate", "1000"), ("-d", "5s"), ("-c", "5"), ("--overload", "drop")]);
+    let (record, _) = simulate(&plan, world(behaviour));
+    let a = &record.accounting;
+    assert_eq!((a.scheduled, a.never_started), (5000, 0));
+    assert!(a.dropped > 2000 && a.started + a.dropped == 5000, "{a:?}");
+    assert!(percentile(&record, 99.0) < Nanos::from_millis(13), "what was started did not wait");
+}
+
+/// MEASUREMENT R4: a generator that was stopped says so, and is invalid.
+#[test]
+fn a_stall_of_the_generator_is_its_own_and_makes_the_run_invalid() {
+    let stall = Pause { at: Nanos::from_millis(1_001_300), length: Nanos::from_millis(500) };
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    for flags in [&[("--rate", "1000"), ("-d", "3s")][..], &[("-c", "4"), ("-d", "3s")][..]] {
+        let options = SimOptions { stalls: vec![stall], ..world(behaviour.clone()) };
+        let (record, _) = simulate(&plan(flags), options);
+        assert!(!record.verdict.valid);
+        assert!(record.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Stall), "{:?}", record.verdict);
+        let stalls = &record.workers[0].stalls;
+        assert_eq!(stalls.len(), 1, "{stalls:?}");
+        assert!(stalls[0].length > Nanos::from_millis(350), "{stalls:?}");
+    }
+}
+
+#[test]
+fn the_warm_up_is_not_measured_and_is_accounted_for() {
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    let flags = [("--rate", "1000"), ("-d", "2s"), ("--warmup", "1500ms")];
+    let (record, truth) = simulate(&plan(&flags), world(behaviour));
+    assert_eq!((record.accounting.scheduled, record.accounting.ok), (2000, 2000));
+    assert_eq!((record.accounting.unmeasured, truth.len()), (1500, 3500));
+    let warm: u64 = record.intervals.iter().filter(|i| i.warmup).map(|i| i.ok).sum();
+    assert!((1490..=1500).contains(&warm), "{warm}");
+    assert_eq!(record.intervals.iter().map(|i| i.length.0).sum::<u64>(), 3_500_000_000);
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_counted_as_such() {
+    let behaviour = Behaviour { service: Law::Constant(Nanos::from_secs(20)), ..Behaviour::default() };
+    let flags = [("--rate", "10"), ("-d", "1s"), ("--drain", "1s")];
+    let (record, _) = simulate(&plan(&flags), world(behaviour));
+    assert_eq!((record.accounting.started, record.accounting.in_flight_at_stop), (10, 10));
+    assert!(!record.verdict.valid, "nothing was measured");
+}
+
+#[test]
+fn several_urls_share_the_arrivals_evenly() {
+    let flags = [("--rate", "1000"), ("-d", "1s"), ("--url", "http://sim.test/b"), ("--url", "http://other.test/c")];
+    let (record, _) = simulate(&plan(&flags), world(Behaviour::default()));
+    let shares: Vec<u64> = record.steps.iter().map(|step| step.ok).collect();
+    assert_eq!(shares.iter().sum::<u64>(), 1000);
+    assert!(shares.iter().all(|share| (333..=334).contains(share)), "{shares:?}");
+}
+
+#[test]
+fn redirects_within_the_authority_are_one_request() {
+    let answer = Answer {
+        status: 302,
+        headers: vec![("Location".to_owned(), "/there".to_owned())],
+        ..Answer::default()
+    };
+    let behaviour = Behaviour { answer, ..Behaviour::default() };
+    // It never arrives: after two redirects the third is one too many.
+    let flags = [("-c", "2"), ("-n", "10"), ("--follow-redirects", "2")];
+    let (record, truth) = simulate(&plan(&flags), world(behaviour));
+    assert_eq!((record.accounting.started, record.accounting.failed), (10, 10));
+    assert_eq!((record.accounting.redirects_followed, truth.len()), (20, 30));
+    assert_eq!(record.total.errors[ErrorClass::Redirect as usize], 10);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let behaviour = Behaviour {
+        service: Law::LogNormal { median: MS, sigma: 0.5 },
+        faults: Faults { drop_reply: 0.01, reset: 0.02, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    let plan = plan(&[("--rate", "3000"), ("--arrival", "poisson"), ("-d", "1s"), ("--timeout", "100ms")]);
+    let outcome = || {
+        let (record, truth) = simulate(&plan, world(behaviour.clone()));
+        let received: Vec<Nanos> = truth.entries().iter().map(|entry| entry.received).collect();
+        (record.accounting, record.total.response_time, received)
+    };
+    assert_eq!(outcome(), outcome());
+}
+
+/// The reading of a response may be late on purpose; its measured time is not.
+#[test]
+fn coalesced_wake_ups_do_not_show_in_the_measured_times() {
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    let plan = plan(&[("--rate", "20000"), ("-d", "1s")]);
+    let (record, _) = simulate(&plan, world(behaviour));
+    assert_eq!(record.pacing_budget, plimsoll_plan::Pacing::BUDGET);
+    let service = Nanos(record.total.service_time.percentile(99.0).unwrap());
+    assert_close(service, Nanos::from_micros(1100), 0.02);
+    let lag = Nanos(record.total.start_lag.percentile(99.0).unwrap());
+    assert!(lag <= plimsoll_plan::Pacing::BUDGET + Nanos::from_micros(60), "{lag:?}");
+    assert!(record.verdict.valid, "{:?}", record.verdict);
+}
+
+/// Many small worlds with everything that can go wrong at once: whatever happens, the accounts balance, the run
+/// ends, and the server has received what the report says was delivered. A failure names its seed.
+#[test]
+fn whatever_goes_wrong_the_accounts_balance() {
+    for seed in 0..300_u64 {
+        let mut random = plimsoll_core::Random::new(seed, 0);
+        let mut chance = |bound: f64| if random.below(3) == 0 { random.unit() * bound } else { 0.0 };
+        let faults = Faults {
+            statuses: vec![(500, chance(0.2)), (404, chance(0.1))],
+            drop_reply: chance(0.1),
+            reset: chance(0.1),
+            close_before_reply: chance(0.1),
+            truncated_body: chance(0.1),
+            garbage: chance(0.05),
+            endless_head: chance(0.01),
+            refuse_connect: chance(0.3),
+            silent_connect: chance(0.2),
+            ..Faults::default()
+        };
+        let (partial_write, no_descriptor) = (chance(0.5), chance(0.2));
+        let close_after = (random.below(3) == 0).then(|| 1 + random.below(5));
+        let announce_close = random.below(2) == 0;
+        let segment_bytes = [1, 20, usize::MAX][random.below(3) as usize];
+        let concurrency =
+            [Concurrency::Infinite, Concurrency::SingleQueue, Concurrency::PerConnection][random.below(3) as usize];
+        let framing = [Framing::ContentLength, Framing::Chunked(3), Framing::UntilClose][random.below(3) as usize];
+        let behaviour = Behaviour {
+            service: Law::Exponential { mean: Nanos::from_micros(300) },
+            concurrency,
+            answer: Answer { framing, ..Answer::with_body("some words") },
+            faults: Faults { close_after, announce_close, ..faults },
+            ..Behaviour::default()
+        };
+        let options = SimOptions { seed, segment_bytes, partial_write, no_descriptor, ..world(behaviour) };
+        let threads = ["1", "2"][random.below(2) as usize];
+        let mut flags = vec![("--timeout", "50ms"), ("--connect-timeout", "80ms"), ("-t", threads), ("-c", "6")];
+        match random.below(4) {
+            0 => flags.extend([("-n", "200")]),
+            1 => flags.extend([("-d", "300ms"), ("--warmup", "100ms")]),
+            2 => flags.extend([("--rate", "2000"), ("-d", "300ms"), ("--overload", "drop")]),
+            _ => flags.extend([("--rate", "3000"), ("-d", "300ms"), ("--arrival", "poisson")]),
+        }
+        if random.below(4) == 0 {
+            flags.push(("--disable-keepalive", ""));
+        }
+        let plan = plan(&flags);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
+        let Ok((record, truth)) = outcome else { panic!("seed {seed}: {flags:?}") };
+        // A request that was cut short, or crossed a close on the wire, was sent and not received as a whole: it
+        // ended without a byte of a response.
+        let classes = [ErrorClass::ClosedBeforeResponse, ErrorClass::Reset, ErrorClass::Io];
+        let unsure: u64 = classes.iter().map(|class| record.total.errors[*class as usize]).sum();
+        let warm_up_unsure = record.accounting.unmeasured;
+        let (received, delivered) = (truth.len() as u64, delivered(&record));
+        let unsure = unsure + warm_up_unsure + record.accounting.timed_out + record.accounting.in_flight_at_stop;
+        assert!(received <= delivered && delivered - received <= unsure, "seed {seed}: {received} of {delivered}");
+    }
+}

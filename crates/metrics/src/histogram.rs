@@ -1,0 +1,362 @@
+//! Histograms of nanoseconds: a fixed relative precision over a fixed range.
+//!
+//! The layout is that of HdrHistogram with three significant digits and 1 ns as its lowest discernible value:
+//! 2,048 sub-buckets, of which the upper 1,024 are used in each further power of two. The array is our own
+//! because three things that a run needs are awkward over the `hdrhistogram` crate: one bounds check on the
+//! hot path that serves growth *and* overflow, a default that owns no memory (a step that never fails keeps no
+//! histogram of failures), and a cheap difference against an earlier state ([`Cursor`]). The crate is the
+//! oracle of the tests below instead.
+
+/// log2 of [`HALF`].
+const HALF_BITS: u32 = 10;
+/// Sub-buckets in each power of two from 2,048 ns on: a bucket is at most 1/1024 of its value wide (0.098 %).
+const HALF: u64 = 1 << HALF_BITS;
+/// The range that is told apart: 24 hours in nanoseconds, longer than any single request is waited for.
+const RANGE: u64 = 24 * 3600 * 1_000_000_000;
+/// Number of buckets (38,122, hence 298 KiB once anything is recorded; the system backs only touched pages).
+const BUCKETS: usize = index_of(RANGE) + 1;
+/// Counts that are compared at once when an interval is cut: eight cache lines, long enough to be compared fast and
+/// short enough that a stretch without news is skipped.
+const STRIDE: usize = 64;
+
+/// The bucket of a value. Also defined above [`RANGE`], where it is at least [`BUCKETS`].
+#[inline]
+const fn index_of(value: u64) -> usize {
+    // Below 2,048 the shift is zero and the bucket is the value itself.
+    let shift = (u64::BITS - 1 - (value | HALF).leading_zeros()) - HALF_BITS;
+    (shift as usize) * (HALF as usize) + (value >> shift) as usize
+}
+
+/// The largest value of a bucket.
+const fn highest_of(index: usize) -> u64 {
+    let index = index as u64;
+    if index < 2 * HALF {
+        return index;
+    }
+    let shift = index / HALF - 1;
+    let sub = index - shift * HALF;
+    ((sub + 1) << shift) - 1
+}
+
+/// The smallest value of a bucket.
+const fn lowest_of(index: usize) -> u64 {
+    if index == 0 { 0 } else { highest_of(index - 1) + 1 }
+}
+
+/// The number of samples from which a 95 % upper confidence bound exists for percentile `p` (0 to 100).
+///
+/// Free of any assumption on the distribution: all `n` samples lie below the true quantile `q = p / 100` with
+/// probability `q^n`, so the largest sample bounds it with 95 % confidence once `q^n <= 0.05`, hence
+/// `n >= ln(0.05) / ln(q)` (Hahn & Meeker, *Statistical Intervals*, order-statistic bounds). That is 299 for
+/// p99, 2,995 for p99.9 and 29,956 for p99.99. No number is enough for p100.
+pub fn samples_needed(p: f64) -> u64 {
+    let q = p / 100.0;
+    if q <= 0.0 {
+        return 1;
+    }
+    if q >= 1.0 {
+        return u64::MAX;
+    }
+    (0.05_f64.ln() / q.ln()).ceil() as u64
+}
+
+/// A histogram of nanoseconds from 0 to 24 hours, with three significant digits.
+///
+/// A value is kept with a relative error below 0.1 % (see `percentiles_are_within_a_thousandth`); count, sum,
+/// smallest and largest value are exact. Larger values than 24 hours count in the last bucket and as
+/// [`overflow`](Self::overflow). Merging is exact: the merge of two parts equals the recording of the whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Empty until the first value, then [`BUCKETS`] long.
+    counts: Vec<u64>,
+    count: u64,
+    overflow: u64,
+    /// Meaningless while `count` is zero.
+    min: u64,
+    max: u64,
+    sum: u128,
+}
+
+impl Histogram {
+    /// An empty histogram, which owns no memory.
+    pub const fn new() -> Self {
+        Self { counts: Vec::new(), count: 0, overflow: 0, min: 0, max: 0, sum: 0 }
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        // One check serves the first value and those beyond the range: both have no bucket yet.
+        let Some(bucket) = self.counts.get_mut(index_of(value)) else {
+            return self.record_slowly(value);
+        };
+        *bucket += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Records the first value or one beyond the range.
+    #[cold]
+    #[inline(never)]
+    fn record_slowly(&mut self, value: u64) {
+        self.reserve();
+        let index = index_of(value);
+        if index >= BUCKETS {
+            self.overflow += 1;
+        }
+        self.counts[index.min(BUCKETS - 1)] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Allocates the buckets, so that the first value does not have to.
+    fn reserve(&mut self) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+            // Of the values to come, the first is the smallest.
+            self.min = u64::MAX;
+        }
+    }
+
+    /// Adds everything that `other` has counted.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.reserve();
+        let touched = index_of(other.min).min(BUCKETS - 1)..=index_of(other.max).min(BUCKETS - 1);
+        for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.overflow += other.overflow;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Number of values.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was recorded.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Number of values beyond 24 hours: counted in the last bucket, and exactly in sum and maximum.
+    pub const fn overflow(&self) -> u64 {
+        self.overflow
+    }
+
+    /// The smallest value, exactly.
+    pub const fn min(&self) -> Option<u64> {
+        if self.count == 0 { None } else { Some(self.min) }
+    }
+
+    /// The largest value, exactly.
+    pub const fn max(&self) -> Option<u64> {
+        if self.count == 0 { None } else { Some(self.max) }
+    }
+
+    /// The arithmetic mean, from the exact sum.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The standard deviation of the recorded values (divided by n, not n − 1), from the buckets' middles. About
+    /// their own mean, not about the exact one: equal values have no deviation, wherever in a bucket they lie.
+    pub fn stdev(&self) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let count = self.count as f64;
+        let middle = |bucket: &Bucket| (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
+        let mean = self.buckets().map(|bucket| middle(&bucket) * bucket.count as f64).sum::<f64>() / count;
+        let squares: f64 =
+            self.buckets().map(|bucket| (middle(&bucket) - mean).powi(2) * bucket.count as f64).sum();
+        Some((squares / count).sqrt())
+    }
+
+    /// The percentile `p` (0 to 100) by nearest rank: the smallest recorded value such that at least
+    /// `ceil(p / 100 * count)` values are not larger. The one definition of a percentile in this program.
+    ///
+    /// It is the largest value of its bucket, so never below the truth and less than 0.1 % above it, and never
+    /// larger than the maximum.
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        percentile_of(p, self.count, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
+            .map(|value| value.clamp(self.min, self.max))
+    }
+
+    /// Whether there are enough values for any statement on percentile `p`, see [`samples_needed`].
+    pub fn enough_for(&self, p: f64) -> bool {
+        self.count >= samples_needed(p)
+    }
+
+    /// How many values were larger than `limit`, up to the resolution of a bucket: those in the bucket of
+    /// `limit` itself are not counted.
+    pub fn count_above(&self, limit: u64) -> u64 {
+        if limit >= self.max {
+            return 0;
+        }
+        self.counts.get(index_of(limit) + 1..).map_or(0, |above| above.iter().sum())
+    }
+
+    /// The buckets that hold anything, in ascending order.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        self.touched().filter_map(|index| {
+            let count = self.counts[index];
+            (count > 0).then(|| Bucket { lowest: lowest_of(index), highest: highest_of(index), count })
+        })
+    }
+
+    /// The indices between the smallest and the largest value.
+    fn touched(&self) -> std::ops::Range<usize> {
+        if self.count == 0 {
+            return 0..0;
+        }
+        index_of(self.min).min(BUCKETS - 1)..index_of(self.max).min(BUCKETS - 1) + 1
+    }
+}
+
+/// Values of a histogram that cannot be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Its smallest value.
+    pub lowest: u64,
+    /// Its largest value.
+    pub highest: u64,
+    /// How many values it holds, more than zero.
+    pub count: u64,
+}
+
+/// Nearest rank over ascending `(value, count)` pairs with the sum `total`.
+fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+    // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
+    const UNITS_PER_PERCENT: f64 = 1e8;
+    const WHOLE: u128 = 10_000_000_000;
+    let units = (p.clamp(0.0, 100.0) * UNITS_PER_PERCENT).round() as u128;
+    let rank = (units * u128::from(total)).div_ceil(WHOLE).clamp(1, u128::from(total.max(1)));
+    let mut seen = 0_u128;
+    for (value, count) in ascending {
+        seen += u128::from(count);
+        if seen >= rank {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// What a histogram counted in a time: ascending bucket numbers with their counts, all above zero.
+///
+/// The bucket numbers are those of every histogram of this program, so deltas of several workers add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta(Vec<(u32, u64)>);
+
+impl Delta {
+    /// An empty delta with room for that many buckets.
+    pub fn with_capacity(buckets: usize) -> Self {
+        Self(Vec::with_capacity(buckets))
+    }
+
+    /// The number of buckets.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of values.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|&(_, count)| count).sum()
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds another delta: of another worker, or of another time.
+    pub fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.0.extend_from_slice(&other.0);
+        self.0.sort_unstable_by_key(|&(index, _)| index);
+        self.0.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 += later.1;
+            }
+            same
+        });
+    }
+
+    /// The percentile `p` by nearest rank, as [`Histogram::percentile`] but for the limit by the exact maximum.
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        percentile_of(
+            p,
+            self.count(),
+            self.0.iter().map(|&(index, count)| (highest_of(index as usize), count)),
+        )
+    }
+
+    /// `(largest value of the bucket, count)` in ascending order.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|&(index, count)| (highest_of(index as usize), count))
+    }
+}
+
+/// An earlier state of one histogram, to tell what it counted since.
+///
+/// Memory is taken once, as much as the histogram's own; an advance reads what lies between the histogram's
+/// smallest and largest value, and skips 64 equal counts at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Cursor {
+    seen: Vec<u64>,
+    count: u64,
+}
+
+impl Cursor {
+    /// At the beginning: nothing was seen.
+    pub const fn new() -> Self {
+        Self { seen: Vec::new(), count: 0 }
+    }
+
+    /// Adds to `delta` what `histogram` counted since the last call. Always call it with the same histogram.
+    pub fn advance(&mut self, histogram: &Histogram, delta: &mut Delta) {
+        if histogram.count == self.count {
+            return;
+        }
+        if self.seen.is_empty() {
+            self.seen = vec![0; BUCKETS];
+        }
+        self.count = histogram.count;
+        let touched = histogram.touched();
+        let already = delta.0.len();
+        let mut first = touched.start;
+        let chunks = histogram.counts[touched.clone()].chunks(STRIDE);
+        for (now, seen) in chunks.zip(self.seen[touched].chunks_mut(STRIDE)) {
+            if now != seen {
+                for (offset, (now, seen)) in now.iter().zip(seen.iter_mut()).enumerate() {
+                    if *now != *seen {
+                        delta.0.push(((first + offset) as u32, now - *seen));
+                        *seen = *now;
+                    }
+                }
+            }
+            first += STRIDE;
+        }
+        if already > 0 {
+            // Another histogram came before: bring both into one ascending order.
+            let later = Delta(delta.0.split_off(already));
+            delta.merge(&later);
+        }
+    }
+}

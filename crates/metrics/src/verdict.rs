@@ -1,0 +1,425 @@
+//! The verdict on the instrument: whether the numbers of a run can be believed.
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use crate::{Model, RunRecord, Stall, WorkerRecord, figure};
+
+/// Whether the numbers of a run can be believed, and if not, why.
+///
+/// The default is that of a run which has not been judged: not valid, and without a reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether they can.
+    pub valid: bool,
+    /// Why not; empty if valid.
+    pub reasons: Vec<Reason>,
+    /// What does not make the run invalid, but should be known.
+    pub warnings: Vec<Reason>,
+}
+
+/// One finding about the instrument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which rule found it.
+    pub code: ReasonCode,
+    /// One sentence with figures.
+    pub evidence: String,
+    /// What to change.
+    pub hint: String,
+}
+
+macro_rules! reason_codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// Why a run is invalid or doubtful. The names are part of the result contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ReasonCode { $($(#[$doc])* $variant,)+ }
+
+        impl ReasonCode {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name in results, in snake case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+reason_codes! {
+    /// Requests were started later than they should have been.
+    StartLag = "start_lag",
+    /// The generator did not run for a while.
+    Stall = "stall",
+    /// The generator used all of its CPU, or had to share it.
+    CpuSaturation = "cpu_saturation",
+    /// Fewer requests were started than the plan asked for.
+    RateNotMet = "rate_not_met",
+    /// All connections that the plan allows were busy.
+    ConnectionLimit = "connection_limit",
+    /// The generator's system had no local port left for a new connection.
+    PortsExhausted = "ports_exhausted",
+    /// The generator's system had no file descriptor left for a new connection.
+    DescriptorsExhausted = "descriptors_exhausted",
+    /// There is nothing to make percentiles from.
+    TooFewSamples = "too_few_samples",
+    /// Responses were read later than they arrived, and the kernel did not say when they did.
+    UnstampedCoalescing = "unstamped_coalescing",
+}
+
+impl std::fmt::Display for ReasonCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Share of the service time's median up to which a start lag is taken as harmless.
+const LAG_SHARE_OF_SERVICE: f64 = 0.05;
+/// Start lag up to which nobody is warned: what an idle core with a good timer keeps (`MEASUREMENT.md`, R4).
+const LAG_FLOOR: Nanos = Nanos::from_micros(50);
+/// What a wake-up may come too late beyond the pacing budget before its p99 is worth a warning.
+const PACING_SLACK: Nanos = Nanos::from_micros(100);
+/// Share of late starts above which the arrivals were not the ones that the plan asked for (R4).
+const LATE_SHARE: f64 = 0.10;
+/// Share of the scheduled arrivals that must have been started (R15).
+const RATE_SHARE: f64 = 0.99;
+/// Share of the time, or of the requests, from which a limit of connections, ports or descriptors counts.
+const LIMIT_SHARE: f64 = 0.01;
+/// Share of its wall time from which a worker's CPU is taken as used up; its own loop takes the rest.
+const CPU_SHARE: f64 = 0.95;
+/// Share of its wall time for which a worker may have been runnable without a CPU.
+const RUN_DELAY_SHARE: f64 = 0.10;
+/// Sum of one worker's stalls in the measured part that makes the run invalid.
+const STALL_LIMIT: Nanos = Nanos::from_millis(100);
+/// Share of responses without a kernel stamp that is let pass.
+const UNSTAMPED_SHARE: f64 = 0.01;
+
+/// Judges a run by its record (the verdict in the record is not looked at).
+///
+/// In the closed model start lag and rate are not judged: its arrivals are made by the responses themselves.
+pub fn judge(record: &RunRecord) -> Verdict {
+    let mut judge = Judge { record, reasons: Vec::new(), warnings: Vec::new() };
+    judge.samples();
+    judge.stalls();
+    let mut suffers = false;
+    if record.model == Model::Open {
+        let rate = judge.rate();
+        let lag = judge.start_lag();
+        judge.connection_limit(rate == Finding::Invalid || lag == Finding::Invalid);
+        suffers = rate != Finding::Good || lag != Finding::Good;
+    }
+    judge.cpu(suffers);
+    judge.run_delay();
+    judge.exhausted(ErrorClass::PortsExhausted);
+    judge.exhausted(ErrorClass::DescriptorsExhausted);
+    judge.unstamped();
+    Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings }
+}
+
+struct Judge<'a> {
+    record: &'a RunRecord,
+    reasons: Vec<Reason>,
+    warnings: Vec<Reason>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finding {
+    Good,
+    Doubtful,
+    Invalid,
+}
+
+impl Judge<'_> {
+    fn find(&mut self, finding: Finding, code: ReasonCode, evidence: String, hint: impl Into<String>) {
+        let reason = Reason { code, evidence, hint: hint.into() };
+        match finding {
+            Finding::Good => {}
+            Finding::Doubtful => self.warnings.push(reason),
+            Finding::Invalid => self.reasons.push(reason),
+        }
+    }
+
+    fn samples(&mut self) {
+        if self.record.total.ok > 0 {
+            return;
+        }
+        let started = self.record.accounting.started;
+        let evidence = if started == 0 {
+            "no request was started in the measured part".to_owned()
+        } else {
+            format!("none of {} started requests ended well", figure::count(started))
+        };
+        self.find(
+            Finding::Invalid,
+            ReasonCode::TooFewSamples,
+            evidence,
+            "look at the errors below, and try one request with curl; a longer run helps if the target is slow",
+        );
+    }
+
+    fn stalls(&mut self) {
+        let begin = self.record.warmup;
+        let end = begin + self.record.duration;
+        let measured = |stall: &Stall| (stall.at + stall.length).min(end) - stall.at.max(begin);
+        let worst = self.record.workers.iter().enumerate().map(|(number, worker)| {
+            let stalled = worker.stalls.iter().map(measured).fold(Nanos::ZERO, |sum, part| sum + part);
+            (stalled, number)
+        });
+        let Some((stalled, number)) = worst.max_by_key(|&(stalled, _)| stalled) else { return };
+        if stalled < STALL_LIMIT {
+            return;
+        }
+        let first = self.record.workers[number].stalls.iter().find(|stall| measured(stall) > Nanos::ZERO);
+        let first = first.map_or(Nanos::ZERO, |stall| stall.at);
+        self.find(
+            Finding::Invalid,
+            ReasonCode::Stall,
+            format!(
+                "the generator itself stood still for {} (worker {number}, first at {} of the run)",
+                figure::nanos(stalled),
+                figure::nanos(first),
+            ),
+            "the target is not to blame for this: keep other work off this machine and run again",
+        );
+    }
+
+    /// Whether as many requests were started as the plan asked for.
+    fn rate(&mut self) -> Finding {
+        let accounting = &self.record.accounting;
+        let share = ratio(accounting.started, accounting.scheduled).unwrap_or(1.0);
+        if share >= RATE_SHARE {
+            return Finding::Good;
+        }
+        let evidence = format!(
+            "{} of {} scheduled arrivals were started ({}): {} dropped, {} never started",
+            figure::count(accounting.started),
+            figure::count(accounting.scheduled),
+            figure::share(share),
+            figure::count(accounting.dropped),
+            figure::count(accounting.never_started),
+        );
+        let hint =
+            "use more threads (-t), more connections (-c) or a lower --rate; a run of a lower rate is valid";
+        self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, hint);
+        Finding::Invalid
+    }
+
+    /// Whether requests were started when they were due. What waited for a connection at the limit is the
+    /// limit's fault, which [`connection_limit`](Self::connection_limit) states.
+    fn start_lag(&mut self) -> Finding {
+        let record = self.record;
+        let lag = &record.total.start_lag;
+        let Some(p99) = lag.percentile(99.0) else { return Finding::Good };
+        let late_limit = self.arrival_interval().max(record.pacing_budget + LAG_FLOOR);
+        let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);
+        let blocked = self.blocked_at_limit();
+        let hint = "use more threads (-t), a lower --rate or an idle machine; --precise paces more exactly";
+        if late > LATE_SHARE {
+            if blocked <= LIMIT_SHARE {
+                let evidence = format!(
+                    "{} of the requests started more than {} late (start lag p99 {}){}",
+                    figure::share(late),
+                    figure::nanos(late_limit),
+                    figure::nanos(Nanos(p99)),
+                    self.waited(),
+                );
+                self.find(Finding::Invalid, ReasonCode::StartLag, evidence, hint);
+            }
+            return Finding::Invalid;
+        }
+        let limit = self.harmless().max(record.pacing_budget + PACING_SLACK);
+        if Nanos(p99) <= limit {
+            return Finding::Good;
+        }
+        let evidence = format!(
+            "start lag p99 is {}, more than the {} that are harmless here{}",
+            figure::nanos(Nanos(p99)),
+            figure::nanos(limit),
+            self.waited(),
+        );
+        self.find(Finding::Doubtful, ReasonCode::StartLag, evidence, hint);
+        Finding::Doubtful
+    }
+
+    /// States the limit of connections, if it was felt: as a reason if it did harm.
+    fn connection_limit(&mut self, harmed: bool) {
+        let blocked = self.blocked_at_limit();
+        if blocked <= LIMIT_SHARE {
+            return;
+        }
+        let connections = &self.record.connections;
+        let slots = connections.limit * u64::from(connections.depth.max(1));
+        let mean_service = self.record.total.service_time.mean();
+        let target = self.record.target_per_second;
+        let waited = format!(
+            "due arrivals waited for a free connection during {} of the time",
+            figure::share(blocked)
+        );
+        let (evidence, hint) = match (mean_service, target) {
+            (Some(mean), Some(target)) if mean > 0.0 => {
+                let carried = slots as f64 / (mean / 1e9);
+                let needed = (target * mean / 1e9 / f64::from(connections.depth.max(1))).ceil() as u64;
+                let evidence = format!(
+                    "{} connections with a mean service time of {} per reply carry at most {} of the {} asked for; {waited}",
+                    figure::count(connections.limit),
+                    figure::nanos_f64(mean),
+                    figure::per_second(carried),
+                    figure::per_second(target),
+                );
+                // With slots for the mean, the target's slow moments need more than the mean.
+                (evidence, format!("use -c {} or more, or a lower --rate", needed.max(connections.limit + 1)))
+            }
+            _ => (
+                format!(
+                    "the limit of {} connections was reached; {waited}",
+                    figure::count(connections.limit)
+                ),
+                "use more connections (-c) or a lower --rate".to_owned(),
+            ),
+        };
+        let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
+        self.find(finding, ReasonCode::ConnectionLimit, evidence, hint);
+    }
+
+    fn cpu(&mut self, open_model_suffers: bool) {
+        let used = |worker: &WorkerRecord| {
+            ratio((worker.cpu_user + worker.cpu_system).0, worker.wall.0).unwrap_or(0.0)
+        };
+        let Some((number, share)) = worst(&self.record.workers, used) else { return };
+        if share < CPU_SHARE {
+            return;
+        }
+        let core = format!("the generator used {} of its core (worker {number})", figure::share(share));
+        let hint = "use more threads (-t) or another machine for the generator";
+        match self.record.model {
+            Model::Closed => self.find(
+                Finding::Invalid,
+                ReasonCode::CpuSaturation,
+                format!("{core}: response times are as measured, but the throughput is the generator's and the target may carry more"),
+                hint,
+            ),
+            Model::Open if open_model_suffers => self.find(
+                Finding::Invalid,
+                ReasonCode::CpuSaturation,
+                format!("{core}, and did not keep its schedule"),
+                format!("{hint}, or a lower --rate"),
+            ),
+            Model::Open => self.find(
+                Finding::Doubtful,
+                ReasonCode::CpuSaturation,
+                format!("{core}, but kept its schedule"),
+                hint,
+            ),
+        }
+    }
+
+    fn run_delay(&mut self) {
+        let delayed = |worker: &WorkerRecord| {
+            ratio(worker.run_delay.unwrap_or_default().0, worker.wall.0).unwrap_or(0.0)
+        };
+        let Some((number, share)) = worst(&self.record.workers, delayed) else { return };
+        if share <= RUN_DELAY_SHARE {
+            return;
+        }
+        self.find(
+            Finding::Invalid,
+            ReasonCode::CpuSaturation,
+            format!(
+                "worker {number} was ready to run but had no CPU for {} of the time: another process competes for it",
+                figure::share(share),
+            ),
+            "stop other work on this machine, use fewer threads than CPUs, or put the target on another machine",
+        );
+    }
+
+    /// Local ports or descriptors ran out.
+    fn exhausted(&mut self, class: ErrorClass) {
+        let attempts = self.record.connections.failed[class as usize];
+        let requests = self.record.total.errors[class as usize];
+        if attempts == 0 && requests == 0 {
+            return;
+        }
+        let (code, what, hint) = if class == ErrorClass::PortsExhausted {
+            (
+                ReasonCode::PortsExhausted,
+                "local port",
+                "keep connections alive, add local addresses (--source-ip) or widen net.ipv4.ip_local_port_range",
+            )
+        } else {
+            (
+                ReasonCode::DescriptorsExhausted,
+                "file descriptor",
+                "raise the limit (ulimit -n) or use fewer connections (-c)",
+            )
+        };
+        let share = ratio(requests, self.record.accounting.started).unwrap_or(1.0);
+        let finding = if share > LIMIT_SHARE { Finding::Invalid } else { Finding::Doubtful };
+        let evidence = format!(
+            "this machine had no {what} left for {} attempts to connect; {} requests failed for that",
+            figure::count(attempts),
+            figure::count(requests),
+        );
+        self.find(finding, code, evidence, hint);
+    }
+
+    fn unstamped(&mut self) {
+        let workers = &self.record.workers;
+        let unstamped: u64 = workers.iter().map(|worker| worker.unstamped).sum();
+        let all: u64 = unstamped + workers.iter().map(|worker| worker.stamped).sum::<u64>();
+        let share = ratio(unstamped, all).unwrap_or(0.0);
+        let unsure =
+            workers.iter().filter(|worker| worker.unstamped > 0).map(|worker| worker.gather_time).max();
+        let unsure = unsure.unwrap_or_default();
+        if share <= UNSTAMPED_SHARE || unsure <= self.harmless() {
+            return;
+        }
+        self.find(
+            Finding::Doubtful,
+            ReasonCode::UnstampedCoalescing,
+            format!(
+                "{} of the responses have no arrival time from the kernel and may have been read up to {} late",
+                figure::share(share),
+                figure::nanos(unsure),
+            ),
+            "use --precise if that matters",
+        );
+    }
+
+    /// The time below which an error of the generator's clockwork drowns in what is measured.
+    fn harmless(&self) -> Nanos {
+        let p50 = self.record.total.service_time.percentile(50.0).unwrap_or(0);
+        Nanos((p50 as f64 * LAG_SHARE_OF_SERVICE) as u64).max(LAG_FLOOR)
+    }
+
+    /// Mean time between two arrivals of the whole run; zero if the rate is not known.
+    fn arrival_interval(&self) -> Nanos {
+        match self.record.target_per_second {
+            Some(target) if target > 0.0 => Nanos::from_secs_f64(1.0 / target),
+            _ => Nanos::ZERO,
+        }
+    }
+
+    /// Share of the workers' time for which arrivals waited because of the limit of connections.
+    fn blocked_at_limit(&self) -> f64 {
+        let wall: u64 = self.record.workers.iter().map(|worker| worker.wall.0).sum();
+        ratio(self.record.connections.blocked_at_limit.0, wall).unwrap_or(0.0).min(1.0)
+    }
+
+    /// The end of a sentence, if arrivals had to wait for connections.
+    fn waited(&self) -> String {
+        match self.record.connections.blocked {
+            Nanos::ZERO => String::new(),
+            blocked => format!("; arrivals waited {} in all for a free connection", figure::nanos(blocked)),
+        }
+    }
+}
+
+/// The worker with the largest figure.
+fn worst(workers: &[WorkerRecord], figure: impl Fn(&WorkerRecord) -> f64) -> Option<(usize, f64)> {
+    workers.iter().map(figure).enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b))
+}
+
+/// `part / whole`; `None` for a whole of zero.
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

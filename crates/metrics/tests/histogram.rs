@@ -1,0 +1,198 @@
+//! The histogram against sorted samples and against the `hdrhistogram` crate, whose layout it has.
+
+use plimsoll_core::Random;
+use plimsoll_metrics::histogram::{Cursor, Delta};
+use plimsoll_metrics::{Histogram, samples_needed};
+use proptest::prelude::*;
+
+const DAY: u64 = 24 * 3600 * 1_000_000_000;
+
+fn recorded(values: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for value in values {
+        histogram.record(*value);
+    }
+    histogram
+}
+
+/// Nearest rank by the definition, on sorted values. `p` in millionths of a percent, so that it is exact.
+fn nearest_rank(sorted: &[u64], p_millionths: u64) -> u64 {
+    let rank = (u128::from(p_millionths) * sorted.len() as u128).div_ceil(100_000_000).max(1);
+    sorted[rank as usize - 1]
+}
+
+/// Values over the whole range, evenly in their logarithm, some beyond it.
+fn values() -> impl Strategy<Value = Vec<u64>> {
+    let value = (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift);
+    prop::collection::vec(value, 0..300)
+}
+
+proptest! {
+    #[test]
+    fn the_merge_of_parts_is_the_recording_of_the_whole(a in values(), b in values()) {
+        let mut merged = recorded(&a);
+        merged.merge(&recorded(&b));
+        let whole: Vec<u64> = a.iter().chain(&b).copied().collect();
+        prop_assert_eq!(merged, recorded(&whole));
+    }
+
+    #[test]
+    fn counts_extremes_and_mean_are_exact(values in values()) {
+        let histogram = recorded(&values);
+        prop_assert_eq!(histogram.count(), values.len() as u64);
+        prop_assert_eq!(histogram.min(), values.iter().min().copied());
+        prop_assert_eq!(histogram.max(), values.iter().max().copied());
+        let sum: u128 = values.iter().map(|v| u128::from(*v)).sum();
+        let mean = (!values.is_empty()).then(|| sum as f64 / values.len() as f64);
+        prop_assert_eq!(histogram.mean(), mean);
+    }
+
+    #[test]
+    fn buckets_are_those_of_hdrhistogram(values in prop::collection::vec((0_u32..47, any::<u64>()), 1..300)) {
+        let mut oracle = hdrhistogram::Histogram::<u64>::new_with_bounds(1, DAY, 3).unwrap();
+        let mut ours = Histogram::new();
+        for (bits, value) in values {
+            let value = value & ((1 << bits) - 1);
+            oracle.record(value).unwrap();
+            ours.record(value);
+        }
+        let theirs: Vec<(u64, u64)> = oracle
+            .iter_recorded()
+            .map(|entry| (oracle.highest_equivalent(entry.value_iterated_to()), entry.count_at_value()))
+            .collect();
+        let mine: Vec<(u64, u64)> = ours.buckets().map(|bucket| (bucket.highest, bucket.count)).collect();
+        prop_assert_eq!(mine, theirs);
+        for bucket in ours.buckets() {
+            prop_assert_eq!(oracle.lowest_equivalent(bucket.highest), bucket.lowest);
+        }
+        let (mine, theirs) = (ours.stdev().unwrap(), oracle.stdev());
+        prop_assert!((mine - theirs).abs() <= 1e-3 * theirs + 1.0, "{} and {}", mine, theirs);
+    }
+
+    #[test]
+    fn interval_deltas_add_up_to_the_whole(parts in prop::collection::vec(values(), 1..6)) {
+        let mut histogram = Histogram::new();
+        let mut cursor = Cursor::new();
+        let mut sum = Delta::default();
+        for part in &parts {
+            for value in part {
+                histogram.record(*value);
+            }
+            let mut delta = Delta::default();
+            cursor.advance(&histogram, &mut delta);
+            let alone: Vec<(u64, u64)> = recorded(part).buckets().map(|b| (b.highest, b.count)).collect();
+            prop_assert_eq!(delta.values().collect::<Vec<_>>(), alone);
+            sum.merge(&delta);
+        }
+        let whole: Vec<(u64, u64)> = histogram.buckets().map(|b| (b.highest, b.count)).collect();
+        prop_assert_eq!(sum.values().collect::<Vec<_>>(), whole);
+        prop_assert_eq!(sum.count(), histogram.count());
+    }
+
+    #[test]
+    fn counting_above_a_limit_agrees_with_the_samples(values in values(), limit in 0_u64..DAY) {
+        let histogram = recorded(&values);
+        let above = histogram.count_above(limit);
+        let exact = |least: u64| values.iter().filter(|value| **value > least).count() as u64;
+        prop_assert!(above <= exact(limit));
+        // What it leaves out lies in the bucket of the limit, less than a thousandth wide.
+        prop_assert!(above >= exact(limit + limit / 1000));
+    }
+}
+
+/// Relative error against the sorted samples at every percentile that the reports use and far beyond.
+fn assert_precise(mut values: Vec<u64>) {
+    let histogram = recorded(&values);
+    values.sort_unstable();
+    for p_millionths in [
+        0,
+        1_000_000,
+        25_000_000,
+        50_000_000,
+        75_000_000,
+        90_000_000,
+        95_000_000,
+        99_000_000,
+        99_900_000,
+        99_990_000,
+        99_999_000,
+        99_999_900,
+        100_000_000,
+    ] {
+        let p = p_millionths as f64 / 1e6;
+        let truth = nearest_rank(&values, p_millionths);
+        let shown = histogram.percentile(p).expect("values were recorded");
+        assert!(shown >= truth, "p{p}: {shown} is below {truth}");
+        let error = (shown - truth) as f64 / truth as f64;
+        assert!(error < 0.001, "p{p}: {shown} for {truth}, off by {error}");
+    }
+    assert_eq!(histogram.percentile(100.0), values.last().copied());
+    let mean = values.iter().map(|v| *v as f64).sum::<f64>() / values.len() as f64;
+    let stdev = (values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+    let shown = histogram.stdev().expect("values were recorded");
+    assert!((shown - stdev).abs() < 0.001 * stdev, "{shown} for {stdev}");
+}
+
+#[test]
+fn percentiles_are_within_a_thousandth() {
+    let mut random = Random::new(11, 0);
+    // Median 1 ms, and a tail over five decades.
+    assert_precise((0..2_000_000).map(|_| (1e6 * (1.5 * random.normal()).exp()) as u64 + 1).collect());
+    // Pareto from 100 µs with a finite mean and an infinite variance, cut at the range.
+    let pareto = |unit: f64| ((1e5 / (1.0 - unit).powf(1.0 / 1.3)) as u64).min(DAY);
+    assert_precise((0..2_000_000).map(|_| pareto(random.unit())).collect());
+}
+
+#[test]
+fn a_rank_is_not_shifted_by_floating_point() {
+    // 99.9 / 100 * 1000 is 999.0000000000001 in floating point.
+    let histogram = recorded(&(1..=1000).collect::<Vec<_>>());
+    assert_eq!(histogram.percentile(99.9), Some(999));
+    assert_eq!(histogram.percentile(99.91), Some(1000));
+    assert_eq!(histogram.percentile(50.0), Some(500));
+    assert_eq!(histogram.percentile(0.0), Some(1));
+}
+
+#[test]
+fn values_beyond_a_day_are_counted_and_marked() {
+    let mut histogram = recorded(&[5, DAY]);
+    assert_eq!(histogram.overflow(), 0);
+    histogram.record(u64::MAX);
+    histogram.record(2 * DAY);
+    assert_eq!((histogram.count(), histogram.overflow()), (4, 2));
+    assert_eq!(histogram.max(), Some(u64::MAX));
+    assert_eq!(histogram.buckets().map(|b| b.count).sum::<u64>(), 4);
+    assert_eq!(histogram.count_above(6), 3);
+    let only = recorded(&[u64::MAX]);
+    assert_eq!(only.percentile(50.0), Some(u64::MAX));
+}
+
+#[test]
+fn an_empty_histogram_has_no_figures() {
+    let histogram = Histogram::new();
+    assert_eq!(histogram, Histogram::default());
+    assert_eq!(histogram.percentile(50.0), None);
+    assert_eq!((histogram.min(), histogram.max()), (None, None));
+    assert_eq!((histogram.mean(), histogram.stdev()), (None, None));
+    assert_eq!(histogram.count_above(0), 0);
+    assert_eq!(histogram.buckets().count(), 0);
+    let mut merged = Histogram::new();
+    merged.merge(&histogram);
+    assert_eq!(merged, Histogram::new());
+}
+
+#[test]
+fn a_percentile_needs_as_many_samples_as_its_upper_bound() {
+    for (p, needed) in [(50.0, 5), (99.0, 299), (99.9, 2_995), (99.99, 29_956)] {
+        assert_eq!(samples_needed(p), needed, "p{p}");
+        // One sample fewer and the bound does not exist: q^n is still above 5 %.
+        let q: f64 = p / 100.0;
+        assert!(q.powf(needed as f64) <= 0.05 && q.powf(needed as f64 - 1.0) > 0.05);
+    }
+    assert_eq!(samples_needed(100.0), u64::MAX);
+    let mut histogram = recorded(&vec![1; 298]);
+    assert!(!histogram.enough_for(99.0));
+    histogram.record(1);
+    assert!(histogram.enough_for(99.0));
+    assert!(!histogram.enough_for(100.0));
+}

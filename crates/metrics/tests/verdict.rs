@@ -1,0 +1,393 @@
+//! Every rule of the verdict, on both sides of its limit.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::{
+    Accounting, ConnectionRecord, Histogram, Model, RunRecord, Stall, StepRecord, Verdict, WorkerRecord,
+    judge,
+};
+
+const fn us(micros: u64) -> Nanos {
+    Nanos::from_micros(micros)
+}
+
+const fn ms(millis: u64) -> Nanos {
+    Nanos::from_millis(millis)
+}
+
+/// `count` samples of each value.
+fn filled(values: &[(Nanos, u64)]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for (value, count) in values {
+        for _ in 0..*count {
+            histogram.record(value.0);
+        }
+    }
+    histogram
+}
+
+/// 10 s at 1,000/s over one worker, each request served in 1 ms, each started 10 µs late: nothing to complain of.
+fn good(model: Model) -> RunRecord {
+    let count = 10_000;
+    RunRecord {
+        model,
+        duration: ms(10_000),
+        warmup: ms(1_000),
+        drain: Nanos::ZERO,
+        started_unix: Nanos::ZERO,
+        started_monotonic: Nanos::ZERO,
+        completed_in_window: count,
+        target_per_second: (model == Model::Open).then_some(1_000.0),
+        accounting: Accounting { scheduled: count, started: count, ok: count, ..Accounting::default() },
+        total: StepRecord {
+            ok: count,
+            response_time: filled(&[(us(1_010), count)]),
+            service_time: filled(&[(us(1_000), count)]),
+            start_lag: filled(&[(us(10), count)]),
+            ..StepRecord::default()
+        },
+        steps: Vec::new(),
+        connections: ConnectionRecord { limit: 64, ..ConnectionRecord::default() },
+        peers: Vec::new(),
+        error_examples: BTreeMap::new(),
+        protocols: BTreeMap::new(),
+        tls_versions: BTreeMap::new(),
+        intervals: Vec::new(),
+        workers: vec![
+            WorkerRecord {
+                wall: ms(10_000),
+                cpu_user: ms(1_000),
+                cpu_system: ms(2_000),
+                ..WorkerRecord::default()
+            };
+            2
+        ],
+        backend: "simulated",
+        rss_peak_bytes: None,
+        pacing_budget: Nanos::ZERO,
+        interrupted: None,
+        verdict: Verdict::default(),
+    }
+}
+
+/// `"start_lag stall"`, `"valid"`, `"valid, warns start_lag"`: the codes of a verdict in one line.
+fn codes(record: &RunRecord) -> String {
+    let verdict = judge(record);
+    let names = |reasons: &[plimsoll_metrics::Reason]| {
+        reasons.iter().map(|reason| reason.code.name()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(verdict.valid, verdict.reasons.is_empty());
+    for reason in verdict.reasons.iter().chain(&verdict.warnings) {
+        assert!(!reason.evidence.is_empty() && !reason.hint.is_empty(), "{reason:?}");
+    }
+    let mut line = if verdict.valid { "valid".to_owned() } else { names(&verdict.reasons) };
+    if !verdict.warnings.is_empty() {
+        line = format!("{line}, warns {}", names(&verdict.warnings));
+    }
+    line
+}
+
+/// A change to a good run and the codes that it must lead to.
+type Case = (&'static str, fn(&mut RunRecord), &'static str);
+
+fn check(model: Model, cases: &[Case]) {
+    for (name, change, expected) in cases {
+        let mut record = good(model);
+        change(&mut record);
+        assert_eq!(codes(&record), *expected, "{name}");
+    }
+}
+
+fn limited(record: &mut RunRecord, blocked: Nanos, started: u64) {
+    record.connections.limit = 5;
+    record.connections.blocked = blocked;
+    record.connections.blocked_at_limit = blocked;
+    record.total.service_time = filled(&[(ms(10), 1_000)]);
+    record.accounting.started = started;
+    record.accounting.never_started = record.accounting.scheduled - started;
+}
+
+#[test]
+fn a_run_has_not_been_judged_by_default() {
+    assert!(!Verdict::default().valid);
+}
+
+#[test]
+fn good_runs_are_valid() {
+    check(Model::Open, &[("open", |_| {}, "valid")]);
+    check(Model::Closed, &[("closed", |_| {}, "valid")]);
+}
+
+#[test]
+fn start_lag() {
+    check(
+        Model::Open,
+        &[
+            // One arrival interval is 1 ms here.
+            (
+                "10 % late",
+                |r| r.total.start_lag = filled(&[(us(10), 9_000), (us(1_010), 1_000)]),
+                "valid, warns start_lag",
+            ),
+            (
+                "more than 10 % late",
+                |r| r.total.start_lag = filled(&[(us(10), 8_999), (us(1_010), 1_001)]),
+                "start_lag",
+            ),
+            (
+                "all late, but by less than an interval",
+                |r| r.total.start_lag = filled(&[(us(990), 10_000)]),
+                "valid, warns start_lag",
+            ),
+            (
+                "p99 at 5 % of the service time",
+                |r| {
+                    r.total.service_time = filled(&[(ms(10), 100)]);
+                    r.total.start_lag = filled(&[(us(499), 100)]);
+                },
+                "valid",
+            ),
+            (
+                "p99 above 5 % of the service time",
+                |r| {
+                    r.total.service_time = filled(&[(ms(10), 100)]);
+                    r.total.start_lag = filled(&[(us(503), 100)]);
+                },
+                "valid, warns start_lag",
+            ),
+            ("p99 within the pacing's slack", |r| r.total.start_lag = filled(&[(us(99), 100)]), "valid"),
+            (
+                "p99 beyond the pacing's slack",
+                |r| r.total.start_lag = filled(&[(us(101), 100)]),
+                "valid, warns start_lag",
+            ),
+            (
+                "p99 within the pacing budget",
+                |r| {
+                    r.pacing_budget = us(500);
+                    r.total.start_lag = filled(&[(us(599), 100)]);
+                },
+                "valid",
+            ),
+            (
+                "one in a hundred is not the p99",
+                |r| r.total.start_lag = filled(&[(us(10), 99), (us(900), 1)]),
+                "valid",
+            ),
+            (
+                "a fast rate, late by less than the budget and 50 µs",
+                |r| {
+                    r.target_per_second = Some(1e6);
+                    r.pacing_budget = us(200);
+                    r.total.start_lag = filled(&[(us(249), 100)]);
+                },
+                "valid",
+            ),
+            (
+                "a fast rate, late by more",
+                |r| {
+                    r.target_per_second = Some(1e6);
+                    r.pacing_budget = us(200);
+                    r.total.start_lag = filled(&[(us(252), 100)]);
+                },
+                "start_lag",
+            ),
+        ],
+    );
+    let late = |r: &mut RunRecord| r.total.start_lag = filled(&[(ms(100), 100)]);
+    let mut closed = good(Model::Closed);
+    late(&mut closed);
+    assert_eq!(codes(&closed), "valid", "in the closed model nothing is due");
+}
+
+#[test]
+fn stalls() {
+    fn stall(record: &mut RunRecord, worker: u32, at: Nanos, length: Nanos) {
+        record.workers[worker as usize].stalls.push(Stall { worker, at, length });
+    }
+    let cases: [Case; 6] = [
+        ("99 ms", |r| stall(r, 0, ms(2_000), ms(99)), "valid"),
+        ("100 ms", |r| stall(r, 1, ms(2_000), ms(100)), "stall"),
+        (
+            "100 ms in two parts",
+            |r| {
+                stall(r, 0, ms(2_000), ms(50));
+                stall(r, 0, ms(3_000), ms(50));
+            },
+            "stall",
+        ),
+        (
+            "the same 60 ms on both workers",
+            |r| {
+                stall(r, 0, ms(2_000), ms(60));
+                stall(r, 1, ms(2_000), ms(60));
+            },
+            "valid",
+        ),
+        ("in the warm-up, but for 99 ms", |r| stall(r, 0, ms(0), ms(1_099)), "valid"),
+        ("in the drain, but for 99 ms", |r| stall(r, 0, ms(10_901), ms(5_000)), "valid"),
+    ];
+    check(Model::Open, &cases);
+    check(Model::Closed, &cases);
+}
+
+#[test]
+fn the_rate_and_the_limit_of_connections() {
+    fn started(record: &mut RunRecord, started: u64) {
+        record.accounting.started = started;
+        record.accounting.dropped = record.accounting.scheduled - started;
+    }
+    check(
+        Model::Open,
+        &[
+            ("99 %", |r| started(r, 9_900), "valid"),
+            ("less than 99 %", |r| started(r, 9_899), "rate_not_met"),
+            (
+                "less than 99 % because of the limit",
+                |r| limited(r, ms(9_800), 5_000),
+                "rate_not_met connection_limit",
+            ),
+            // The workers' wall time is 20 s in all.
+            ("1 % of the time at the limit", |r| limited(r, ms(200), 10_000), "valid"),
+            ("more than that", |r| limited(r, ms(202), 10_000), "valid, warns connection_limit"),
+            (
+                "late starts at the limit are the limit's fault",
+                |r| {
+                    limited(r, ms(202), 10_000);
+                    r.total.start_lag = filled(&[(ms(40), 100)]);
+                },
+                "connection_limit",
+            ),
+            (
+                "late starts below the limit are not",
+                |r| {
+                    limited(r, ms(200), 10_000);
+                    r.total.start_lag = filled(&[(ms(40), 100)]);
+                },
+                "start_lag",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_limit_of_connections_states_what_it_carries_and_what_is_needed() {
+    let mut record = good(Model::Open);
+    limited(&mut record, ms(19_600), 5_000);
+    let verdict = judge(&record);
+    let evidence = &verdict.reasons[1].evidence;
+    assert_eq!(
+        evidence,
+        "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 1,000/s asked for; \
+         due arrivals waited for a free connection during 98.0 % of the time"
+    );
+    assert_eq!(verdict.reasons[1].hint, "use -c 10 or more, or a lower --rate");
+    // Four requests at once on each connection carry four times as much.
+    record.connections.depth = 4;
+    let verdict = judge(&record);
+    assert!(verdict.reasons[1].evidence.contains("at most 2,000/s"), "{verdict:?}");
+}
+
+#[test]
+fn cpu() {
+    fn use_cpu(record: &mut RunRecord, millis: u64) {
+        record.workers[1].cpu_user = ms(millis - 4_000);
+        record.workers[1].cpu_system = ms(4_000);
+    }
+    check(
+        Model::Open,
+        &[
+            ("under 95 %", |r| use_cpu(r, 9_499), "valid"),
+            ("95 % and on time", |r| use_cpu(r, 9_500), "valid, warns cpu_saturation"),
+            (
+                "95 % and late",
+                |r| {
+                    use_cpu(r, 9_500);
+                    r.total.start_lag = filled(&[(ms(40), 100)]);
+                },
+                "start_lag cpu_saturation",
+            ),
+            (
+                "95 % and a little late",
+                |r| {
+                    use_cpu(r, 9_500);
+                    r.total.start_lag = filled(&[(us(400), 100)]);
+                },
+                "cpu_saturation, warns start_lag",
+            ),
+            (
+                "95 % and too few started",
+                |r| {
+                    use_cpu(r, 9_500);
+                    r.accounting.started = 9_000;
+                },
+                "rate_not_met cpu_saturation",
+            ),
+        ],
+    );
+    check(
+        Model::Closed,
+        &[("under 95 %", |r| use_cpu(r, 9_499), "valid"), ("95 %", |r| use_cpu(r, 9_500), "cpu_saturation")],
+    );
+    let delays: [Case; 2] = [
+        ("10 % without a CPU", |r| r.workers[0].run_delay = Some(ms(1_000)), "valid"),
+        ("more than that", |r| r.workers[0].run_delay = Some(ms(1_001)), "cpu_saturation"),
+    ];
+    check(Model::Open, &delays);
+    check(Model::Closed, &delays);
+}
+
+#[test]
+fn nothing_to_measure() {
+    let cases: [Case; 2] =
+        [("one good", |r| r.total.ok = 1, "valid"), ("none good", |r| r.total.ok = 0, "too_few_samples")];
+    check(Model::Open, &cases);
+    check(Model::Closed, &cases);
+    let mut empty = good(Model::Closed);
+    (empty.accounting, empty.total) = (Accounting::default(), StepRecord::default());
+    (empty.workers, empty.duration) = (Vec::new(), Nanos::ZERO);
+    assert_eq!(codes(&empty), "too_few_samples");
+}
+
+#[test]
+fn ports_and_descriptors() {
+    fn lack(record: &mut RunRecord, class: ErrorClass, attempts: u64, requests: u64) {
+        record.connections.failed[class as usize] = attempts;
+        record.total.errors[class as usize] = requests;
+    }
+    check(
+        Model::Closed,
+        &[
+            (
+                "1 % of the requests",
+                |r| lack(r, ErrorClass::PortsExhausted, 100, 100),
+                "valid, warns ports_exhausted",
+            ),
+            ("more", |r| lack(r, ErrorClass::PortsExhausted, 101, 101), "ports_exhausted"),
+            (
+                "attempts alone",
+                |r| lack(r, ErrorClass::DescriptorsExhausted, 9_000, 0),
+                "valid, warns descriptors_exhausted",
+            ),
+            ("descriptors", |r| lack(r, ErrorClass::DescriptorsExhausted, 0, 101), "descriptors_exhausted"),
+        ],
+    );
+}
+
+#[test]
+fn responses_without_a_stamp() {
+    fn stamps(record: &mut RunRecord, stamped: u64, unstamped: u64, gather: Nanos) {
+        let worker = &mut record.workers[0];
+        (worker.stamped, worker.unstamped, worker.gather_time) = (stamped, unstamped, gather);
+    }
+    check(
+        Model::Closed,
+        &[
+            ("1 % unstamped", |r| stamps(r, 9_900, 100, ms(1)), "valid"),
+            ("more than that", |r| stamps(r, 9_899, 101, ms(1)), "valid, warns unstamped_coalescing"),
+            ("read late by no more than 5 % of the service time", |r| stamps(r, 0, 10_000, us(50)), "valid"),
+            ("read late by more", |r| stamps(r, 0, 10_000, us(52)), "valid, warns unstamped_coalescing"),
+        ],
+    );
+}

@@ -1,0 +1,184 @@
+//! How many connections there are, and how they are used.
+
+use core::net::IpAddr;
+
+use crate::resolve::Resolver;
+use crate::{Connections, Family, Overload, PlanPatch, Problem};
+
+/// Connections of the closed model: what wrk's and h2load's documentation use, and enough to keep a server
+/// of a few cores busy.
+const DEFAULT_CONNECTIONS: u32 = 64;
+
+/// Connections that an open run with `grow` opens before its start: enough for most rates at most response
+/// times (Little's law: 16 carry 16,000/s at 1 ms), and few enough to leave the growth visible.
+const INITIAL_CONNECTIONS: u32 = 16;
+
+/// Most connections of an open run without `-c`: below the 28,232 local ports of a default Linux.
+const MOST_CONNECTIONS: u32 = 10_000;
+
+/// What the rest of the plan asks of the connections.
+pub(crate) struct Demand {
+    /// Whether the model is open.
+    pub(crate) open: bool,
+    pub(crate) iterations: Option<u64>,
+    /// Servers with pools of their own.
+    pub(crate) targets: usize,
+    /// Whether a header asks for every connection to be closed.
+    pub(crate) closes: bool,
+}
+
+/// The connection side of a plan.
+pub(crate) struct Usage {
+    pub(crate) connections: Connections,
+    pub(crate) overload: Overload,
+    pub(crate) threads: u32,
+}
+
+impl Resolver<'_> {
+    /// Reads the flags about connections.
+    pub(crate) fn connections(&mut self, patch: &PlanPatch, demand: &Demand) -> Option<Usage> {
+        let given = self.read_small(patch.connections.as_ref(), 1..=u32::MAX);
+        let threads = self.read_small(patch.threads.as_ref(), 1..=1024);
+        let depth = self.read_small(patch.pipeline.as_ref(), 1..=65_536);
+        let max_requests = self.read_number(patch.max_requests_per_connection.as_ref(), 1..=u64::MAX);
+        let overload = self.read(patch.overload.as_ref(), parse_overload);
+        let sources = self.sources(patch);
+        if !demand.open {
+            self.only_open(patch.overload.as_ref())?;
+        }
+        let (given, threads, depth) = (given?, threads?.unwrap_or(1), depth?.unwrap_or(1));
+        let (max_requests, overload, (sources, family)) = (max_requests?, overload?, sources?);
+        let keep_alive = !patch.disable_keepalive && !demand.closes;
+        self.check_reuse(patch, keep_alive, depth, max_requests)?;
+
+        // Every worker needs a connection of its own to every target: any of its iterations may go there.
+        let fewest = u32::try_from(demand.targets).unwrap_or(u32::MAX).saturating_mul(threads);
+        self.check_share(patch, demand, given, threads, fewest)?;
+        let few = demand.iterations.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
+        let overload = match (demand.open, overload, given) {
+            (false, ..) => Overload::Queue,
+            (true, Some(overload), _) => overload,
+            (true, None, Some(_)) => Overload::Queue,
+            (true, None, None) => Overload::Grow,
+        };
+        let (initial, max) = if overload == Overload::Grow {
+            let max = given.unwrap_or(MOST_CONNECTIONS).max(fewest);
+            (INITIAL_CONNECTIONS.min(few).max(fewest).min(max), max)
+        } else {
+            let all = given.unwrap_or(DEFAULT_CONNECTIONS.min(few).max(fewest));
+            (all, all)
+        };
+        let connections = Connections { initial, max, depth, keep_alive, max_requests, sources, family };
+        Some(Usage { connections, overload, threads })
+    }
+
+    /// Checks the number of connections against what shares them.
+    fn check_share(
+        &mut self,
+        patch: &PlanPatch,
+        demand: &Demand,
+        given: Option<u32>,
+        threads: u32,
+        fewest: u32,
+    ) -> Option<()> {
+        let (Some(count), Some(by)) = (given, patch.connections.as_ref().map(|given| &given.by)) else {
+            return Some(());
+        };
+        if let (false, Some(n), Some(iterations)) = (demand.open, demand.iterations, &patch.iterations)
+            && n < u64::from(count)
+        {
+            let message = format!("{}: {n} is below the {count} connections of {by}", iterations.by);
+            return self.fail(
+                Problem::new(message)
+                    .with_hint(format!("every connection needs a request: use at most `-c {n}`")),
+            );
+        }
+        if count < threads {
+            let by_threads = patch.threads.as_ref().map_or("--threads", |given| &given.by);
+            let message =
+                format!("{by_threads}: {threads} threads cannot share the {count} connections of {by}");
+            return self.fail(Problem::new(message).with_hint(format!("use at most `-t {count}`")));
+        }
+        if count < fewest {
+            let message =
+                format!("{by}: {count} is too few for {} targets (threads: {threads})", demand.targets);
+            return self
+                .fail(Problem::new(message).with_hint(format!(
+                    "every thread needs one to every target: use at least `-c {fewest}`"
+                )));
+        }
+        Some(())
+    }
+
+    /// Checks that the flags about the reuse of a connection do not contradict each other.
+    fn check_reuse(
+        &mut self,
+        patch: &PlanPatch,
+        keep_alive: bool,
+        depth: u32,
+        max_requests: Option<u64>,
+    ) -> Option<()> {
+        if !keep_alive && depth > 1 {
+            return self.fail(
+                Problem::new("--pipeline needs connections that are kept alive")
+                    .with_hint("leave `--disable-keepalive` and `Connection: close` out"),
+            );
+        }
+        if patch.disable_keepalive && max_requests.is_some_and(|most| most > 1) {
+            return self.fail(Problem::new(
+                "--max-requests-per-connection and --disable-keepalive exclude each other",
+            ));
+        }
+        if let Some(most) = max_requests
+            && u64::from(depth) > most
+        {
+            return self.fail(Problem::new(format!(
+                "--pipeline: {depth} requests in flight are more than the {most} of --max-requests-per-connection"
+            )));
+        }
+        Some(())
+    }
+
+    /// Local addresses, and the family that they and the flags leave.
+    fn sources(&mut self, patch: &PlanPatch) -> Option<(Vec<IpAddr>, Family)> {
+        let mut sources = Vec::new();
+        for given in &patch.source_ips {
+            sources.push(self.read(Some(given), |text| {
+                let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+                bare.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address"))
+            }));
+        }
+        let sources: Vec<IpAddr> = sources.into_iter().collect::<Option<Option<Vec<_>>>>()??;
+        if patch.ipv4 && patch.ipv6 {
+            return self.fail(Problem::new("-4 and -6 exclude each other"));
+        }
+        if !sources.is_empty()
+            && let Some(unix_socket) = &patch.unix_socket
+        {
+            let message = format!("--source-ip has no effect with {}", unix_socket.by);
+            return self.fail(Problem::new(message));
+        }
+        let (v4, v6) = (sources.iter().any(IpAddr::is_ipv4), sources.iter().any(IpAddr::is_ipv6));
+        if (v4 || patch.ipv4) && (v6 || patch.ipv6) {
+            return self.fail(
+                Problem::new("--source-ip: IPv4 and IPv6 cannot be mixed in one run")
+                    .with_hint("a connection from an IPv4 address reaches only IPv4 addresses"),
+            );
+        }
+        let family = match (patch.ipv4 || v4, patch.ipv6 || v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        Some((sources, family))
+    }
+}
+
+fn parse_overload(text: &str) -> Result<Overload, String> {
+    match text {
+        "queue" => Ok(Overload::Queue),
+        "drop" => Ok(Overload::Drop),
+        "grow" => Ok(Overload::Grow),
+        _ => Err(format!("`{text}` is not one of queue, drop, grow")),
+    }
+}

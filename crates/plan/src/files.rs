@@ -1,0 +1,79 @@
+//! Files that a plan refers to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Mutex;
+
+use plimsoll_wire::tls::KeyLogSink;
+
+/// Where the files that a plan names are read from: bodies, certificates, keys, credentials.
+pub trait Files {
+    /// The whole content of `path`.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// A sink that appends TLS secrets to `path`, which is created readable by its owner only.
+    fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
+}
+
+/// The file system. The path `-` is the standard input.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if path == Path::new("-") {
+            return std::fs::read("/dev/stdin");
+        }
+        std::fs::read(path)
+    }
+
+    fn key_log(&self, path: &Path) -> io::Result<KeyLogFile> {
+        KeyLogFile::append(path)
+    }
+}
+
+/// Appends TLS secrets to a file in the NSS key log format, for Wireshark and the like (`SSLKEYLOGFILE`).
+#[derive(Debug)]
+pub struct KeyLogFile(Mutex<File>);
+
+impl KeyLogFile {
+    /// Opens `path` for appending.
+    pub fn append(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // 0600: whoever reads this file can read the traffic.
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        Ok(Self(Mutex::new(file)))
+    }
+}
+
+impl KeyLogSink for KeyLogFile {
+    fn line(&self, line: &str) {
+        let mut text = line.trim_end_matches('\n').to_owned();
+        text.push('\n');
+        if let Ok(mut file) = self.0.lock() {
+            // One write per line, so that lines of several processes do not mix. A full disk must not end a
+            // load test: the log is an aid for debugging, and its reader sees that it is short.
+            let _ = file.write_all(text.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_log_lines_are_appended_and_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = std::env::temp_dir().join(format!("plimsoll-key-log-{}", std::process::id()));
+        for line in ["CLIENT_RANDOM a b", "CLIENT_RANDOM c d\n"] {
+            Disk.key_log(&path).unwrap().line(line);
+        }
+        let read = Disk.read(&path).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read, b"CLIENT_RANDOM a b\nCLIENT_RANDOM c d\n");
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,83 @@
+//! What tells two plans apart.
+
+use std::fmt::Write as _;
+
+use plimsoll_schedule::Process;
+
+use crate::{Fingerprint, Load, Plan};
+
+impl Plan {
+    /// A stable hash over everything that was planned, except the seed and the values of secret headers: two
+    /// runs of the same command have the same one.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::EMPTY.with(self.canonical().as_bytes())
+    }
+
+    /// The plan as text, one line per part. The first line is the version of this format: change it together
+    /// with any change below, so that stored hashes never agree by accident.
+    fn canonical(&self) -> String {
+        let mut text = String::from("plimsoll plan 1\n");
+        self.write_requests(&mut text);
+        self.write_load(&mut text);
+        self.write_connections(&mut text);
+        text
+    }
+
+    fn write_requests(&self, text: &mut String) {
+        for step in &self.steps {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "step {} {}", step.target, step.request.fingerprint());
+        }
+        for target in &self.targets {
+            let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
+            let _ = writeln!(text, "target {:?} {:?} tls {tls:?}", target.authority, target.address);
+        }
+    }
+
+    fn write_load(&self, text: &mut String) {
+        match &self.load {
+            Load::Closed => text.push_str("closed\n"),
+            Load::Open { profile, process, overload } => {
+                let process = match process {
+                    Process::Uniform => "uniform",
+                    Process::Poisson => "poisson",
+                };
+                let _ = writeln!(text, "open {process} {overload:?}");
+                for stage in profile.stages() {
+                    let (from, to) = (stage.from, stage.to);
+                    let _ = writeln!(
+                        text,
+                        "stage {} from {}/{} to {}/{}",
+                        stage.duration.0,
+                        from.count(),
+                        from.period().0,
+                        to.count(),
+                        to.period().0
+                    );
+                }
+            }
+        }
+        let duration = self.end.duration.map(|duration| duration.0);
+        let _ = writeln!(text, "end {duration:?} {:?}", self.end.iterations);
+        let _ = writeln!(text, "warmup {} drain {}", self.warmup.0, self.drain.0);
+        let _ = writeln!(text, "timeout {} connect {}", self.timeout.0, self.connect_timeout.0);
+        let _ = writeln!(text, "redirects {}", self.redirects);
+    }
+
+    fn write_connections(&self, text: &mut String) {
+        let connections = &self.connections;
+        let _ = writeln!(
+            text,
+            "connections {} {} depth {} keep_alive {} max_requests {:?} sources {:?} family {:?}",
+            connections.initial,
+            connections.max,
+            connections.depth,
+            connections.keep_alive,
+            connections.max_requests,
+            connections.sources,
+            connections.family
+        );
+        let _ = writeln!(text, "threads {} {:?} {:?}", self.threads, self.pacing, self.backend);
+        let _ = writeln!(text, "head {} preflight {}", self.limits.head_bytes, self.preflight);
+    }
+}

@@ -1,0 +1,126 @@
+//! When iterations start, and when the run ends.
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_schedule::{Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
+
+use crate::resolve::{Resolver, above_zero};
+use crate::{End, Given, PlanPatch, Problem};
+
+/// Length of a run when nothing says otherwise.
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+
+/// The time side of a plan.
+pub(crate) struct Schedule {
+    /// The open model's arrivals, with the warm-up in front; `None` for the closed model.
+    pub(crate) profile: Option<(Profile, Process)>,
+    pub(crate) end: End,
+    pub(crate) warmup: Nanos,
+}
+
+impl Resolver<'_> {
+    /// Reads the flags about the load over time.
+    pub(crate) fn schedule(&mut self, patch: &PlanPatch) -> Option<Schedule> {
+        let rate = self.read(patch.rate.as_ref(), parse_rate);
+        let rate = self.check(patch.rate.as_ref(), rate, |rate| rate.is_zero().then(above_zero));
+        let stages = self.read(patch.stages.as_ref(), parse_stages);
+        let process = self.read(patch.arrival.as_ref(), parse_process);
+        let duration = self.read_duration(patch.duration.as_ref());
+        let iterations = self.read_number(patch.iterations.as_ref(), 1..=u64::MAX);
+        let warmup = self.read(patch.warmup.as_ref(), parse_duration);
+
+        if let (Some(rate), Some(stages)) = (&patch.rate, &patch.stages) {
+            let message = format!("{} and {} exclude each other", rate.by, stages.by);
+            return self.fail(Problem::new(message).with_hint("stages carry their own rates"));
+        }
+        if let (Some(duration), Some(stages)) = (&patch.duration, &patch.stages) {
+            let message = format!("{} and {} exclude each other", duration.by, stages.by);
+            return self.fail(Problem::new(message).with_hint("the stages fix the length of the run"));
+        }
+        if patch.rate.is_none() && patch.stages.is_none() {
+            self.only_open(patch.arrival.as_ref())?;
+            let (duration, iterations) = (duration?, iterations?);
+            // Without any end, the default one; with a number of iterations, that alone.
+            let duration = duration.or(if iterations.is_none() { Some(DEFAULT_DURATION) } else { None });
+            let end = End { duration, iterations };
+            return Some(Schedule { profile: None, end, warmup: warmup?.unwrap_or_default() });
+        }
+        let (rate, stages, process) = (rate?, stages?, process?.unwrap_or(Process::Uniform));
+        let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
+        let stages = match (rate, stages) {
+            (Some(rate), _) => {
+                let needed = || iterations.map(|n| time_for(rate, n, process));
+                vec![hold(rate, duration.or_else(needed).unwrap_or(DEFAULT_DURATION))]
+            }
+            (None, stages) => stages.unwrap_or_default(),
+        };
+        let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
+        let profile = self.profile(patch, stages, warmup)?;
+        let end = End { duration: Some(measured), iterations };
+        Some(Schedule { profile: Some((profile, process)), end, warmup })
+    }
+
+    /// The whole profile: the warm-up holds the first rate of the stages.
+    fn profile(&mut self, patch: &PlanPatch, mut stages: Vec<Stage>, warmup: Nanos) -> Option<Profile> {
+        if let (Some(given), true) =
+            (&patch.stages, stages.iter().all(|s| s.from.is_zero() && s.to.is_zero()))
+        {
+            return self.fail(Problem::new(format!("{}: no stage has a rate above 0", given.by)));
+        }
+        if let (Some(given), Some(first)) = (&patch.warmup, stages.first()) {
+            if warmup > Nanos::ZERO && first.from.is_zero() {
+                let message =
+                    format!("{}: the first stage starts at rate 0, so nothing would warm up", given.by);
+                return self.fail(
+                    Problem::new(message).with_hint("put a first stage with a constant rate in front"),
+                );
+            }
+            if warmup > Nanos::ZERO {
+                stages.insert(0, hold(first.from, warmup));
+            }
+        }
+        match Profile::new(stages) {
+            Ok(profile) => Some(profile),
+            Err(error) => {
+                let by = patch.rate.as_ref().or(patch.stages.as_ref()).map_or("", |given| &given.by);
+                self.fail(Problem::new(format!("{by}: {error}")))
+            }
+        }
+    }
+
+    /// Refuses a flag that only the open model knows.
+    pub(crate) fn only_open(&mut self, given: Option<&Given>) -> Option<()> {
+        match given {
+            None => Some(()),
+            Some(given) => self.fail(
+                Problem::new(format!("{} has no effect in the closed model", given.by))
+                    .with_hint("add `--rate` or `--stages` for the open model"),
+            ),
+        }
+    }
+}
+
+fn hold(rate: Rate, duration: Nanos) -> Stage {
+    Stage { duration, from: rate, to: rate }
+}
+
+/// How long `count` arrivals take.
+///
+/// Uniform: exactly `count` of them are due before `ceil(count * period / per_period)`. Poisson: the number of
+/// arrivals in a time T scatters with a standard deviation of sqrt(rate * T), so the time is longer by six of
+/// them (and a few more for small counts); the run ends with the last iteration, not with this time.
+fn time_for(rate: Rate, count: u64, process: Process) -> Nanos {
+    let count = match process {
+        Process::Uniform => count,
+        Process::Poisson => count.saturating_add(6 * count.isqrt() + 20),
+    };
+    let nanos = (u128::from(count) * u128::from(rate.period().0)).div_ceil(u128::from(rate.count()));
+    Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+fn parse_process(text: &str) -> Result<Process, String> {
+    match text {
+        "uniform" => Ok(Process::Uniform),
+        "poisson" => Ok(Process::Poisson),
+        _ => Err(format!("`{text}` is not one of uniform, poisson")),
+    }
+}

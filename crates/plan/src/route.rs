@@ -1,0 +1,169 @@
+//! Where a URL's host really is: `--unix-socket`, `--connect-to` and `--resolve`, as curl has them.
+
+use core::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::resolve::Resolver;
+use crate::url::{Url, parse_port};
+use crate::{Address, Given, PlanPatch, Problem};
+
+/// Longest path of a unix socket, in bytes: `sun_path` has 108 with its final NUL.
+const LONGEST_SOCKET_PATH: usize = 107;
+
+/// The detours that were typed.
+#[derive(Default)]
+pub(crate) struct Routes {
+    unix_socket: Option<PathBuf>,
+    connect_to: Vec<ConnectTo>,
+    fixed: Vec<Fixed>,
+}
+
+/// `host:port:address[,address…]`; a host of `*` stands for every host.
+struct Fixed {
+    given: String,
+    host: String,
+    port: u16,
+    addresses: Vec<IpAddr>,
+    used: bool,
+}
+
+/// `host1:port1:host2:port2`; an empty part in front stands for everything, one behind for no change.
+struct ConnectTo {
+    given: String,
+    from_host: String,
+    from_port: Option<u16>,
+    to_host: String,
+    to_port: Option<u16>,
+    used: bool,
+}
+
+impl Resolver<'_> {
+    /// Reads the flags about addresses.
+    pub(crate) fn routes(&mut self, patch: &PlanPatch) -> Option<Routes> {
+        let mut complete = true;
+        let mut routes = Routes::default();
+        for given in &patch.connect_to {
+            match self.read(Some(given), |text| ConnectTo::parse(given, text)) {
+                Some(Some(connect_to)) => routes.connect_to.push(connect_to),
+                _ => complete = false,
+            }
+        }
+        for given in &patch.resolve {
+            match self.read(Some(given), |text| Fixed::parse(given, text)) {
+                Some(Some(fixed)) => routes.fixed.push(fixed),
+                _ => complete = false,
+            }
+        }
+        routes.unix_socket = self.read(patch.unix_socket.as_ref(), |text| match text.len() {
+            0 => Err("the path is empty".to_owned()),
+            len if len > LONGEST_SOCKET_PATH => {
+                Err(format!("the path has {len} bytes, a unix socket's at most {LONGEST_SOCKET_PATH}"))
+            }
+            _ => Ok(PathBuf::from(text)),
+        })?;
+        if let (Some(unix_socket), Some(other)) =
+            (&patch.unix_socket, patch.connect_to.first().or(patch.resolve.first()))
+        {
+            let message = format!("{} has no effect with {}", other.by, unix_socket.by);
+            return self.fail(Problem::new(message));
+        }
+        complete.then_some(routes)
+    }
+
+    /// Reports the detours that no URL takes.
+    pub(crate) fn check_used(&mut self, routes: &Routes) {
+        let unused = (routes.connect_to.iter().filter(|route| !route.used).map(|route| &route.given))
+            .chain(routes.fixed.iter().filter(|route| !route.used).map(|route| &route.given));
+        for given in unused {
+            self.problems.push(
+                Problem::new(format!("{given} matches no URL"))
+                    .with_hint("host and port must be those of a URL, with its scheme's default port"),
+            );
+        }
+    }
+}
+
+impl Routes {
+    /// Where to connect for `url`: first a socket, then another host, then fixed addresses for that host.
+    pub(crate) fn address(&mut self, url: &Url) -> Address {
+        if let Some(path) = &self.unix_socket {
+            return Address::Unix(path.clone());
+        }
+        let (mut host, mut port) = (url.host.clone(), url.port);
+        if let Some(route) = self.connect_to.iter_mut().find(|route| route.matches(&host, port)) {
+            route.used = true;
+            if !route.to_host.is_empty() {
+                host.clone_from(&route.to_host);
+            }
+            port = route.to_port.unwrap_or(port);
+        }
+        match self.fixed.iter_mut().find(|fixed| fixed.matches(&host, port)) {
+            Some(fixed) => {
+                fixed.used = true;
+                Address::Fixed(fixed.addresses.iter().map(|&ip| SocketAddr::new(ip, port)).collect())
+            }
+            None => Address::Host { host, port },
+        }
+    }
+}
+
+impl Fixed {
+    fn parse(given: &Given, text: &str) -> Result<Self, String> {
+        let malformed = || format!("`{text}` is not host:port:address");
+        // curl's leading `+` makes an entry time out; the addresses of a run never do.
+        let (host, rest) = split_field(text.trim_start_matches('+')).ok_or_else(malformed)?;
+        let (port, addresses) = rest.split_once(':').ok_or_else(malformed)?;
+        let port = parse_port(port).ok_or_else(|| format!("`{port}` is not a port"))?;
+        let addresses = addresses
+            .split(',')
+            .map(|address| bare(address).parse().map_err(|_| format!("`{address}` is not an IP address")))
+            .collect::<Result<Vec<IpAddr>, _>>()?;
+        if host.is_empty() {
+            return Err(malformed());
+        }
+        let given = format!("{} `{text}`", given.by);
+        Ok(Self { given, host: bare(host).to_ascii_lowercase(), port, addresses, used: false })
+    }
+
+    fn matches(&self, host: &str, port: u16) -> bool {
+        (self.host == "*" || self.host == host) && self.port == port
+    }
+}
+
+impl ConnectTo {
+    fn parse(given: &Given, text: &str) -> Result<Self, String> {
+        let malformed = || format!("`{text}` is not host1:port1:host2:port2");
+        let (from_host, rest) = split_field(text).ok_or_else(malformed)?;
+        let (from_port, rest) = rest.split_once(':').ok_or_else(malformed)?;
+        let (to_host, to_port) = split_field(rest).ok_or_else(malformed)?;
+        let port = |text: &str| match text {
+            "" => Ok(None),
+            text => parse_port(text).map(Some).ok_or_else(|| format!("`{text}` is not a port")),
+        };
+        Ok(Self {
+            given: format!("{} `{text}`", given.by),
+            from_host: bare(from_host).to_ascii_lowercase(),
+            from_port: port(from_port)?,
+            to_host: bare(to_host).to_ascii_lowercase(),
+            to_port: port(to_port)?,
+            used: false,
+        })
+    }
+
+    fn matches(&self, host: &str, port: u16) -> bool {
+        (self.from_host.is_empty() || self.from_host == host)
+            && self.from_port.is_none_or(|from| from == port)
+    }
+}
+
+/// Splits at the first colon that is not inside the brackets of an IPv6 address.
+fn split_field(text: &str) -> Option<(&str, &str)> {
+    let from = if text.starts_with('[') { text.find(']')? } else { 0 };
+    let colon = from + text[from..].find(':')?;
+    Some((&text[..colon], &text[colon + 1..]))
+}
+
+/// `text` without the brackets of an IPv6 address.
+fn bare(text: &str) -> &str {
+    text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text)
+}

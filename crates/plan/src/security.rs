@@ -1,0 +1,175 @@
+//! TLS towards the targets, and credentials.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, KeyLogSink, Versions};
+
+use crate::resolve::Resolver;
+use crate::{Fingerprint, Given, PlanPatch, Problem};
+
+/// TLS towards all targets.
+pub(crate) struct TlsSettings {
+    pub(crate) config: ClientConfig,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+impl Resolver<'_> {
+    /// One configuration for all targets, if any of them speaks TLS, and what it was built from.
+    pub(crate) fn tls(&mut self, patch: &PlanPatch, needed: bool) -> Option<Option<TlsSettings>> {
+        let versions = self.read(patch.tls.as_ref(), parse_versions);
+        if !needed {
+            self.refuse_tls_flags(patch);
+            return versions.map(|_| None);
+        }
+        let authorities = match &patch.cacert {
+            Some(given) => self.file(given, &given.text).map(|pem| vec![pem]),
+            None => Some(Vec::new()),
+        };
+        let identity = self.identity(patch);
+        let key_log = match &patch.key_log {
+            None => Some(None),
+            Some(path) => match self.files.key_log(path) {
+                Ok(file) => Some(Some(Arc::new(file) as Arc<dyn KeyLogSink>)),
+                Err(error) => self
+                    .fail(Problem::new(format!("SSLKEYLOGFILE: cannot open `{}`: {error}", path.display()))),
+            },
+        };
+        if let (true, Some(cacert)) = (patch.insecure, &patch.cacert) {
+            let message = format!("{} has no effect with --insecure", cacert.by);
+            return self
+                .fail(Problem::new(message).with_hint("leave `-k` out to verify with this certificate"));
+        }
+        let options = ClientOptions {
+            verify: !patch.insecure,
+            ca_pem: authorities?,
+            identity: identity?,
+            alpn: vec![b"http/1.1".to_vec()],
+            versions: versions?.unwrap_or(Versions::Both),
+            resumption: true,
+            key_log: key_log?,
+        };
+        match ClientConfig::new(&options) {
+            Ok(config) => Some(Some(TlsSettings { config, fingerprint: fingerprint(&options) })),
+            Err(error) => self.fail(Problem::new(format!("TLS: {error}"))),
+        }
+    }
+
+    /// A flag without effect is a mistake: nothing is ignored silently.
+    fn refuse_tls_flags(&mut self, patch: &PlanPatch) {
+        let given = [&patch.cacert, &patch.cert, &patch.key, &patch.tls, &patch.sni];
+        let names = given.into_iter().flatten().map(|given| given.by.to_string());
+        for name in names.chain(patch.insecure.then(|| "--insecure".to_owned())) {
+            self.problems.push(
+                Problem::new(format!("{name} has no effect: no URL is https"))
+                    .with_hint("write https:// or leave the flag out"),
+            );
+        }
+    }
+
+    /// The client's certificate. One file may hold both parts.
+    fn identity(&mut self, patch: &PlanPatch) -> Option<Option<Identity>> {
+        let (certificate, key) = match (&patch.cert, &patch.key) {
+            (None, None) => return Some(None),
+            (None, Some(key)) => {
+                return self.fail(Problem::new(format!("{} needs --cert", key.by)));
+            }
+            (Some(certificate), key) => (certificate, key.as_ref()),
+        };
+        let cert_pem = self.file(certificate, &certificate.text);
+        let key_pem = match key {
+            Some(key) => self.file(key, &key.text),
+            None => cert_pem.clone(),
+        };
+        let (cert_pem, key_pem) = (cert_pem?, key_pem?);
+        let has_key = key_pem.windows(12).any(|window| window == b"PRIVATE KEY-");
+        if key.is_none() && !has_key {
+            let message = format!("{}: `{}` has no private key", certificate.by, certificate.text);
+            return self.fail(Problem::new(message).with_hint("give the key's file with `--key`"));
+        }
+        Some(Some(Identity { cert_pem, key_pem }))
+    }
+
+    /// Reads a file that a flag names.
+    pub(crate) fn file(&mut self, given: &Given, path: &str) -> Option<Vec<u8>> {
+        if path.is_empty() {
+            return self.fail(Problem::new(format!("{}: the file name is empty", given.by)));
+        }
+        match self.files.read(Path::new(path)) {
+            Ok(content) => Some(content),
+            Err(error) => self.fail(Problem::new(format!("{}: cannot read `{path}`: {error}", given.by))),
+        }
+    }
+
+    /// The value of an Authorization header that the flags ask for.
+    pub(crate) fn authorization(&mut self, patch: &PlanPatch) -> Option<Option<String>> {
+        let basic = patch.basic.as_ref().map(|given| (given, self.secret(given)));
+        let bearer = patch.bearer.as_ref().map(|given| (given, self.secret(given)));
+        match (basic, bearer) {
+            (None, None) => Some(None),
+            (Some((basic, _)), Some((bearer, _))) => {
+                let message = format!("{} and {} exclude each other", basic.by, bearer.by);
+                self.fail(Problem::new(message))
+            }
+            (Some((given, secret)), None) => match basic_authorization(&secret?) {
+                Some(value) => Some(Some(value)),
+                None => self.fail(Problem::new(format!("{}: no `:` between user and password", given.by))),
+            },
+            (None, Some((given, secret))) => {
+                let token = secret?;
+                if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                    let message =
+                        format!("{}: the token is empty or has characters that no token has", given.by);
+                    return self.fail(Problem::new(message));
+                }
+                Some(Some(format!("Bearer {token}")))
+            }
+        }
+    }
+
+    /// A credential: the text itself, or the first line of `@file`.
+    fn secret(&mut self, given: &Given) -> Option<String> {
+        let Some(path) = given.text.strip_prefix('@') else {
+            return Some(given.text.clone());
+        };
+        let content = self.file(given, path)?;
+        match String::from_utf8(content) {
+            Ok(text) => Some(text.lines().next().unwrap_or_default().trim().to_owned()),
+            Err(_) => self.fail(Problem::new(format!("{}: `{path}` is not text", given.by))),
+        }
+    }
+}
+
+/// Identifies the options, without the key.
+fn fingerprint(options: &ClientOptions) -> Fingerprint {
+    let versions = match options.versions {
+        Versions::Both => 0,
+        Versions::Tls12 => 1,
+        Versions::Tls13 => 2,
+    };
+    let mut hash = Fingerprint::EMPTY.with(&[u8::from(options.verify), versions]);
+    for pem in &options.ca_pem {
+        hash = hash.with_field(pem);
+    }
+    match &options.identity {
+        None => hash,
+        // A file that holds both parts counts only for being there: the key is in it.
+        Some(identity) if identity.cert_pem == identity.key_pem => hash.with(&[1]),
+        Some(identity) => hash.with(&[2]).with_field(&identity.cert_pem),
+    }
+}
+
+/// RFC 7617: `user:password` in base64; `None` without a colon.
+pub(crate) fn basic_authorization(credentials: &str) -> Option<String> {
+    credentials.contains(':').then(|| format!("Basic {}", BASE64_STANDARD.encode(credentials)))
+}
+
+fn parse_versions(text: &str) -> Result<Versions, String> {
+    match text {
+        "1.2" => Ok(Versions::Tls12),
+        "1.3" => Ok(Versions::Tls13),
+        _ => Err(format!("`{text}` is not one of 1.2, 1.3")),
+    }
+}

@@ -1,0 +1,62 @@
+//! The same command has the same fingerprint, any other has another.
+
+use crate::flags::plan;
+
+const URL: &str = "http://a.test/";
+
+#[test]
+fn seed_and_secrets_do_not_count() {
+    let print = |line: &[&str]| plan(&[&[URL], line].concat()).fingerprint();
+    assert_eq!(print(&[]), print(&["--seed", "5"]));
+    assert_eq!(print(&["--bearer", "a"]), print(&["--bearer", "b"]));
+    assert_ne!(print(&["--bearer", "a"]), print(&[]));
+    // What is written differently and means the same is the same plan.
+    assert_eq!(print(&[]), print(&["--duration", "10s", "--connections", "64", "--method", "GET"]));
+}
+
+#[test]
+fn it_is_stable_over_versions() {
+    // A stored run is found again by this value: if a change of the plan makes it differ, raise the version in
+    // the canonical text and this value with it. The request carries the version of the program.
+    let plan = plan(&[URL, "--rate", "100", "--header", "User-Agent:"]);
+    assert_eq!(plan.fingerprint().to_string(), "74ef423654b0da126e9f1bc18fb1cb85");
+}
+
+#[test]
+fn every_other_flag_counts() {
+    let lines: [&[&str]; 27] = [
+        &[],
+        &["http://a.test/2"],
+        &["--connections", "2"],
+        &["--iterations", "200"],
+        &["--duration", "3s"],
+        &["--threads", "2"],
+        &["--rate", "100"],
+        &["--rate", "100", "--arrival", "poisson"],
+        &["--rate", "100", "--overload", "drop"],
+        &["--rate", "101"],
+        &["--warmup", "1s"],
+        &["--drain", "1s"],
+        &["--timeout", "29s"],
+        &["--connect-timeout", "9s"],
+        &["--method", "HEAD"],
+        &["--header", "A: b"],
+        &["--body", "a"],
+        &["--follow-redirects", "1"],
+        &["--pipeline", "2"],
+        &["--max-requests-per-connection", "2"],
+        &["--disable-keepalive"],
+        &["--source-ip", "127.0.0.1"],
+        &["--unix-socket", "/a"],
+        &["--precise"],
+        &["--backend", "epoll"],
+        &["--max-head-bytes", "4096"],
+        &["--no-preflight"],
+    ];
+    let prints: Vec<_> = lines.iter().map(|line| plan(&[&[URL], *line].concat()).fingerprint()).collect();
+    for (index, print) in prints.iter().enumerate() {
+        if let Some(same) = prints[..index].iter().position(|other| other == print) {
+            panic!("{:?} and {:?}", lines[index], lines[same]);
+        }
+    }
+}

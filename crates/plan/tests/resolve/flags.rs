@@ -1,0 +1,115 @@
+//! Patches from command lines, and files from memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems};
+
+/// Files by name; everything else does not exist.
+#[derive(Default)]
+pub(crate) struct Memory(pub(crate) BTreeMap<&'static str, Vec<u8>>);
+
+impl Files for Memory {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let name = path.to_str().expect("test paths are text");
+        self.0.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn key_log(&self, _: &Path) -> io::Result<KeyLogFile> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// The patch of a command line: `--flag value` with the long names, switches alone, everything else a URL.
+pub(crate) fn patch(line: &[&str]) -> PlanPatch {
+    let mut patch = PlanPatch { default_seed: 99, ..PlanPatch::default() };
+    let mut words = line.iter().copied();
+    while let Some(word) = words.next() {
+        if switch(&mut patch, word) {
+            continue;
+        }
+        if !word.starts_with("--") {
+            patch.urls.push(Given::new("URL", word));
+            continue;
+        }
+        let given = Given::new(word.to_owned(), words.next().expect("a value behind the flag"));
+        match word {
+            "--header" => patch.headers.push(given),
+            "--source-ip" => patch.source_ips.push(given),
+            "--resolve" => patch.resolve.push(given),
+            "--connect-to" => patch.connect_to.push(given),
+            "--key-log" => patch.key_log = Some(given.text.into()),
+            _ => *single(&mut patch, word) = Some(given),
+        }
+    }
+    patch
+}
+
+fn switch(patch: &mut PlanPatch, word: &str) -> bool {
+    let switch = match word {
+        "--disable-keepalive" => &mut patch.disable_keepalive,
+        "-4" => &mut patch.ipv4,
+        "-6" => &mut patch.ipv6,
+        "--insecure" => &mut patch.insecure,
+        "--http2" => &mut patch.http2,
+        "--precise" => &mut patch.precise,
+        "--no-preflight" => &mut patch.no_preflight,
+        _ => return false,
+    };
+    *switch = true;
+    true
+}
+
+fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<Given> {
+    match word {
+        "--connections" => &mut patch.connections,
+        "--iterations" => &mut patch.iterations,
+        "--duration" => &mut patch.duration,
+        "--threads" => &mut patch.threads,
+        "--rate" => &mut patch.rate,
+        "--stages" => &mut patch.stages,
+        "--arrival" => &mut patch.arrival,
+        "--overload" => &mut patch.overload,
+        "--warmup" => &mut patch.warmup,
+        "--drain" => &mut patch.drain,
+        "--timeout" => &mut patch.timeout,
+        "--connect-timeout" => &mut patch.connect_timeout,
+        "--seed" => &mut patch.seed,
+        "--method" => &mut patch.method,
+        "--body" => &mut patch.body,
+        "--basic" => &mut patch.basic,
+        "--bearer" => &mut patch.bearer,
+        "--follow-redirects" => &mut patch.follow_redirects,
+        "--pipeline" => &mut patch.pipeline,
+        "--max-requests-per-connection" => &mut patch.max_requests_per_connection,
+        "--unix-socket" => &mut patch.unix_socket,
+        "--cacert" => &mut patch.cacert,
+        "--cert" => &mut patch.cert,
+        "--key" => &mut patch.key,
+        "--tls" => &mut patch.tls,
+        "--sni" => &mut patch.sni,
+        "--backend" => &mut patch.backend,
+        "--max-head-bytes" => &mut patch.max_head_bytes,
+        _ => panic!("{word} is no flag"),
+    }
+}
+
+/// Resolves a command line, with the files of `memory`.
+pub(crate) fn resolve_with(line: &[&str], memory: &Memory) -> Result<Plan, Problems> {
+    Plan::resolve(patch(line), memory)
+}
+
+/// Resolves a command line that has to be right.
+pub(crate) fn plan(line: &[&str]) -> Plan {
+    resolve_with(line, &Memory::default()).unwrap_or_else(|problems| panic!("{line:?}: {problems}"))
+}
+
+/// The first request of a plan, as text.
+pub(crate) fn request(plan: &Plan, step: usize) -> String {
+    let (mut scratch, mut out) = (Vec::new(), Vec::new());
+    let context = plimsoll_scenario::Context { index: 7, worker: 0, unix_ns: 0 };
+    let mut random = plimsoll_core::Random::new(1, 0);
+    plan.steps[step].request.render(&context, &mut random, &mut scratch, &mut out);
+    String::from_utf8(out).expect("these requests are text")
+}

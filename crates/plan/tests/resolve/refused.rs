@@ -1,0 +1,191 @@
+//! Every mistake in its words: what is wrong, and what to do about it.
+
+use std::fmt::Write as _;
+
+use crate::flags::{Memory, resolve_with};
+
+const URL: &str = "http://a.test/";
+
+fn shown(line: &[&str]) -> String {
+    let memory = Memory([("no-colon", b"me".to_vec()), ("binary", vec![0xff])].into());
+    let problems = match resolve_with(line, &memory) {
+        Ok(plan) => panic!("{line:?} was accepted: {plan:?}"),
+        Err(problems) => problems,
+    };
+    let mut text = format!("$ {}\n", line.join(" "));
+    for problem in &problems {
+        let _ = writeln!(text, "error: {}", problem.message);
+        if let Some(hint) = &problem.hint {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        assert!(!problem.message.contains("topsecret"), "{text}");
+        assert!(!problem.message.ends_with('.') && !problem.message.contains('\n'), "{text}");
+    }
+    text
+}
+
+fn shown_all(lines: &[&[&str]]) -> String {
+    lines.iter().map(|line| shown(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn urls() {
+    insta::assert_snapshot!(shown_all(&[
+        &[],
+        &[""],
+        &["htp://a.test/"],
+        &["gopher://a.test/"],
+        &["http:/a.test/"],
+        &["http://:80/"],
+        &["http://a.test:99999/"],
+        &["http://::1/"],
+        &["http://a.test/a b"],
+        &["http://a.test/${uid}"],
+        &["http://a.test/${uuid"],
+        &["http://${uuid}.test/"],
+        &["http://me:topsecret@/"],
+        &["plan.yaml"],
+    ]));
+}
+
+#[test]
+fn load() {
+    insta::assert_snapshot!(shown_all(&[
+        &[URL, "--rate", "0"],
+        &[URL, "--rate", "-5"],
+        &[URL, "--rate", "fast"],
+        &[URL, "--duration", "0"],
+        &[URL, "--duration", "-1s"],
+        &[URL, "--duration", "soon"],
+        &[URL, "--iterations", "0"],
+        &[URL, "--iterations", "1.5"],
+        &[URL, "--iterations", "10", "--connections", "64"],
+        &[URL, "--rate", "5", "--stages", "1s@5"],
+        &[URL, "--duration", "5s", "--stages", "1s@5"],
+        &[URL, "--stages", "nonsense"],
+        &[URL, "--stages", "1s@0"],
+        &[URL, "--arrival", "poisson"],
+        &[URL, "--rate", "5", "--arrival", "normal"],
+        &[URL, "--overload", "drop"],
+        &[URL, "--rate", "5", "--overload", "explode"],
+        &[URL, "--warmup", "x"],
+        &[URL, "--drain", "x"],
+        &[URL, "--timeout", "0"],
+        &[URL, "--connect-timeout", "0s"],
+        &[URL, "--seed", "x"],
+    ]));
+}
+
+#[test]
+fn connections() {
+    insta::assert_snapshot!(shown_all(&[
+        &[URL, "--connections", "0"],
+        &[URL, "--connections", "-1"],
+        &[URL, "--connections", "5000000000"],
+        &[URL, "--threads", "0"],
+        &[URL, "--threads", "5s"],
+        &[URL, "--threads", "4", "--connections", "2"],
+        &["http://a.test/", "http://b.test/", "http://c.test/", "--connections", "2"],
+        &[URL, "--pipeline", "0"],
+        &[URL, "--pipeline", "4", "--disable-keepalive"],
+        &[URL, "--pipeline", "4", "--header", "Connection: close"],
+        &[URL, "--pipeline", "4", "--max-requests-per-connection", "3"],
+        &[URL, "--max-requests-per-connection", "0"],
+        &[URL, "--max-requests-per-connection", "5", "--disable-keepalive"],
+        &[URL, "--source-ip", "localhost"],
+        &[URL, "--source-ip", "127.0.0.1", "--source-ip", "::1"],
+        &[URL, "--source-ip", "127.0.0.1", "-6"],
+        &[URL, "--source-ip", "127.0.0.1", "--unix-socket", "/a"],
+        &[URL, "-4", "-6"],
+        &["http://127.0.0.1/", "-6"],
+        &[URL, "-4", "--resolve", "a.test:80:::1"],
+        &[URL, "--resolve", "a.test:80"],
+        &[URL, "--resolve", "a.test:x:127.0.0.1"],
+        &[URL, "--resolve", "a.test:80:b.test"],
+        &[URL, "--resolve", "b.test:80:127.0.0.1"],
+        &[URL, "--connect-to", "a.test:80:b.test"],
+        &[URL, "--connect-to", "b.test:80:c.test:80"],
+        &[URL, "--unix-socket", "/a", "--resolve", "a.test:80:127.0.0.1"],
+        &[URL, "--unix-socket", ""],
+        &[URL, "--http2"],
+        &[URL, "--backend", "kqueue"],
+        &[URL, "--max-head-bytes", "10"],
+        &[URL, "--max-head-bytes", "many"],
+        &[URL, "--follow-redirects", "1000"],
+    ]));
+}
+
+#[test]
+fn requests() {
+    insta::assert_snapshot!(shown_all(&[
+        &[URL, "--method", "GE T"],
+        &[URL, "--method", "post"],
+        &[URL, "--method", "CONNECT"],
+        &[URL, "--header", "Bearer topsecret"],
+        &[URL, "--header", "A: b", "--header", "C D: e"],
+        &[URL, "--header", "A: b\r\nC: d"],
+        &[URL, "--header", "A: ${nope}"],
+        &[URL, "--header", "Content-Length: 5"],
+        &[URL, "--header", "Transfer-Encoding: chunked"],
+        &[URL, "--header", "Host: a", "--header", "Host: b"],
+        &[URL, "--body", "{\"a\": ${random_int(5,1)}}"],
+        &[URL, "--body", "price ${amount}"],
+        &[URL, "--body", "@"],
+        &[URL, "--body", "@missing.json"],
+        &[URL, "--basic", "topsecret"],
+        &[URL, "--basic", "@no-colon"],
+        &[URL, "--bearer", "top secret"],
+        &[URL, "--bearer", "@missing"],
+        &[URL, "--bearer", "@binary"],
+        &[URL, "--basic", "me:topsecret", "--bearer", "topsecret"],
+        &[URL, "--basic", "me:topsecret", "--header", "Authorization: Bearer topsecret"],
+        &["http://me:topsecret@a.test/", "--bearer", "topsecret"],
+    ]));
+}
+
+#[test]
+fn tls_flags_without_https() {
+    insta::assert_snapshot!(shown_all(
+        &[&[URL, "--insecure"], &[URL, "--cacert", "ca.pem", "--tls", "1.2"],]
+    ));
+}
+
+#[test]
+fn everything_that_is_wrong_is_reported_at_once() {
+    insta::assert_snapshot!(shown(&[
+        "ftp://a.test/",
+        "http://a.test:0/",
+        "--connections",
+        "0",
+        "--duration",
+        "0",
+        "--rate",
+        "0",
+        "--timeout",
+        "x",
+        "--header",
+        "nothing",
+        "--body",
+        "@missing",
+        "--method",
+        "G T",
+        "--backend",
+        "x",
+        "--http2",
+    ]));
+}
+
+#[test]
+fn a_wrong_header_is_reported_once_for_many_urls() {
+    let line = ["http://a.test/", "http://b.test/", "--header", "Content-Length: 5"];
+    let problems = resolve_with(&line, &Memory::default()).unwrap_err();
+    assert_eq!(problems.iter().count(), 1, "{problems}");
+}
+
+#[test]
+fn a_habit_is_the_hint() {
+    let mut patch = crate::flags::patch(&[URL, "--threads", "5s"]);
+    patch.threads = patch.threads.map(|given| given.with_habit("threads, not seconds"));
+    let problems = plimsoll_plan::Plan::resolve(patch, &Memory::default()).unwrap_err();
+    assert_eq!(problems.iter().next().unwrap().hint.as_deref(), Some("threads, not seconds"));
+}

@@ -1,0 +1,303 @@
+//! The result of a run, put together from its record.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::interval::PERCENTILES;
+use plimsoll_metrics::{Interval, Model, Reason, RunRecord, StepRecord};
+
+use crate::context::RunContext;
+use crate::result::{
+    AccountingResult, Bytes, Connections, Finding, Generator, IntervalPercentiles, IntervalResult,
+    IntervalTimes, ModelKind, ModelResult, Rate, Run, RunResult, StallResult, StepResult, Target, Thresholds,
+    Tool, VerdictResult, Worker,
+};
+use crate::summary::{Summary, missing};
+use crate::{SCHEMA_VERSION, timestamp};
+
+/// The scenario of a plan that was made from flags.
+const DEFAULT_SCENARIO: &str = "default";
+
+impl RunResult {
+    /// The result of a run, from its record and what the caller knows about it.
+    pub fn new(record: &RunRecord, context: RunContext) -> Self {
+        let total = &record.total;
+        Self {
+            schema_version: SCHEMA_VERSION,
+            tool: Tool { name: context.tool_name, version: context.tool_version },
+            model: ModelResult {
+                kind: match record.model {
+                    Model::Open => ModelKind::Open,
+                    Model::Closed => ModelKind::Closed,
+                },
+                description: context.model.description,
+                arrivals: context.model.arrivals,
+                connections: context.model.connections,
+                depth: context.model.depth,
+                pacing_budget_ns: record.pacing_budget.0,
+            },
+            run: Run {
+                id: context.run_id,
+                seed: context.seed,
+                started_at: timestamp::rfc3339(record.started_unix),
+                started_at_unix_ns: record.started_unix.0,
+                started_at_monotonic_ns: record.started_monotonic.0,
+                args: context.args,
+                plan_hash: context.plan_hash,
+                host: context.host,
+                targets: targets(record, &context.targets),
+                preflight: context.preflight,
+                interrupted_by_signal: record.interrupted,
+            },
+            verdict: VerdictResult::new(record),
+            accounting: AccountingResult::new(record),
+            rate: Rate {
+                target_per_s: record.target_per_second,
+                achieved_per_s: per_second(record.completed_in_window, record.duration),
+                started_per_s: per_second(record.accounting.started, record.duration),
+            },
+            duration_s: record.duration.as_secs_f64(),
+            warmup_s: record.warmup.as_secs_f64(),
+            drain_s: record.drain.as_secs_f64(),
+            bytes: Bytes { sent: total.bytes_sent, received: total.bytes_received },
+            protocols: record.protocols.clone(),
+            tls_versions: record.tls_versions.clone(),
+            response_time: Summary::new(&total.response_time, total.censored_response),
+            service_time: Summary::new(&total.service_time, total.censored_service),
+            start_lag: Summary::exact(&total.start_lag),
+            connect_time: Summary::exact(&record.connections.connect_time),
+            tls_time: Summary::exact(&record.connections.tls_time),
+            first_byte_time: Summary::exact(&total.first_byte_time),
+            failed_response_time: Summary::exact(&total.failed_response_time),
+            statuses: statuses(total),
+            errors: by_class(&total.errors),
+            error_examples: record.error_examples.clone(),
+            connections: Connections::new(record),
+            by_step: record.steps.iter().map(StepResult::new).collect(),
+            intervals: record.intervals.iter().map(IntervalResult::new).collect(),
+            generator: Generator::new(record),
+        }
+    }
+}
+
+/// The peers of a run with the URLs that address them; a target that no connection reached has no addresses.
+fn targets(record: &RunRecord, urls: &[String]) -> Vec<Target> {
+    let mut targets: Vec<Target> = record
+        .peers
+        .iter()
+        .map(|peer| Target {
+            urls: Vec::new(),
+            authority: peer.authority.clone(),
+            addresses: peer.addresses.clone(),
+            protocol: peer.protocol.clone(),
+            tls_version: peer.tls_version.clone(),
+            tls_cipher: peer.tls_cipher.clone(),
+        })
+        .collect();
+    for url in urls {
+        let authority = authority_of(url);
+        if let Some(target) = targets.iter_mut().find(|target| target.authority == authority) {
+            target.urls.push(url.clone());
+            continue;
+        }
+        targets.push(Target {
+            urls: vec![url.clone()],
+            authority: authority.to_owned(),
+            addresses: Vec::new(),
+            protocol: String::new(),
+            tls_version: None,
+            tls_cipher: None,
+        });
+    }
+    targets
+}
+
+/// The authority of `[scheme://][userinfo@]authority[/…]`, for matching; the URL was validated long before.
+fn authority_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+impl VerdictResult {
+    fn new(record: &RunRecord) -> Self {
+        let findings = |reasons: &[Reason]| {
+            reasons
+                .iter()
+                .map(|reason| Finding {
+                    code: reason.code.name().to_owned(),
+                    evidence: reason.evidence.clone(),
+                    hint: reason.hint.clone(),
+                })
+                .collect()
+        };
+        let mut invalid_reasons: Vec<String> =
+            record.verdict.reasons.iter().map(|reason| reason.code.name().to_owned()).collect();
+        invalid_reasons.dedup();
+        Self {
+            valid: record.verdict.valid,
+            invalid_reasons,
+            evidence: findings(&record.verdict.reasons),
+            warnings: findings(&record.verdict.warnings),
+            thresholds: Thresholds::None,
+        }
+    }
+}
+
+impl AccountingResult {
+    fn new(record: &RunRecord) -> Self {
+        let accounting = record.accounting;
+        Self {
+            scheduled: accounting.scheduled,
+            started: accounting.started,
+            dropped: accounting.dropped,
+            never_started: accounting.never_started,
+            ok: accounting.ok,
+            failed: accounting.failed,
+            timed_out: accounting.timed_out,
+            in_flight_at_stop: accounting.in_flight_at_stop,
+            undelivered: accounting.undelivered,
+            unmeasured: accounting.unmeasured,
+            redirects_followed: accounting.redirects_followed,
+        }
+    }
+}
+
+impl Connections {
+    fn new(record: &RunRecord) -> Self {
+        let connections = &record.connections;
+        Self {
+            opened: connections.opened,
+            failed: by_class(&connections.failed),
+            closed_idle: connections.closed_idle,
+            peak_open: connections.peak_open,
+            limit: connections.limit,
+            tls_resumed: connections.tls_resumed,
+            blocked_s: connections.blocked.as_secs_f64(),
+            blocked_at_limit_s: connections.blocked_at_limit.as_secs_f64(),
+        }
+    }
+}
+
+impl StepResult {
+    fn new(record: &StepRecord) -> Self {
+        Self {
+            scenario: DEFAULT_SCENARIO.to_owned(),
+            step: record.name.clone(),
+            ok: record.ok,
+            failed: record.failed,
+            timed_out: record.timed_out,
+            bytes: Bytes { sent: record.bytes_sent, received: record.bytes_received },
+            response_time: Summary::new(&record.response_time, record.censored_response),
+            service_time: Summary::new(&record.service_time, record.censored_service),
+            start_lag: Summary::exact(&record.start_lag),
+            first_byte_time: Summary::exact(&record.first_byte_time),
+            failed_response_time: Summary::exact(&record.failed_response_time),
+            statuses: statuses(record),
+            errors: by_class(&record.errors),
+        }
+    }
+}
+
+impl IntervalResult {
+    fn new(interval: &Interval) -> Self {
+        Self {
+            at_s: interval.at.as_secs_f64(),
+            length_s: interval.length.as_secs_f64(),
+            warmup: interval.warmup,
+            scheduled: interval.scheduled,
+            started: interval.started,
+            ok: interval.ok,
+            failed: interval.failed,
+            timed_out: interval.timed_out,
+            in_flight: interval.in_flight,
+            connections: interval.connections,
+            achieved_per_s: per_second(interval.completed, interval.length),
+            response_time: IntervalTimes::new(interval),
+        }
+    }
+}
+
+impl IntervalTimes {
+    fn new(interval: &Interval) -> Self {
+        let count = interval.ok + interval.timed_out;
+        let mut p_missing = BTreeMap::new();
+        let mut percentile = |index: usize| {
+            let p = PERCENTILES[index];
+            if let Some(reason) = missing(p, count) {
+                p_missing.insert(p.to_string(), reason);
+                return None;
+            }
+            interval.response_time.map(|values| values[index])
+        };
+        let p = IntervalPercentiles {
+            p50: percentile(0),
+            p90: percentile(1),
+            p99: percentile(2),
+            p99_9: percentile(3),
+        };
+        Self {
+            unit: "ns".to_owned(),
+            count,
+            p,
+            p_missing,
+            max: interval.response_time.map(|values| values[4]),
+        }
+    }
+}
+
+impl Generator {
+    fn new(record: &RunRecord) -> Self {
+        let sum = |part: fn(&plimsoll_metrics::WorkerRecord) -> u64| -> u64 {
+            record.workers.iter().map(part).fold(0, u64::saturating_add)
+        };
+        let (user, system) = (sum(|worker| worker.cpu_user.0), sum(|worker| worker.cpu_system.0));
+        let completed = record.completed_in_window;
+        Self {
+            threads: record.workers.len() as u64,
+            cpu_user_s: Nanos(user).as_secs_f64(),
+            cpu_sys_s: Nanos(system).as_secs_f64(),
+            cpu_us_per_request: (completed > 0)
+                .then(|| user.saturating_add(system) as f64 / 1e3 / completed as f64),
+            rss_peak_bytes: record.rss_peak_bytes,
+            backend: record.backend.to_owned(),
+            calibration: None,
+            stamped: sum(|worker| worker.stamped),
+            unstamped: sum(|worker| worker.unstamped),
+            workers: record.workers.iter().map(Worker::new).collect(),
+        }
+    }
+}
+
+impl Worker {
+    fn new(record: &plimsoll_metrics::WorkerRecord) -> Self {
+        let stall = |stall: &plimsoll_metrics::Stall| StallResult {
+            at_s: stall.at.as_secs_f64(),
+            length_ns: stall.length.0,
+        };
+        let cpu = record.cpu_user + record.cpu_system;
+        Self {
+            cpu_share: (record.wall > Nanos::ZERO).then(|| cpu.0 as f64 / record.wall.0 as f64),
+            run_delay_s: record.run_delay.map(Nanos::as_secs_f64),
+            involuntary_switches: record.involuntary_switches,
+            passes: record.passes,
+            longest_pass_ns: record.longest_pass.0,
+            stalls: record.stalls.iter().map(stall).collect(),
+        }
+    }
+}
+
+fn statuses(record: &StepRecord) -> BTreeMap<String, u64> {
+    record.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect()
+}
+
+/// The classes that occurred, by name.
+fn by_class(counts: &[u64; ErrorClass::COUNT]) -> BTreeMap<String, u64> {
+    let classes = ErrorClass::ALL.iter().zip(counts);
+    classes.filter(|(_, count)| **count > 0).map(|(class, count)| (class.name().to_owned(), *count)).collect()
+}
+
+/// Events per second; `None` over no time.
+fn per_second(count: u64, length: Nanos) -> Option<f64> {
+    (length > Nanos::ZERO).then(|| count as f64 / length.as_secs_f64())
+}

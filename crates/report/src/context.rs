@@ -1,0 +1,76 @@
+//! What the caller knows about a run beside its record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the caller knows about a run beside its record.
+#[derive(Clone, Debug, Default)]
+pub struct RunContext {
+    /// Name of the program.
+    pub tool_name: String,
+    /// Version of the program.
+    pub tool_version: String,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The command line, with secrets already redacted.
+    pub args: Vec<String>,
+    /// Hash of the resolved plan.
+    pub plan_hash: String,
+    /// The target URLs as given.
+    pub targets: Vec<String>,
+    /// The load, in words and figures.
+    pub model: ModelContext,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// What the request before the run found, if one was sent.
+    pub preflight: Option<Preflight>,
+}
+
+/// The load of a run, in words and figures.
+#[derive(Clone, Debug, Default)]
+pub struct ModelContext {
+    /// One or more lines for people, the first naming the model: `open: 1,000/s uniform for 10 s, …`.
+    pub description: Vec<String>,
+    /// `uniform` or `poisson`, in the open model.
+    pub arrivals: Option<String>,
+    /// Connections opened at the start, over all workers and targets.
+    pub connections: u64,
+    /// Requests in flight at most on one connection.
+    pub depth: u64,
+}
+
+/// The machine that generated the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Its name.
+    pub hostname: String,
+    /// Name and version of its kernel.
+    pub kernel: String,
+    /// Model of its CPU.
+    pub cpu_model: String,
+    /// CPUs that the generator may use.
+    pub cpus: u64,
+    /// CPU frequency governor, null if the system does not tell.
+    pub governor: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Soft limit of open file descriptors.
+    pub soft_descriptors: u64,
+}
+
+/// What the request before the run found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Preflight {
+    /// Status of its response.
+    pub status: u16,
+    /// Negotiated application protocol.
+    pub protocol: String,
+    /// TLS version, null without TLS.
+    pub tls_version: Option<String>,
+    /// TLS cipher suite, null without TLS.
+    pub cipher: Option<String>,
+    /// Address that answered.
+    pub address: String,
+}

@@ -1,0 +1,404 @@
+//! The result contract: one versioned object that says everything about a run.
+//!
+//! Times are whole numbers of nanoseconds, in objects that say so (`unit`) or fields whose names do; other units
+//! are in the field's name. The documentation of each field is its description in the JSON Schema.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Host, Preflight};
+use crate::summary::Summary;
+
+/// The result of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that made the run.
+    pub tool: Tool,
+    /// Identity and circumstances of the run.
+    pub run: Run,
+    /// The load: who decided when the next request started, and with what limits.
+    pub model: ModelResult,
+    /// Whether the numbers can be believed.
+    pub verdict: VerdictResult,
+    /// Where every arrival went: scheduled = started + dropped + never_started, and
+    /// started = ok + failed + timed_out + in_flight_at_stop.
+    pub accounting: AccountingResult,
+    /// Requests per second over the measured part.
+    pub rate: Rate,
+    /// Length of the measured part in seconds: from the end of the warm-up to the end of the load.
+    pub duration_s: f64,
+    /// Length of the warm-up in seconds; nothing of it is in the figures.
+    pub warmup_s: f64,
+    /// Time in seconds for which responses were waited for after the end of the load.
+    pub drain_s: f64,
+    /// Bytes on the wire, without the framing of TLS.
+    pub bytes: Bytes,
+    /// Responses by negotiated protocol.
+    pub protocols: BTreeMap<String, u64>,
+    /// Connections by TLS version.
+    pub tls_versions: BTreeMap<String, u64>,
+    /// From when a request should have started until its last byte came: good responses, and timed-out requests as
+    /// lower bounds.
+    pub response_time: Summary,
+    /// From when a request was sent until its last byte came, of the same requests.
+    pub service_time: Summary,
+    /// From when a request should have started until the generator took it up, of every started request.
+    pub start_lag: Summary,
+    /// From the connect call until the connection was established.
+    pub connect_time: Summary,
+    /// The TLS handshake, after the connect.
+    pub tls_time: Summary,
+    /// From when a request was sent until the first byte of its response came, of good responses.
+    pub first_byte_time: Summary,
+    /// As response_time, of failed requests: kept apart so that fast errors do not flatter the percentiles.
+    pub failed_response_time: Summary,
+    /// Responses by status code.
+    pub statuses: BTreeMap<String, u64>,
+    /// Failed requests by class.
+    pub errors: BTreeMap<String, u64>,
+    /// What the first error of each class said.
+    pub error_examples: BTreeMap<String, String>,
+    /// What happened to connections.
+    pub connections: Connections,
+    /// The figures of each step of the plan.
+    pub by_step: Vec<StepResult>,
+    /// The run second by second, warm-up and drain included.
+    pub intervals: Vec<IntervalResult>,
+    /// What the generator itself cost, and how it kept up.
+    pub generator: Generator,
+}
+
+/// The program that made the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Identity and circumstances of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Identity of the run.
+    pub id: String,
+    /// Seed of every random choice: the same seed makes the same load.
+    pub seed: u64,
+    /// When the run started: RFC 3339, UTC.
+    pub started_at: String,
+    /// When the run started: Unix time in nanoseconds.
+    pub started_at_unix_ns: u64,
+    /// When the run started, on the clock of the generator's machine (CLOCK_MONOTONIC), in nanoseconds.
+    pub started_at_monotonic_ns: u64,
+    /// The command line, without secrets.
+    pub args: Vec<String>,
+    /// Hash of the resolved plan.
+    pub plan_hash: String,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// The servers under load.
+    pub targets: Vec<Target>,
+    /// What the request before the run found; null if none was sent.
+    pub preflight: Option<Preflight>,
+    /// Number of the signal that interrupted the run; null if none did.
+    pub interrupted_by_signal: Option<i32>,
+}
+
+/// A server under load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// The URLs that address it, as given.
+    pub urls: Vec<String>,
+    /// Its authority: host, and port if it is not the scheme's.
+    pub authority: String,
+    /// The addresses that were used.
+    pub addresses: Vec<String>,
+    /// Negotiated application protocol.
+    pub protocol: String,
+    /// TLS version, null without TLS.
+    pub tls_version: Option<String>,
+    /// TLS cipher suite, null without TLS.
+    pub tls_cipher: Option<String>,
+}
+
+/// The two models of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    /// Arrivals were scheduled and ignored responses.
+    Open,
+    /// A fixed number of users; the next request started when the last had ended. Response time and start lag then
+    /// say nothing about a user's wait: read the service time.
+    Closed,
+}
+
+/// The load of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelResult {
+    /// Open or closed.
+    pub kind: ModelKind,
+    /// The load in words.
+    pub description: Vec<String>,
+    /// How arrivals were spread ("uniform", "poisson"); null in the closed model.
+    pub arrivals: Option<String>,
+    /// Connections opened at the start, over all workers and targets.
+    pub connections: u64,
+    /// Requests in flight at most on one connection.
+    pub depth: u64,
+    /// How late a request may have started on purpose, to share a wake-up with others.
+    pub pacing_budget_ns: u64,
+}
+
+/// Whether the numbers can be believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VerdictResult {
+    /// Whether they can.
+    pub valid: bool,
+    /// Codes of the reasons why not.
+    pub invalid_reasons: Vec<String>,
+    /// The same reasons with evidence and hints.
+    pub evidence: Vec<Finding>,
+    /// What does not make the run invalid, but should be known.
+    pub warnings: Vec<Finding>,
+    /// Whether the thresholds of the plan were met.
+    pub thresholds: Thresholds,
+}
+
+/// One finding about the generator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Which rule found it.
+    pub code: String,
+    /// One sentence with figures.
+    pub evidence: String,
+    /// What to change.
+    pub hint: String,
+}
+
+/// Whether the thresholds of the plan were met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Thresholds {
+    /// All were met.
+    Pass,
+    /// At least one was not.
+    Fail,
+    /// The plan has none.
+    None,
+}
+
+/// Where every arrival went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountingResult {
+    /// Arrivals that the plan asked for within the measured part; in the closed model the same as started.
+    pub scheduled: u64,
+    /// Requests that the generator took up.
+    pub started: u64,
+    /// Arrivals given up because of a limit.
+    pub dropped: u64,
+    /// Arrivals that were still waiting when the run ended.
+    pub never_started: u64,
+    /// Requests that ended with a whole response of a status below 400.
+    pub ok: u64,
+    /// Requests that ended without a good response.
+    pub failed: u64,
+    /// Requests without a whole response within the timeout.
+    pub timed_out: u64,
+    /// Requests that had not ended when the run stopped.
+    pub in_flight_at_stop: u64,
+    /// Part of started: not one byte was handed to a connection, so the target cannot have seen them.
+    pub undelivered: u64,
+    /// Requests beside the measured ones, in the preflight and the warm-up. Not part of started.
+    pub unmeasured: u64,
+    /// Further requests that followed a redirect. Not part of started.
+    pub redirects_followed: u64,
+}
+
+/// Requests per second over the measured part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rate {
+    /// Mean of what the plan asked for; null in the closed model.
+    pub target_per_s: Option<f64>,
+    /// Requests that ended with a whole response of any status within the measured part; null if that had no length.
+    pub achieved_per_s: Option<f64>,
+    /// Requests started; null if the measured part had no length.
+    pub started_per_s: Option<f64>,
+}
+
+/// Bytes on the wire, without the framing of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Of requests.
+    pub sent: u64,
+    /// Of responses.
+    pub received: u64,
+}
+
+/// What happened to connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Connections that were established.
+    pub opened: u64,
+    /// Attempts that failed, by class.
+    pub failed: BTreeMap<String, u64>,
+    /// Connections that the target closed while it owed no response.
+    pub closed_idle: u64,
+    /// Largest number open at once, summed over workers.
+    pub peak_open: u64,
+    /// Largest number allowed.
+    pub limit: u64,
+    /// TLS sessions that were resumed.
+    pub tls_resumed: u64,
+    /// Time in seconds for which due arrivals waited because every connection was busy, summed over workers.
+    pub blocked_s: f64,
+    /// Part of it for which the limit of connections was reached.
+    pub blocked_at_limit_s: f64,
+}
+
+/// The figures of one step of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepResult {
+    /// Name of its scenario.
+    pub scenario: String,
+    /// Its name.
+    pub step: String,
+    /// Requests that ended with a whole response of a status below 400.
+    pub ok: u64,
+    /// Requests that ended without a good response.
+    pub failed: u64,
+    /// Requests without a whole response within the timeout.
+    pub timed_out: u64,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// As in the whole result.
+    pub response_time: Summary,
+    /// As in the whole result.
+    pub service_time: Summary,
+    /// As in the whole result.
+    pub start_lag: Summary,
+    /// As in the whole result.
+    pub first_byte_time: Summary,
+    /// As in the whole result.
+    pub failed_response_time: Summary,
+    /// Responses by status code.
+    pub statuses: BTreeMap<String, u64>,
+    /// Failed requests by class.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// One second of the run, or the last part of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalResult {
+    /// Its end in seconds since the start of the run, warm-up included.
+    pub at_s: f64,
+    /// Its length in seconds.
+    pub length_s: f64,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// Arrivals that fell due in it (open model).
+    pub scheduled: u64,
+    /// Requests started in it.
+    pub started: u64,
+    /// Requests that ended well in it.
+    pub ok: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Requests that timed out in it.
+    pub timed_out: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u64,
+    /// Connections open at its end.
+    pub connections: u64,
+    /// Whole responses of any status per second; null if the interval has no length.
+    pub achieved_per_s: Option<f64>,
+    /// Response time of what ended well or timed out in it.
+    pub response_time: IntervalTimes,
+}
+
+/// Response times of one interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalTimes {
+    /// Unit of every time in this object: always "ns", nanoseconds.
+    pub unit: String,
+    /// Number of values.
+    pub count: u64,
+    /// Percentiles.
+    pub p: IntervalPercentiles,
+    /// For each percentile that is null: why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub p_missing: BTreeMap<String, String>,
+    /// The largest value; null without values.
+    pub max: Option<u64>,
+}
+
+/// Percentiles of one interval, as those of the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalPercentiles {
+    /// The median.
+    #[serde(rename = "50")]
+    pub p50: Option<u64>,
+    /// The percentile 90.
+    #[serde(rename = "90")]
+    pub p90: Option<u64>,
+    /// The percentile 99; needs 299 values.
+    #[serde(rename = "99")]
+    pub p99: Option<u64>,
+    /// The percentile 99.9; needs 2,995 values.
+    #[serde(rename = "99.9")]
+    pub p99_9: Option<u64>,
+}
+
+/// What the generator itself cost, and how it kept up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// Worker threads.
+    pub threads: u64,
+    /// CPU time of the workers in user mode over the measured part, in seconds.
+    pub cpu_user_s: f64,
+    /// CPU time of the workers in the kernel over the measured part, in seconds.
+    pub cpu_sys_s: f64,
+    /// CPU time of both kinds per whole response, in microseconds; null without responses.
+    pub cpu_us_per_request: Option<f64>,
+    /// Largest resident memory of the process in bytes; null if the system does not tell.
+    pub rss_peak_bytes: Option<u64>,
+    /// What drove the sockets: "io_uring" or "epoll".
+    pub backend: String,
+    /// What this machine can generate at most; null if it was not calibrated.
+    pub calibration: Option<serde_json::Value>,
+    /// Responses whose arrival was stamped by the kernel.
+    pub stamped: u64,
+    /// Responses whose arrival was read from the clock in user space.
+    pub unstamped: u64,
+    /// The generator thread by thread.
+    pub workers: Vec<Worker>,
+}
+
+/// One worker thread of the generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Worker {
+    /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
+    pub cpu_share: Option<f64>,
+    /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not tell.
+    pub run_delay_s: Option<f64>,
+    /// Times that the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+    /// Passes of its loop.
+    pub passes: u64,
+    /// The longest single pass.
+    pub longest_pass_ns: u64,
+    /// When it did not run although it had work; at most the first 100 times.
+    pub stalls: Vec<StallResult>,
+}
+
+/// A time in which a worker did not run although it had work.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StallResult {
+    /// When it began, in seconds since the start of the run.
+    pub at_s: f64,
+    /// How long it lasted.
+    pub length_ns: u64,
+}

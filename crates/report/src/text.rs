@@ -1,0 +1,418 @@
+//! The report for people: one screen, from what ran down to what it cost.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::figure;
+
+use crate::Style;
+use crate::distribution;
+use crate::layout::{Emphasis, Page, Row};
+use crate::result::{Finding, ModelKind, RunResult, Target};
+use crate::summary::{PERCENTILES, Summary};
+
+/// Rows of the drawn distribution at most: what keeps the report on one screen.
+const DISTRIBUTION_ROWS: usize = 12;
+/// Columns of the longest bar at most.
+const BAR: usize = 40;
+
+/// The whole report.
+pub(crate) fn page(result: &RunResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    what_ran(&mut page, result);
+    verdict(&mut page, result);
+    page.blank();
+    figures(&mut page, result);
+    page.blank();
+    times(&mut page, result);
+    distribution(&mut page, result);
+    page.blank();
+    other_times(&mut page, result);
+    steps(&mut page, result);
+    answers(&mut page, result);
+    connections(&mut page, result);
+    generator(&mut page, result);
+    page.finish()
+}
+
+fn what_ran(page: &mut Page<'_>, result: &RunResult) {
+    let run = &result.run;
+    page.heading(&format!("{} {} · run {}", result.tool.name, result.tool.version, run.id));
+    for target in &run.targets {
+        page.field("target", &target_line(target));
+    }
+    let mut label = "model";
+    for line in &result.model.description {
+        page.field(label, line);
+        label = "";
+    }
+    let host = &run.host;
+    let mut circumstances = format!("{}, seed {}, plan {}", run.started_at, run.seed, run.plan_hash);
+    if !host.hostname.is_empty() {
+        circumstances.push_str(&format!(
+            ", on {} ({} CPUs, {}, governor {})",
+            host.hostname,
+            host.cpus,
+            host.kernel,
+            host.governor.as_deref().unwrap_or("unknown"),
+        ));
+    }
+    page.field("run", &circumstances);
+    if let Some(signal) = run.interrupted_by_signal {
+        page.emphasised_field(
+            "note",
+            Emphasis::Doubtful,
+            "interrupted",
+            &format!(" by signal {signal}: the figures are of the part before it"),
+        );
+    }
+}
+
+/// `GET-able URLs at address, protocol, TLS`.
+fn target_line(target: &Target) -> String {
+    let urls = if target.urls.is_empty() { target.authority.clone() } else { target.urls.join(", ") };
+    let mut line = urls;
+    if !target.addresses.is_empty() {
+        line.push_str(&format!(" at {}", target.addresses.join(", ")));
+    }
+    let facts = [Some(&target.protocol), target.tls_version.as_ref(), target.tls_cipher.as_ref()];
+    for fact in facts.into_iter().flatten().filter(|fact| !fact.is_empty()) {
+        line.push_str(&format!(", {fact}"));
+    }
+    line
+}
+
+fn verdict(page: &mut Page<'_>, result: &RunResult) {
+    let verdict = &result.verdict;
+    if verdict.valid {
+        page.emphasised_field("verdict", Emphasis::Good, "VALID", "");
+    } else {
+        let rest = ": do not take these figures for the target's";
+        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", rest);
+    }
+    for reason in &verdict.evidence {
+        finding(page, Emphasis::Bad, &reason.code, reason);
+    }
+    for warning in &verdict.warnings {
+        finding(page, Emphasis::Doubtful, &format!("warning, {}", warning.code), warning);
+    }
+}
+
+fn finding(page: &mut Page<'_>, emphasis: Emphasis, title: &str, finding: &Finding) {
+    page.emphasised_field("", emphasis, title, &format!(": {}", finding.evidence));
+    page.field("", &format!("hint: {}", finding.hint));
+}
+
+/// Rate, time, accounting and bytes.
+fn figures(page: &mut Page<'_>, result: &RunResult) {
+    let rate = &result.rate;
+    let achieved = rate.achieved_per_s.map_or("-".to_owned(), figure::per_second);
+    let line = match (rate.target_per_s, rate.achieved_per_s) {
+        (Some(target), Some(value)) if target > 0.0 => {
+            format!(
+                "{achieved} achieved of {} asked for ({})",
+                figure::per_second(target),
+                figure::share(value / target)
+            )
+        }
+        (Some(target), _) => format!("{achieved} achieved of {} asked for", figure::per_second(target)),
+        (None, _) => format!("{achieved} achieved"),
+    };
+    page.field("rate", &line);
+    let beside = |name: &str, value: f64| {
+        if value > 0.0 { format!("{} {name}", seconds(value)) } else { format!("no {name}") }
+    };
+    let (warmup, drain) = (beside("warm-up", result.warmup_s), beside("drain", result.drain_s));
+    page.field("time", &format!("{} measured, {warmup}, {drain}", seconds(result.duration_s)));
+    let accounting = &result.accounting;
+    page.field(
+        "accounting",
+        &format!(
+            "scheduled {} = started {} + dropped {} + never started {}",
+            figure::count(accounting.scheduled),
+            figure::count(accounting.started),
+            figure::count(accounting.dropped),
+            figure::count(accounting.never_started),
+        ),
+    );
+    page.field(
+        "",
+        &format!(
+            "started {} = ok {} + failed {} + timed out {} + in flight at stop {}",
+            figure::count(accounting.started),
+            figure::count(accounting.ok),
+            figure::count(accounting.failed),
+            figure::count(accounting.timed_out),
+            figure::count(accounting.in_flight_at_stop),
+        ),
+    );
+    page.field(
+        "",
+        &format!(
+            "of these undelivered {}; beside them unmeasured {}, redirects followed {}",
+            figure::count(accounting.undelivered),
+            figure::count(accounting.unmeasured),
+            figure::count(accounting.redirects_followed),
+        ),
+    );
+    let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
+    page.field("bytes", &format!("{sent} sent, {received} received"));
+}
+
+/// The three times of the request, side by side.
+fn times(page: &mut Page<'_>, result: &RunResult) {
+    let open = result.model.kind == ModelKind::Open;
+    let (head, columns) = if open {
+        (
+            ["response time", "service time", "start lag"],
+            [&result.response_time, &result.service_time, &result.start_lag],
+        )
+    } else {
+        (
+            ["service time", "response time*", "start lag*"],
+            [&result.service_time, &result.response_time, &result.start_lag],
+        )
+    };
+    let mut rows: Vec<Row> = PERCENTILES
+        .iter()
+        .enumerate()
+        .map(|(index, (name, _))| Row {
+            label: format!("p{name}"),
+            cells: columns.iter().map(|summary| cell(summary, name, summary.p.values()[index])).collect(),
+            note: String::new(),
+        })
+        .collect();
+    let mut exact = |label: &str, value: fn(&Summary) -> Option<u64>| {
+        let cells = columns.iter().map(|summary| cell(summary, label, value(summary))).collect();
+        rows.push(Row { label: label.to_owned(), cells, note: String::new() });
+    };
+    exact("max", |summary| summary.max);
+    exact("mean", |summary| summary.mean);
+    exact("stdev", |summary| summary.stdev);
+    page.table(&head, &rows);
+    let empty = head.iter().zip(columns).filter(|(_, summary)| summary.count == 0);
+    let empty: Vec<&str> = empty.map(|(name, _)| name.trim_end_matches('*')).collect();
+    if !empty.is_empty() {
+        page.field("", &format!("- {}: no samples", empty.join(", ")));
+    }
+    if let Some(summary) = columns.iter().find(|summary| summary.count > 0 && !summary.p_missing.is_empty()) {
+        let missing: Vec<String> =
+            summary.p_missing.iter().map(|(name, reason)| format!("p{name} {reason}")).collect();
+        page.field("", &format!("- {}", missing.join("; ")));
+    }
+    if !open {
+        page.field("", "* closed model, service time only: nothing was due, so these two say nothing about a user's wait");
+    }
+    let censored = result.response_time.censored;
+    if censored > 0 {
+        let text = format!(
+            "≥ marks lower bounds: {} timed-out requests count as at least as long as they were waited for",
+            figure::count(censored)
+        );
+        page.field("", &text);
+    }
+    let overflow = result.response_time.overflow;
+    if overflow > 0 {
+        page.field("", &format!("{} values are beyond 24 hours", figure::count(overflow)));
+    }
+}
+
+/// One figure of a summary, by its name in the result.
+fn cell(summary: &Summary, name: &str, value: Option<u64>) -> String {
+    let Some(value) = value else { return "-".to_owned() };
+    let bound = if summary.is_at_least(name) { "≥ " } else { "" };
+    format!("{bound}{}", figure::nanos(Nanos(value)))
+}
+
+/// The distribution of the time that the model is about.
+fn distribution(page: &mut Page<'_>, result: &RunResult) {
+    let (name, summary) = match result.model.kind {
+        ModelKind::Open => ("response time", &result.response_time),
+        ModelKind::Closed => ("service time", &result.service_time),
+    };
+    let rows = distribution::rows(&summary.distribution, DISTRIBUTION_ROWS);
+    let Some(largest) = rows.iter().map(|row| row.count).max() else { return };
+    page.blank();
+    page.heading(&format!("{name} of {} requests", figure::count(summary.count)));
+    let limit = |value: u64| figure::nanos(Nanos(value));
+    let labels: Vec<String> = rows
+        .iter()
+        .map(|row| match (row.from_ns, row.below_ns) {
+            (0, below) => format!("< {}", limit(below)),
+            (from, u64::MAX) => format!("≥ {}", limit(from)),
+            (from, below) => format!("{} – {}", limit(from), limit(below)),
+        })
+        .collect();
+    let width_of = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let label_width = width_of(&mut labels.iter().map(|label| label.chars().count()));
+    let counts: Vec<String> = rows.iter().map(|row| figure::count(row.count)).collect();
+    let count_width = width_of(&mut counts.iter().map(String::len));
+    // Around them: an indentation of 2, three gaps of 2, and a share of up to 8 columns.
+    let bar_width = page.width().saturating_sub(label_width + count_width + 16).min(BAR);
+    for ((row, label), count) in rows.iter().zip(&labels).zip(&counts) {
+        let share = row.count as f64 / summary.count as f64;
+        let bar = bar(row.count as f64 / largest as f64, bar_width, page.unicode());
+        let padding = bar_width - bar.chars().count();
+        let share = figure::share(share);
+        page.line(&format!(
+            "  {label:>label_width$}  {bar}{:padding$}  {count:>count_width$}  {share:>8}",
+            ""
+        ));
+    }
+}
+
+/// A bar whose length is that share of the width, in eighths of a column where the terminal can; what is not
+/// nothing has a bar.
+fn bar(share: f64, width: usize, unicode: bool) -> String {
+    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    if share <= 0.0 {
+        return String::new();
+    }
+    if !unicode {
+        return "#".repeat(((share * width as f64).round() as usize).clamp(1, width));
+    }
+    let eighths = ((share * width as f64 * 8.0).round() as usize).clamp(1, width * 8);
+    let mut bar = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        bar.push(EIGHTHS[eighths % 8]);
+    }
+    bar
+}
+
+/// Times that are not of every request.
+fn other_times(page: &mut Page<'_>, result: &RunResult) {
+    let rows: Vec<Row> = [
+        ("first byte", &result.first_byte_time),
+        ("connect", &result.connect_time),
+        ("TLS", &result.tls_time),
+        ("failed", &result.failed_response_time),
+    ]
+    .into_iter()
+    .filter(|(_, summary)| summary.count > 0)
+    .map(|(label, summary)| Row {
+        label: label.to_owned(),
+        cells: vec![
+            figure::count(summary.count),
+            cell(summary, "50", summary.p.p50),
+            cell(summary, "90", summary.p.p90),
+            cell(summary, "99", summary.p.p99),
+            cell(summary, "max", summary.max),
+        ],
+        note: String::new(),
+    })
+    .collect();
+    if !rows.is_empty() {
+        page.table(&["count", "p50", "p90", "p99", "max"], &rows);
+        page.blank();
+    }
+}
+
+/// Step by step, if there is more than one.
+fn steps(page: &mut Page<'_>, result: &RunResult) {
+    if result.by_step.len() < 2 {
+        return;
+    }
+    let open = result.model.kind == ModelKind::Open;
+    let rows: Vec<Row> = (1_u32..)
+        .zip(&result.by_step)
+        .map(|(number, step)| {
+            let time = if open { &step.response_time } else { &step.service_time };
+            Row {
+                label: format!("step {number}"),
+                cells: vec![
+                    figure::count(step.ok),
+                    figure::count(step.failed),
+                    figure::count(step.timed_out),
+                    cell(time, "50", time.p.p50),
+                    cell(time, "99", time.p.p99),
+                ],
+                note: step.step.clone(),
+            }
+        })
+        .collect();
+    let (p50, p99) = if open { ("response p50", "response p99") } else { ("service p50", "service p99") };
+    page.table(&["ok", "failed", "timed out", p50, p99], &rows);
+    page.blank();
+}
+
+/// Statuses and errors.
+fn answers(page: &mut Page<'_>, result: &RunResult) {
+    let list = |counts: &std::collections::BTreeMap<String, u64>| {
+        let all: Vec<String> =
+            counts.iter().map(|(name, count)| format!("{name}: {}", figure::count(*count))).collect();
+        if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+    };
+    page.field("statuses", &list(&result.statuses));
+    if result.protocols.len() > 1 {
+        page.field("protocols", &list(&result.protocols));
+    }
+    if result.errors.is_empty() {
+        page.field("errors", "none");
+    }
+    let mut label = "errors";
+    for (class, count) in &result.errors {
+        let example =
+            result.error_examples.get(class).map_or(String::new(), |example| format!(" ({example})"));
+        page.emphasised_field(label, Emphasis::Bad, class, &format!(": {}{example}", figure::count(*count)));
+        label = "";
+    }
+}
+
+fn connections(page: &mut Page<'_>, result: &RunResult) {
+    let connections = &result.connections;
+    let mut line = format!(
+        "{} opened, at most {} of {} at once, {} closed by the target while idle",
+        figure::count(connections.opened),
+        figure::count(connections.peak_open),
+        figure::count(connections.limit),
+        figure::count(connections.closed_idle),
+    );
+    if connections.tls_resumed > 0 {
+        line.push_str(&format!(", {} TLS sessions resumed", figure::count(connections.tls_resumed)));
+    }
+    for (class, count) in &connections.failed {
+        line.push_str(&format!(", {} failed: {class}", figure::count(*count)));
+    }
+    if connections.blocked_s > 0.0 {
+        line.push_str(&format!(
+            "; due arrivals waited {} for a free one, {} of it at the limit",
+            seconds(connections.blocked_s),
+            seconds(connections.blocked_at_limit_s),
+        ));
+    }
+    page.field("connections", &line);
+}
+
+/// What the generator itself cost.
+fn generator(page: &mut Page<'_>, result: &RunResult) {
+    let generator = &result.generator;
+    let mut line = format!(
+        "{}, {} {}, ",
+        generator.backend,
+        generator.threads,
+        if generator.threads == 1 { "thread" } else { "threads" }
+    );
+    let total = generator.cpu_user_s + generator.cpu_sys_s;
+    match generator.cpu_us_per_request {
+        Some(cpu) if total > 0.0 => {
+            let user = cpu * generator.cpu_user_s / total;
+            line.push_str(&format!("{cpu:.2} µs CPU per request (user {user:.2}, system {:.2})", cpu - user));
+        }
+        _ => line.push_str(&format!("{} CPU", seconds(total))),
+    }
+    if let Some(busiest) = generator.workers.iter().filter_map(|worker| worker.cpu_share).reduce(f64::max) {
+        line.push_str(&format!(", busiest thread {} of its core", figure::share(busiest)));
+    }
+    if let Some(bytes) = generator.rss_peak_bytes {
+        line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
+    }
+    page.field("generator", &line);
+    let responses = generator.stamped + generator.unstamped;
+    if responses > 0 {
+        let share = figure::share(generator.stamped as f64 / responses as f64);
+        page.field("", &format!("arrival stamped by the kernel for {share} of the responses"));
+    }
+}
+
+/// Seconds as a duration for people.
+fn seconds(value: f64) -> String {
+    figure::nanos(Nanos::from_secs_f64(value))
+}

@@ -1,0 +1,227 @@
+//! The result contract: its names, and the schema that describes them.
+
+use std::collections::BTreeSet;
+
+use plimsoll_report::{Format, Style, schema_result};
+use serde_json::Value;
+
+use crate::{fixture, rendered};
+
+/// The fixed names, as the design states them. `[]` is any element of an array, `<n>` any key of a map.
+const CONTRACT: &str = "
+    schema_version tool.name tool.version
+    run.id run.seed run.started_at run.args[] run.plan_hash run.host.hostname run.host.kernel run.host.cpu_model
+    run.host.cpus run.host.governor run.host.memory_bytes run.host.soft_descriptors
+    verdict.valid verdict.invalid_reasons[] verdict.thresholds
+    accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
+    accounting.failed accounting.timed_out accounting.in_flight_at_stop
+    rate.target_per_s rate.achieved_per_s duration_s bytes.sent bytes.received protocols.http/1.1
+    statuses.200 errors.status_5xx
+    by_step[].scenario by_step[].step by_step[].statuses.200 by_step[].errors.status_5xx
+    intervals[].at_s intervals[].started intervals[].ok intervals[].failed intervals[].achieved_per_s
+    intervals[].response_time.p.50
+    generator.threads generator.cpu_user_s generator.cpu_sys_s generator.cpu_us_per_request
+    generator.rss_peak_bytes generator.backend generator.calibration
+";
+
+/// The times, each with the names of a summary.
+const TIMES: [&str; 9] = [
+    "response_time",
+    "service_time",
+    "start_lag",
+    "connect_time",
+    "tls_time",
+    "first_byte_time",
+    "by_step[].response_time",
+    "by_step[].service_time",
+    "by_step[].start_lag",
+];
+const SUMMARY: [&str; 12] =
+    ["unit", "count", "min", "mean", "stdev", "max", "p.50", "p.90", "p.95", "p.99", "p.99/9", "p.99/99"];
+
+fn json(result: &plimsoll_report::RunResult) -> Value {
+    serde_json::from_str(&rendered(result, Format::Json, &Style::PLAIN)).expect("the output is JSON")
+}
+
+/// Every path to a value that is no object or array; a `.` inside a key is written as `/`.
+fn paths(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, field) in fields {
+                let key = if key.starts_with("http/") { key.clone() } else { key.replace('.', "/") };
+                let dot = if path.is_empty() { "" } else { "." };
+                paths(field, &format!("{path}{dot}{key}"), into);
+            }
+        }
+        Value::Array(elements) if !elements.is_empty() => {
+            elements.iter().for_each(|element| paths(element, &format!("{path}[]"), into));
+        }
+        _ => {
+            into.insert(path.to_owned());
+        }
+    }
+}
+
+#[test]
+fn every_name_of_the_contract_is_there() {
+    let mut there = BTreeSet::new();
+    paths(&json(&fixture::timeouts()), "", &mut there);
+    // An invalid run has reasons to list.
+    paths(&json(&fixture::huge()), "", &mut there);
+    let times = TIMES.iter().flat_map(|time| SUMMARY.map(|name| format!("{time}.{name}")));
+    let fixed = CONTRACT.split_whitespace().map(str::to_owned);
+    let missing: Vec<String> = fixed.chain(times).filter(|name| !there.contains(name)).collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn times_are_whole_nanoseconds_and_missing_percentiles_are_null_with_a_reason() {
+    for (name, result) in fixture::all() {
+        let json = json(&result);
+        for time in &TIMES[..6] {
+            let summary = &json[time];
+            assert_eq!(summary["unit"], "ns", "{name} {time}");
+            for (p, value) in summary["p"].as_object().expect("p is an object") {
+                let reason = &summary["p_missing"][p];
+                assert_eq!(value.is_null(), reason.is_string(), "{name} {time} p{p}");
+                assert!(value.is_null() || value.is_u64(), "{name} {time} p{p}: {value}");
+            }
+            for figure in ["min", "mean", "stdev", "max"] {
+                assert_eq!(summary[figure].is_u64(), summary["count"] != 0, "{name} {time} {figure}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_identities_hold_in_the_output() {
+    for (name, result) in fixture::all() {
+        let json = json(&result);
+        let figure = |key: &str| json["accounting"][key].as_u64().expect(key);
+        assert_eq!(
+            figure("scheduled"),
+            figure("started") + figure("dropped") + figure("never_started"),
+            "{name}"
+        );
+        let ended = figure("ok") + figure("failed") + figure("timed_out");
+        assert_eq!(figure("started"), ended + figure("in_flight_at_stop"), "{name}");
+    }
+}
+
+/// Follows `$ref` to the definition.
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    match schema.get("$ref").and_then(Value::as_str) {
+        Some(reference) => {
+            let pointer = reference.strip_prefix('#').expect("references are local");
+            resolved(root.pointer(pointer).expect("references resolve"), root)
+        }
+        None => schema,
+    }
+}
+
+/// Asserts that the schema allows a value: its type, every field by name, and every required field.
+fn assert_described(value: &Value, schema: &Value, root: &Value, path: &str) {
+    let schema = resolved(schema, root);
+    if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
+        let fitting =
+            choices.iter().map(|choice| resolved(choice, root)).find(|choice| type_fits(value, choice));
+        return assert_described(
+            value,
+            fitting.unwrap_or_else(|| panic!("{path}: no choice fits {value}")),
+            root,
+            path,
+        );
+    }
+    assert!(type_fits(value, schema), "{path}: {value} is not {schema}");
+    match value {
+        Value::Object(fields) => {
+            let properties = schema.get("properties");
+            for (key, field) in fields {
+                let known =
+                    properties.and_then(|all| all.get(key)).or_else(|| schema.get("additionalProperties"));
+                let known = known.unwrap_or_else(|| panic!("{path}.{key} is not in the schema"));
+                assert_described(field, known, root, &format!("{path}.{key}"));
+            }
+            for required in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+                let required = required.as_str().expect("names are strings");
+                assert!(fields.contains_key(required), "{path}.{required} is missing");
+            }
+        }
+        Value::Array(elements) => {
+            for element in elements {
+                assert_described(element, &schema["items"], root, &format!("{path}[]"));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the value is of a type, and among the constants, that the schema names; without any, everything is.
+fn type_fits(value: &Value, schema: &Value) -> bool {
+    if let Some(constant) = schema.get("const") {
+        return value == constant;
+    }
+    if let Some(constants) = schema.get("enum").and_then(Value::as_array) {
+        return constants.contains(value);
+    }
+    let is = |name: &str| match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("unknown type {other}"),
+    };
+    match schema.get("type") {
+        Some(Value::String(name)) => is(name),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).any(is),
+        _ => true,
+    }
+}
+
+#[test]
+fn the_schema_describes_every_result() {
+    let schema = schema_result();
+    for (name, result) in fixture::all() {
+        assert_described(&json(&result), &schema, &schema, name);
+    }
+}
+
+#[test]
+#[should_panic(expected = "is not in the schema")]
+fn a_field_that_the_schema_lacks_is_found() {
+    let schema = schema_result();
+    let mut json = json(&fixture::open());
+    json["generator"]["surprise"] = Value::from(1);
+    assert_described(&json, &schema, &schema, "open");
+}
+
+#[test]
+#[should_panic(expected = "warmup_s is missing")]
+fn a_missing_field_is_found() {
+    let schema = schema_result();
+    let mut json = json(&fixture::open());
+    json.as_object_mut().expect("a result is an object").remove("warmup_s");
+    assert_described(&json, &schema, &schema, "open");
+}
+
+#[test]
+fn every_field_of_the_schema_has_a_description() {
+    let schema = schema_result();
+    let definitions = schema["$defs"].as_object().expect("there are definitions");
+    let mut fields = 0;
+    for (name, definition) in
+        definitions.iter().map(|(name, value)| (name.as_str(), value)).chain([("", &schema)])
+    {
+        assert!(definition["description"].is_string(), "{name} has no description");
+        for (field, property) in definition["properties"].as_object().into_iter().flatten() {
+            let text = property["description"].as_str().unwrap_or_default();
+            assert!(!text.is_empty(), "{name}.{field} has no description");
+            assert!(!text.contains("[`"), "{name}.{field}: links mean nothing outside the source");
+            fields += 1;
+        }
+    }
+    assert!(fields > 100, "only {fields} fields were looked at");
+}

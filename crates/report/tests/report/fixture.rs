@@ -1,0 +1,316 @@
+//! Records of runs, built in code: the same in every run of the tests, by integer arithmetic alone.
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_metrics::{
+    Accounting, Gauges, IntervalMerger, Model, Peer, Recorder, RunRecord, Sample, Stall, StepRecord, Verdict,
+    WorkerRecord, judge,
+};
+use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult};
+
+pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
+
+pub(crate) const fn us(micros: u64) -> Nanos {
+    Nanos::from_micros(micros)
+}
+
+/// What request number `i` of a quiet server looks like: started 5 to 20 µs late, served in 0.8 to 1.3 ms, one in
+/// a hundred in 6 ms more.
+pub(crate) fn quiet(i: u64) -> Sample {
+    let intended = Nanos(i * 1_000_000);
+    let started = intended + Nanos(5_000 + i * 7_919 % 15_000);
+    let sent = started + us(2);
+    let slow = if i % 100 == 7 { us(6_000) } else { Nanos::ZERO };
+    let done = sent + Nanos(800_000 + i * 104_729 % 500_000) + slow;
+    Sample {
+        step: 0,
+        intended,
+        started,
+        sent,
+        first_byte: done - us(30),
+        done,
+        outcome: Outcome::Ok,
+        status: 200,
+        bytes_sent: 84,
+        bytes_received: 161,
+    }
+}
+
+/// The record of one worker that saw these samples in order of their ends, with one interval per 1,000 of them.
+pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
+    let names: Vec<String> = steps.iter().map(|&name| name.to_owned()).collect();
+    let mut recorder = Recorder::new(&names);
+    let mut merger = IntervalMerger::new(1);
+    let (mut second, mut since, mut completed) = (0, 0, 0);
+    for sample in samples {
+        recorder.record(&sample);
+        since += 1;
+        completed += u64::from(sample.is_complete());
+        if since == 1_000 {
+            second += 1;
+            let gauges = Gauges {
+                at: SECOND * second,
+                warmup: false,
+                started: since,
+                scheduled: if model == Model::Open { since } else { 0 },
+                in_flight: 2,
+                connections: 64,
+            };
+            merger.add(&recorder.snapshot(gauges));
+            since = 0;
+        }
+    }
+    let connections = std::mem::take(&mut recorder.connections);
+    let steps = recorder.finish();
+    let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
+    steps.iter().for_each(|step| total.merge(step));
+    let duration = SECOND * second.max(1);
+    let started = total.start_lag.count();
+    let mut record = RunRecord {
+        model,
+        duration,
+        warmup: Nanos::ZERO,
+        drain: Nanos::from_millis(7),
+        started_unix: Nanos::from_millis(1_772_366_400_250),
+        started_monotonic: SECOND * 1_234,
+        completed_in_window: completed,
+        target_per_second: (model == Model::Open).then_some(1_000.0),
+        accounting: Accounting {
+            scheduled: started,
+            started,
+            ok: total.ok,
+            failed: total.failed,
+            timed_out: total.timed_out,
+            unmeasured: 1,
+            ..Accounting::default()
+        },
+        total,
+        steps,
+        connections,
+        peers: vec![Peer {
+            authority: "127.0.0.1:8080".to_owned(),
+            addresses: vec!["127.0.0.1:8080".to_owned()],
+            protocol: "http/1.1".to_owned(),
+            tls_version: None,
+            tls_cipher: None,
+        }],
+        error_examples: Default::default(),
+        protocols: [("http/1.1".to_owned(), completed)].into(),
+        tls_versions: Default::default(),
+        intervals: merger.finish(),
+        workers: vec![WorkerRecord {
+            wall: duration,
+            cpu_user: Nanos(started * 900),
+            cpu_system: Nanos(started * 1_600),
+            run_delay: Some(us(250)),
+            involuntary_switches: 3,
+            passes: started / 2,
+            longest_pass: us(180),
+            stamped: completed,
+            ..WorkerRecord::default()
+        }],
+        backend: "io_uring",
+        rss_peak_bytes: Some(12_345_678),
+        pacing_budget: Nanos::ZERO,
+        interrupted: None,
+        verdict: Verdict::default(),
+    };
+    record.connections.opened = 64;
+    record.connections.peak_open = 64;
+    record.connections.limit = 64;
+    for i in 0..64 {
+        record.connections.connect_time.record(70_000 + i * 1_000);
+    }
+    record
+}
+
+/// The result of a record, judged.
+pub(crate) fn result(record: RunRecord, description: &[&str]) -> RunResult {
+    result_with(record, context(description))
+}
+
+fn result_with(mut record: RunRecord, context: RunContext) -> RunResult {
+    record.accounting.check().expect("the identities hold");
+    record.verdict = judge(&record);
+    RunResult::new(&record, context)
+}
+
+pub(crate) fn context(description: &[&str]) -> RunContext {
+    RunContext {
+        tool_name: "plimsoll".to_owned(),
+        tool_version: "0.1.0".to_owned(),
+        run_id: "20260301-120000-2a".to_owned(),
+        seed: 42,
+        args: vec!["plimsoll".to_owned(), "run".to_owned(), "http://127.0.0.1:8080/".to_owned()],
+        plan_hash: "9f86d081884c7d65".to_owned(),
+        targets: vec!["http://127.0.0.1:8080/".to_owned()],
+        model: ModelContext {
+            description: description.iter().map(|&line| line.to_owned()).collect(),
+            arrivals: Some("uniform".to_owned()),
+            connections: 64,
+            depth: 1,
+        },
+        host: Host {
+            hostname: "bench-1".to_owned(),
+            kernel: "Linux 6.12.1".to_owned(),
+            cpu_model: "Example CPU".to_owned(),
+            cpus: 4,
+            governor: Some("performance".to_owned()),
+            memory_bytes: 16 << 30,
+            soft_descriptors: 1_048_576,
+        },
+        preflight: Some(Preflight {
+            status: 200,
+            protocol: "http/1.1".to_owned(),
+            tls_version: None,
+            cipher: None,
+            address: "127.0.0.1:8080".to_owned(),
+        }),
+    }
+}
+
+const OPEN: &[&str] = &["open: 1,000/s uniform for 10 s; 64 connections, 1 thread"];
+const CLOSED: &[&str] = &["closed: 64 users for 40 s; 64 connections, 1 thread"];
+const GET: &[&str] = &["GET http://127.0.0.1:8080/"];
+
+/// An open run of 10 s that kept its schedule.
+pub(crate) fn open() -> RunResult {
+    result(recorded(GET, Model::Open, (0..10_000).map(quiet)), OPEN)
+}
+
+/// A closed run over TLS and two steps, long enough for every percentile, on a saturated generator.
+pub(crate) fn closed() -> RunResult {
+    let sample = |i: u64| {
+        let sample = quiet(i);
+        Sample { step: (i % 2) as u32, intended: sample.started, ..sample }
+    };
+    let steps = &["GET https://example.test/", "POST https://example.test/items?sort=name"];
+    let mut record = recorded(steps, Model::Closed, (0..40_000).map(sample));
+    record.peers[0].authority = "example.test".to_owned();
+    record.peers[0].addresses = vec!["192.0.2.1:443".to_owned(), "[2001:db8::1]:443".to_owned()];
+    record.peers[0].tls_version = Some("TLSv1.3".to_owned());
+    record.peers[0].tls_cipher = Some("TLS13_AES_128_GCM_SHA256".to_owned());
+    record.tls_versions = [("TLSv1.3".to_owned(), 64)].into();
+    record.connections.tls_resumed = 60;
+    for i in 0..64 {
+        record.connections.tls_time.record(900_000 + i * 11_000);
+    }
+    record.workers[0].cpu_system = record.workers[0].wall - record.workers[0].cpu_user - us(400_000);
+    let urls = ["https://example.test/", "https://example.test/items?sort=name"];
+    result_with(record, RunContext { targets: urls.map(str::to_owned).to_vec(), ..context(CLOSED) })
+}
+
+/// Nobody answers: every request is refused within 60 µs.
+pub(crate) fn all_failed() -> RunResult {
+    let refused = |i: u64| Sample {
+        sent: Nanos::MAX,
+        first_byte: Nanos::MAX,
+        done: quiet(i).started + us(60),
+        outcome: Outcome::Failed(ErrorClass::ConnectRefused),
+        status: 0,
+        bytes_sent: 0,
+        bytes_received: 0,
+        ..quiet(i)
+    };
+    let mut record = recorded(GET, Model::Open, (0..2_000).map(refused));
+    record.accounting.undelivered = 2_000;
+    record.connections = Default::default();
+    record.connections.limit = 64;
+    record.connections.failed[ErrorClass::ConnectRefused as usize] = 2_000;
+    record.peers.clear();
+    record.protocols.clear();
+    record.error_examples =
+        [("connect_refused".to_owned(), "Connection refused (os error 111)".to_owned())].into();
+    result(record, OPEN)
+}
+
+/// Interrupted before anything was started.
+pub(crate) fn empty() -> RunResult {
+    let mut record = recorded(GET, Model::Closed, []);
+    record.duration = Nanos::ZERO;
+    record.workers.clear();
+    record.rss_peak_bytes = None;
+    record.interrupted = Some(2);
+    record.protocols.clear();
+    result(record, CLOSED)
+}
+
+/// One request in fifty gets no answer within 2 s; the first of them are never sent.
+pub(crate) fn timeouts() -> RunResult {
+    let sample = |i: u64| match i % 50 {
+        3 => Sample {
+            sent: if i < 500 { Nanos::MAX } else { quiet(i).sent },
+            first_byte: Nanos::MAX,
+            done: quiet(i).started + SECOND * 2,
+            outcome: Outcome::TimedOut,
+            status: 0,
+            bytes_received: 0,
+            ..quiet(i)
+        },
+        4 => Sample { outcome: Outcome::Failed(ErrorClass::Status5xx), status: 503, ..quiet(i) },
+        _ => quiet(i),
+    };
+    let mut record = recorded(GET, Model::Open, (0..10_000).map(sample));
+    record.error_examples = [("status_5xx".to_owned(), "503 Service Unavailable".to_owned())].into();
+    result(record, OPEN)
+}
+
+/// Figures as large as they get, a generator that kept nothing, and a hostile name.
+pub(crate) fn huge() -> RunResult {
+    let sample = |i: u64| {
+        let sample = quiet(i);
+        let lag = SECOND * (i * 40);
+        Sample {
+            started: sample.started + lag,
+            sent: sample.sent + lag,
+            done: sample.done + lag * 2,
+            ..sample
+        }
+    };
+    let mut record = recorded(GET, Model::Open, (0..3_000).map(sample));
+    record.duration = SECOND * 86_400 * 30;
+    record.target_per_second = Some(10_000_000.0);
+    record.accounting = Accounting {
+        scheduled: 25_920_000_000_000,
+        started: 12_960_000_000_000,
+        dropped: 960_000_000_000,
+        never_started: 12_000_000_000_000,
+        ok: 12_900_000_000_000,
+        failed: 59_000_000_000,
+        timed_out: 900_000_000,
+        in_flight_at_stop: 100_000_000,
+        undelivered: 12_345_678,
+        unmeasured: 1_000_000_000,
+        redirects_followed: 7_000_000_000,
+    };
+    record.completed_in_window = 12_959_000_000_000;
+    record.total.bytes_received = u64::MAX;
+    record.total.bytes_sent = 1_088_640_000_000_000;
+    record.total.statuses = [(200, 12_900_000_000_000), (500, 59_000_000_000)].into();
+    record.connections.limit = 1_000_000;
+    record.connections.peak_open = 1_000_000;
+    record.connections.blocked = SECOND * 2_000_000;
+    record.connections.blocked_at_limit = SECOND * 2_000_000;
+    let worker = &mut record.workers[0];
+    worker.wall = record.duration;
+    worker.cpu_user = record.duration - SECOND * 1_000;
+    worker.run_delay = Some(SECOND * 400_000);
+    worker.stalls = vec![Stall { worker: 0, at: SECOND * 7_200, length: SECOND * 3 }];
+    worker.unstamped = 4_000_000_000;
+    worker.gather_time = Nanos::from_millis(40);
+    record.error_examples = [("io".to_owned(), "never seen".to_owned())].into();
+    let mut result = result(record, OPEN);
+    result.run.targets[0].addresses = vec!["evil\x1b[31m\n:80".to_owned()];
+    result
+}
+
+/// Every fixture with its name.
+pub(crate) fn all() -> [(&'static str, RunResult); 6] {
+    [
+        ("open", open()),
+        ("closed", closed()),
+        ("all_failed", all_failed()),
+        ("empty", empty()),
+        ("timeouts", timeouts()),
+        ("huge", huge()),
+    ]
+}

@@ -1,0 +1,51 @@
+//! What is wrong with a template or a request.
+
+use std::fmt;
+
+/// Why a template or a request could not be compiled, and what to do about it.
+///
+/// Neither text ever contains a header's value: it may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateError {
+    message: String,
+    hint: Option<String>,
+}
+
+impl TemplateError {
+    /// An error without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// The same error with advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error, saying where it is: `place: message`.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
+    /// What is wrong, without a full stop.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it, if there is advice.
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for TemplateError {}

@@ -1,0 +1,93 @@
+//! Headers as a user types them.
+
+use crate::{Template, TemplateError};
+
+/// Splits `Name: value` (a space after the colon is not needed) and checks both. The value, a template, is
+/// trimmed.
+///
+/// An empty value is kept: it asks for a default header to be left out, as curl does.
+pub fn parse_header(text: &str) -> Result<(String, String), TemplateError> {
+    // The text itself is not quoted: with a forgotten name it is the bare secret.
+    let Some((name, value)) = text.split_once(':') else {
+        return Err(TemplateError::new("no `:` between name and value").with_hint("write `Name: value`"));
+    };
+    let value = value.trim_matches([' ', '\t']);
+    compile_value(name, value)?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Checks a header's name and compiles its value.
+pub(crate) fn compile_value(name: &str, value: &str) -> Result<Template, TemplateError> {
+    check_name(name)?;
+    let value = Template::parse(value.as_bytes()).map_err(|error| error.at(format!("header `{name}`")))?;
+    check_value(name, value.literals())?;
+    Ok(value)
+}
+
+/// Whether the value of this header is a credential, and has no place in names, messages or hashes.
+pub fn is_secret(name: &str) -> bool {
+    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"]
+        .iter()
+        .any(|secret| secret.eq_ignore_ascii_case(name))
+}
+
+/// RFC 9110 section 5.1: a header's name is a token.
+fn check_name(name: &str) -> Result<(), TemplateError> {
+    if name.is_empty() {
+        return Err(TemplateError::new("the header's name is empty").with_hint("write `Name: value`"));
+    }
+    match name.bytes().find(|&byte| !is_token(byte)) {
+        None => Ok(()),
+        Some(byte) => Err(TemplateError::new(format!(
+            "`{}` is not allowed in the header's name `{}`",
+            byte.escape_ascii(),
+            name.escape_debug()
+        ))
+        .with_hint("a name has letters, digits and !#$%&'*+-.^_`|~, and no space before its colon")),
+    }
+}
+
+/// RFC 9110 section 5.5: no line breaks, no NUL and no other control characters but the tab.
+fn check_value(name: &str, value: &[u8]) -> Result<(), TemplateError> {
+    match value.iter().find(|&&byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f) {
+        None => Ok(()),
+        Some(byte) => Err(TemplateError::new(format!(
+            "the value of the header `{name}` contains `{}`",
+            byte.escape_ascii()
+        ))
+        .with_hint("a value is one line without control characters")),
+    }
+}
+
+/// RFC 9110 section 5.6.2: `tchar`.
+pub(crate) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_with_and_without_a_space_and_empty() {
+        for (text, name, value) in [
+            ("A: b", "A", "b"),
+            ("A:b:c", "A", "b:c"),
+            ("A:\tb  ", "A", "b"),
+            ("User-Agent:", "User-Agent", ""),
+        ] {
+            assert_eq!(parse_header(text).unwrap(), (name.to_owned(), value.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_headers_are_refused_and_never_quoted() {
+        let error = parse_header("Bearer topsecret").unwrap_err();
+        assert!(!format!("{error:?}").contains("topsecret"));
+        for text in ["", ": b", "A b: c", "A\r\nB: c", "A : b", "Ü: b"] {
+            assert!(parse_header(text).is_err(), "{text:?}");
+        }
+        let error = check_value("Cookie", b"topsecret\r\nX: y").unwrap_err();
+        assert_eq!(error.message(), "the value of the header `Cookie` contains `\\r`");
+    }
+}

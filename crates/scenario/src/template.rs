@@ -1,0 +1,215 @@
+//! Text with slots.
+
+use std::ops::Range;
+
+use plimsoll_core::Random;
+
+use crate::{Context, Slot, TemplateError};
+
+/// Bytes with slots, compiled once.
+///
+/// `${name}` or `${name(arguments)}` is a slot (see [`Slot`]), `$${` a literal `${`; any other `$` is itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template {
+    /// All literal bytes, one piece after the other.
+    literals: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// A range of `literals`; neighbouring literals are merged, so a static template has at most one piece.
+    Literal(Range<usize>),
+    Slot(Slot),
+}
+
+impl Template {
+    /// Compiles `text`.
+    pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
+        let mut template = Self::default();
+        let mut rest = text;
+        while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
+            let (before, from) = rest.split_at(at);
+            template.push_literal(before);
+            rest = if let Some(after) = from.strip_prefix(b"$${") {
+                template.push_literal(b"${");
+                after
+            } else if let Some(after) = from.strip_prefix(b"${") {
+                let (slot, after) = parse_slot(after)?;
+                template.pieces.push(Piece::Slot(slot));
+                after
+            } else {
+                template.push_literal(b"$");
+                &from[1..]
+            };
+        }
+        template.push_literal(rest);
+        Ok(template)
+    }
+
+    /// A template that is `bytes`, whatever they look like.
+    pub fn literal(bytes: &[u8]) -> Self {
+        let mut template = Self::default();
+        template.push_literal(bytes);
+        template
+    }
+
+    /// `text`, written so that [`parse`](Self::parse) gives it back as it is.
+    pub fn escape(text: &str) -> String {
+        text.replace("${", "$${")
+    }
+
+    /// Appends bytes that are always the same.
+    pub fn push_literal(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.literals.len();
+        self.literals.extend_from_slice(bytes);
+        match self.pieces.last_mut() {
+            Some(Piece::Literal(range)) => range.end = self.literals.len(),
+            _ => self.pieces.push(Piece::Literal(start..self.literals.len())),
+        }
+    }
+
+    /// Appends another template.
+    pub fn push(&mut self, other: &Self) {
+        for piece in &other.pieces {
+            match piece {
+                Piece::Literal(range) => self.push_literal(&other.literals[range.clone()]),
+                Piece::Slot(slot) => self.pieces.push(Piece::Slot(*slot)),
+            }
+        }
+    }
+
+    /// The bytes outside of slots, joined.
+    pub fn literals(&self) -> &[u8] {
+        &self.literals
+    }
+
+    /// The slots, in order.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(_) => None,
+            Piece::Slot(slot) => Some(slot),
+        })
+    }
+
+    /// Whether every rendering is the same: [`literals`](Self::literals).
+    pub fn is_static(&self) -> bool {
+        self.slots().next().is_none()
+    }
+
+    /// Whether a slot reads the time of the [`Context`].
+    pub fn needs_clock(&self) -> bool {
+        self.slots().any(Slot::needs_clock)
+    }
+
+    /// Bytes of every rendering, if they are always as many.
+    pub fn fixed_len(&self) -> Option<usize> {
+        self.slots().try_fold(self.literals.len(), |len, slot| Some(len + slot.fixed_len()?))
+    }
+
+    /// Most bytes that a rendering can have.
+    pub fn longest(&self) -> usize {
+        self.literals.len() + self.slots().map(Slot::longest).sum::<usize>()
+    }
+
+    /// Appends one rendering. Allocates only when `out` has to grow.
+    pub fn render(&self, context: &Context, random: &mut Random, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(range) => out.extend_from_slice(&self.literals[range.clone()]),
+                Piece::Slot(slot) => slot.render(context, random, out),
+            }
+        }
+    }
+}
+
+/// Parses up to the closing brace; `text` starts behind `${`.
+fn parse_slot(text: &[u8]) -> Result<(Slot, &[u8]), TemplateError> {
+    let Some(end) = text.iter().position(|&byte| byte == b'}') else {
+        return Err(TemplateError::new("`${` without a closing `}`").with_hint("write $${ for a literal ${"));
+    };
+    let slot = Slot::parse(&String::from_utf8_lossy(&text[..end]))?;
+    Ok((slot, &text[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rendered(text: &str) -> String {
+        let mut out = Vec::new();
+        let context = Context { index: 7, worker: 1, unix_ns: 5_000_000_000 };
+        Template::parse(text.as_bytes()).unwrap().render(&context, &mut Random::new(0, 0), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn slots_literals_and_escapes() {
+        for (text, expected) in [
+            ("", ""),
+            ("plain", "plain"),
+            ("${sequence}", "7"),
+            ("a${sequence}b${worker}${timestamp_s}", "a7b15"),
+            ("$${sequence}", "${sequence}"),
+            ("$$${sequence}", "$${sequence}"),
+            ("cost: 5$ $5 $$ $", "cost: 5$ $5 $$ $"),
+            ("{\"id\":${sequence}}", "{\"id\":7}"),
+        ] {
+            assert_eq!(rendered(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_static_template_is_one_piece_of_known_length() {
+        let template = Template::parse(b"a$b$${c").unwrap();
+        assert!(template.is_static());
+        assert_eq!(template.pieces.len(), 1);
+        assert_eq!(template.fixed_len(), Some(6));
+        assert!(!template.needs_clock());
+        assert!(Template::parse(b"${timestamp_ns}").unwrap().needs_clock());
+        assert_eq!(Template::parse(b"${uuid}!").unwrap().fixed_len(), Some(37));
+        assert_eq!(Template::parse(b"${uuid}${sequence}").unwrap().fixed_len(), None);
+    }
+
+    #[test]
+    fn an_open_slot_is_an_error() {
+        let error = Template::parse(b"a ${uuid").unwrap_err();
+        assert_eq!(error.message(), "`${` without a closing `}`");
+        assert_eq!(error.hint(), Some("write $${ for a literal ${"));
+        assert!(Template::parse(b"\xff${\xff}").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_escape_and_parse(text in "[a${}(),]{0,40}") {
+            let template = Template::parse(Template::escape(&text).as_bytes()).unwrap();
+            prop_assert!(template.is_static());
+            prop_assert_eq!(template.literals(), text.as_bytes());
+        }
+
+        #[test]
+        fn sequences_are_unique(start in any::<u32>()) {
+            let template = Template::parse(b"id-${sequence}").unwrap();
+            let mut seen = std::collections::BTreeSet::new();
+            for index in 0..100 {
+                let context = Context { index: u64::from(start) + index, ..Context::default() };
+                let mut out = Vec::new();
+                template.render(&context, &mut Random::new(0, 0), &mut out);
+                prop_assert!(seen.insert(out));
+            }
+        }
+
+        #[test]
+        fn any_bytes_parse_or_fail_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(template) = Template::parse(&bytes) {
+                let mut out = Vec::new();
+                template.render(&Context::default(), &mut Random::new(0, 0), &mut out);
+                prop_assert!(out.len() <= template.longest());
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the threads of a sink share, and what each of them counts.
+
+use std::ops::AddAssign;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::options::SinkOptions;
+use super::reply::Forms;
+use super::truth::Action;
+
+/// What the threads of a sink share. Only the counter is written to while requests are served.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) options: SinkOptions,
+    pub(crate) forms: Forms,
+    counter: OwnLine,
+    stop: AtomicBool,
+}
+
+/// The counter on a cache line of its own (128 bytes: x86 fetches lines in pairs), so that counting does not take
+/// the options away from the other threads.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct OwnLine(AtomicU64);
+
+impl Setup {
+    pub(crate) fn new(options: SinkOptions) -> Self {
+        let forms = Forms::new(&options);
+        Self { options, forms, counter: OwnLine::default(), stop: AtomicBool::new(false) }
+    }
+
+    /// Counts one request and gives it its number.
+    // Relaxed: numbers have to be unique and without gaps, nothing else is published by them.
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        self.counter.0.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn counted(&self) -> u64 {
+        self.counter.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What one thread counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) connections: u64,
+    pub(crate) replied: u64,
+    pub(crate) statuses: u64,
+    pub(crate) dropped: u64,
+    pub(crate) resets: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) refused: u64,
+}
+
+impl Tally {
+    pub(crate) fn count(&mut self, action: Action) {
+        let counter = match action {
+            Action::Replied => &mut self.replied,
+            Action::Status(_) => &mut self.statuses,
+            Action::Dropped => &mut self.dropped,
+            Action::Reset => &mut self.resets,
+            Action::Abandoned => &mut self.abandoned,
+        };
+        *counter += 1;
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.replied += other.replied;
+        self.statuses += other.statuses;
+        self.dropped += other.dropped;
+        self.resets += other.resets;
+        self.abandoned += other.abandoned;
+        self.refused += other.refused;
+    }
+}

@@ -1,0 +1,602 @@
+//! The simulated backend: a world of its own, with virtual time.
+//!
+//! Time moves only in [`Backend::wait`], to the next event or to `until`. What happens between two waits
+//! takes no time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, and the generator
+//! may stand still for a while ([`SimOptions::overshoot`], [`SimOptions::stalls`]).
+
+use std::sync::Arc;
+
+use plimsoll_core::{Nanos, Random};
+use plimsoll_driver::{
+    Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
+};
+
+use crate::options::SimOptions;
+use crate::request::{self, Recognised};
+use crate::server::{Decision, Link, LinkState, Server};
+use crate::sockets::{Peer, Ready, Sockets, State, What};
+use crate::timeline::Timeline;
+use crate::truth::{Action, Truth, TruthLog};
+
+/// Linux error numbers.
+const EMFILE: i32 = 24;
+const EADDRINUSE: i32 = 98;
+const ECONNRESET: i32 = 104;
+const ECONNREFUSED: i32 = 111;
+
+/// Header fields without an end come in pieces of this many bytes, one per [`ENDLESS_PERIOD`]: 40 MB/s, so
+/// that a client's limit on heads is met within milliseconds of virtual time.
+const ENDLESS_PIECE: usize = 4096;
+const ENDLESS_PERIOD: Nanos = Nanos::from_micros(100);
+
+/// So many waits in a row that neither move time nor find an event are a loop that will never end.
+const IDLE_WAITS_MAX: u32 = 1_000_000;
+
+/// What is still to happen in a world.
+#[derive(Debug)]
+enum Happening {
+    /// The answer to a connect call arrives.
+    ConnectAnswer { conn: ConnId, error: Option<SystemError> },
+    /// A connection attempt arrives at a listener of this backend.
+    ConnectRequest { from: ConnId, listener: u32 },
+    /// Something arrives at a connection of this backend.
+    ToConn { conn: ConnId, message: Message },
+    /// Something arrives at a server's machine.
+    ToServer { link: usize, message: Message },
+    /// A server carries out what it decided.
+    Act { link: usize, decision: Decision, head_request: bool, entry: usize },
+    /// A server sends more of its endless head.
+    MoreHead { link: usize },
+    /// A connection's send buffer has room again.
+    Writable { conn: ConnId },
+}
+
+/// What travels over a connection.
+#[derive(Debug)]
+enum Message {
+    Data(Vec<u8>),
+    Fin,
+    Reset,
+}
+
+/// A [`Backend`] with virtual time, for one worker. See [`SimOptions`] for its world.
+#[derive(Debug)]
+pub struct SimBackend {
+    options: Arc<SimOptions>,
+    truth: TruthLog,
+    world: u32,
+    now: Nanos,
+    random: Random,
+    timeline: Timeline<Happening>,
+    sockets: Sockets,
+    servers: Vec<Server>,
+    links: Vec<Link>,
+    /// Listening endpoints by id; `None` after they were closed.
+    listeners: Vec<Option<Endpoint>>,
+    /// Connections in the order in which they were first written to since the last flush.
+    dirty: Vec<ConnId>,
+    /// Bytes of the event that was reported last, and its number, by which a late reader is caught.
+    current: Vec<u8>,
+    current_number: u32,
+    scratch: Vec<u8>,
+    idle_waits: u32,
+}
+
+impl SimBackend {
+    pub(crate) fn new(options: Arc<SimOptions>, truth: TruthLog, world: u32) -> Self {
+        let seed = options.seed.wrapping_add(u64::from(world));
+        let servers = options.servers.iter().zip(1..);
+        let servers =
+            servers.map(|((_, behaviour), stream)| Server::new(behaviour.clone(), Random::new(seed, stream)));
+        Self {
+            servers: servers.collect(),
+            now: options.start,
+            random: Random::new(seed, 0),
+            options,
+            truth,
+            world,
+            timeline: Timeline::new(),
+            sockets: Sockets::default(),
+            links: Vec::new(),
+            listeners: Vec::new(),
+            dirty: Vec::new(),
+            current: Vec::new(),
+            current_number: 0,
+            scratch: Vec::new(),
+            idle_waits: 0,
+        }
+    }
+
+    fn latency(&self) -> Nanos {
+        self.options.latency.max(Nanos(1))
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.random.unit() < probability
+    }
+
+    // ---- the timeline ------------------------------------------------------------------------------------
+
+    /// Lets everything happen that is due.
+    fn happen(&mut self) {
+        while let Some((at, happening)) = self.timeline.pop_due(self.now) {
+            match happening {
+                Happening::ConnectAnswer { conn, error } => self.on_connect_answer(at, conn, error),
+                Happening::ConnectRequest { from, listener } => self.on_connect_request(at, from, listener),
+                Happening::ToConn { conn, message } => self.on_arrival(at, conn, message),
+                Happening::ToServer { link, message } => self.on_server_arrival(at, link, message),
+                Happening::Act { link, decision, head_request, entry } => {
+                    self.act(at, link, decision, head_request, entry);
+                }
+                Happening::MoreHead { link } => self.send_more_head(at, link),
+                Happening::Writable { conn } => {
+                    if let Some(socket) = self.sockets.get_mut(conn) {
+                        socket.full = false;
+                        self.transmit(at, conn);
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_connect_answer(&mut self, at: Nanos, conn: ConnId, error: Option<SystemError>) {
+        let Some(socket) = self.sockets.get_mut(conn) else { return };
+        let lingering = socket.state == State::Lingering;
+        match error {
+            Some(error) if !lingering => {
+                socket.state = State::Ended;
+                self.sockets.report(conn, What::ConnectFailed(error));
+            }
+            Some(_) => self.sockets.release(conn),
+            None => {
+                if !lingering {
+                    socket.state = State::Open;
+                    self.sockets.report(conn, What::Connected);
+                }
+                self.transmit(at, conn);
+            }
+        }
+    }
+
+    fn on_connect_request(&mut self, at: Nanos, from: ConnId, listener: u32) {
+        if self.sockets.get(from).is_none() {
+            return;
+        }
+        let open = self.listeners[listener as usize].is_some();
+        let error = (!open).then_some(SystemError { errno: ECONNREFUSED });
+        if open {
+            let accepted = self.sockets.allocate(State::Open, Peer::Conn(from));
+            if let Some(socket) = self.sockets.get_mut(from) {
+                socket.peer = Peer::Conn(accepted);
+            }
+            self.sockets.report(accepted, What::Accepted(ListenerId(listener)));
+        }
+        self.timeline.push(at + self.latency(), Happening::ConnectAnswer { conn: from, error });
+    }
+
+    /// Something arrives at this machine.
+    fn on_arrival(&mut self, at: Nanos, conn: ConnId, message: Message) {
+        let Some(socket) = self.sockets.get_mut(conn) else {
+            return;
+        };
+        match (socket.state, message) {
+            (State::Lingering, Message::Data(_)) => {}
+            (State::Lingering, Message::Fin | Message::Reset) => self.sockets.release(conn),
+            (State::Open, Message::Data(bytes)) => {
+                let coalesce = self.options.coalesce;
+                match self.sockets.last_received(conn).filter(|_| coalesce) {
+                    Some((last, unread)) => {
+                        *last = at;
+                        unread.extend_from_slice(&bytes);
+                    }
+                    None => self.sockets.report(conn, What::Received(at, bytes)),
+                }
+            }
+            (State::Open, Message::Fin) => {
+                socket.state = State::Ended;
+                self.sockets.report(conn, What::Closed);
+            }
+            (State::Open, Message::Reset) => {
+                socket.state = State::Ended;
+                self.sockets.report(conn, What::Failed(SystemError { errno: ECONNRESET }));
+            }
+            (State::Free | State::Connecting | State::Ended, _) => {}
+        }
+    }
+
+    // ---- sending -----------------------------------------------------------------------------------------
+
+    /// Gives the network what is queued on a connection, or a part of it. True if it took anything.
+    fn transmit(&mut self, at: Nanos, conn: ConnId) -> bool {
+        let probability = self.options.partial_write;
+        let Some(socket) = self.sockets.get_mut(conn) else { return false };
+        let written = std::mem::take(&mut socket.outbox);
+        socket.queued.extend_from_slice(&written);
+        socket.dirty = false;
+        if socket.peer == Peer::Nobody || socket.state == State::Connecting || socket.full {
+            return false;
+        }
+        let (queued, peer) = (socket.queued.len(), socket.peer);
+        if queued == 0 {
+            self.finish_lingering(at, conn);
+            return false;
+        }
+        let mut take = queued;
+        if queued > 1 && self.chance(probability) {
+            take = 1 + self.random.below(queued as u64 - 1) as usize;
+        }
+        let Some(socket) = self.sockets.get_mut(conn) else { return false };
+        let rest = socket.queued.split_off(take);
+        let bytes = std::mem::replace(&mut socket.queued, rest);
+        socket.full = take < queued;
+        if socket.full {
+            self.timeline.push(at + self.latency() * 2, Happening::Writable { conn });
+        }
+        self.send(at, peer, Message::Data(bytes));
+        self.finish_lingering(at, conn);
+        true
+    }
+
+    /// A connection that its owner has closed is gone when everything is sent.
+    fn finish_lingering(&mut self, at: Nanos, conn: ConnId) {
+        if let Some(socket) = self.sockets.get(conn)
+            && socket.state == State::Lingering
+            && socket.queued.is_empty()
+        {
+            let peer = socket.peer;
+            self.send(at, peer, Message::Fin);
+            self.sockets.release(conn);
+        }
+    }
+
+    fn send(&mut self, at: Nanos, peer: Peer, message: Message) {
+        match peer {
+            Peer::Nobody => {}
+            Peer::Server(link) => {
+                self.timeline.push(at + self.latency(), Happening::ToServer { link, message });
+            }
+            Peer::Conn(conn) => self.send_to_conn(at, conn, message),
+        }
+    }
+
+    /// Sends towards a connection of this backend, cut into segments.
+    fn send_to_conn(&mut self, at: Nanos, conn: ConnId, message: Message) {
+        let (gap, most) = (self.options.segment_gap, self.options.segment_bytes.max(1));
+        let Some(socket) = self.sockets.get_mut(conn) else { return };
+        let mut arrives = socket.arrives_from.max(at + self.options.latency.max(Nanos(1)));
+        let mut push = |message| {
+            self.timeline.push(arrives, Happening::ToConn { conn, message });
+            arrives += gap;
+        };
+        match message {
+            Message::Data(bytes) => {
+                bytes.chunks(most).for_each(|segment| push(Message::Data(segment.to_vec())));
+            }
+            other => push(other),
+        }
+        socket.arrives_from = arrives;
+    }
+
+    // ---- servers -----------------------------------------------------------------------------------------
+
+    fn connect_to_server(&mut self, server: usize) -> ConnId {
+        let established = self.now + self.latency() * 2;
+        let conn = self.sockets.allocate(State::Connecting, Peer::Nobody);
+        let faults = &self.servers[server].behaviour.faults;
+        let (refuse, silent, slow) = (faults.refuse_connect, faults.silent_connect, faults.slow_accept);
+        if self.servers[server].chance(silent) {
+            return conn;
+        }
+        let mut error = None;
+        if self.servers[server].chance(refuse) {
+            error = Some(SystemError { errno: ECONNREFUSED });
+        } else {
+            let slow = slow.filter(|slow| self.servers[server].chance(slow.probability));
+            let reads_from = slow.map_or(Nanos::ZERO, |slow| established + slow.delay);
+            let serial = self.links.len() as u64;
+            self.links.push(Link::new(server, conn, serial, reads_from));
+            if let Some(socket) = self.sockets.get_mut(conn) {
+                socket.peer = Peer::Server(self.links.len() - 1);
+            }
+        }
+        self.timeline.push(established, Happening::ConnectAnswer { conn, error });
+        conn
+    }
+
+    fn on_server_arrival(&mut self, at: Nanos, index: usize, message: Message) {
+        let link = &mut self.links[index];
+        if at < link.reads_from {
+            // Not accepted yet: it waits in the kernel's buffer, in order.
+            self.timeline.push(link.reads_from, Happening::ToServer { link: index, message });
+            return;
+        }
+        match (link.state, message) {
+            (LinkState::Gone, _) => {}
+            (_, Message::Fin | Message::Reset) => {
+                link.state = LinkState::Gone;
+                link.inbox = Vec::new();
+            }
+            (LinkState::Closed, Message::Data(_)) => {
+                let client = link.client;
+                self.send_to_conn(at, client, Message::Reset);
+            }
+            (LinkState::Open | LinkState::Silent, Message::Data(bytes)) => {
+                link.inbox.extend_from_slice(&bytes);
+                self.take_requests(at, index);
+            }
+        }
+    }
+
+    /// Takes every whole request out of a link's inbox, and lets the server decide.
+    fn take_requests(&mut self, at: Nanos, index: usize) {
+        loop {
+            let link = &mut self.links[index];
+            let (recognised, rejected) = match request::recognise(&link.inbox) {
+                Ok(None) => return,
+                Ok(Some(recognised)) => (recognised, false),
+                Err(request::NotARequest) => {
+                    let length = link.inbox.len();
+                    (Recognised { length, body: 0, head_request: false, close: true }, true)
+                }
+            };
+            let bytes: Vec<u8> = link.inbox.drain(..recognised.length).collect();
+            let number = link.received;
+            let (conn, server) = (link.serial, &mut self.servers[link.server]);
+            let mut decision = server.decide(link, at, recognised.close);
+            if rejected && decision.action != Action::Ignore {
+                decision.action = Action::Reject;
+            }
+            let entry = self.truth.push(Truth {
+                world: self.world,
+                conn,
+                index: number,
+                received: at,
+                replied: None,
+                action: decision.action,
+                request: if self.options.keep_requests { bytes } else { Vec::new() },
+            });
+            if !matches!(decision.action, Action::Ignore | Action::Drop) {
+                let head_request = recognised.head_request;
+                let act = Happening::Act { link: index, decision, head_request, entry };
+                self.timeline.push(decision.at, act);
+            }
+        }
+    }
+
+    /// A server carries out what it decided, unless the connection has ended meanwhile.
+    fn act(&mut self, at: Nanos, index: usize, decision: Decision, head_request: bool, entry: usize) {
+        let link = &mut self.links[index];
+        if matches!(link.state, LinkState::Gone | LinkState::Closed) {
+            return;
+        }
+        self.truth.note_reply(entry, at);
+        let client = link.client;
+        let answer = &self.servers[link.server].behaviour.answer;
+        let (bytes, end) = match decision.action {
+            Action::Reply(status) => {
+                let bytes = answer.render(status, head_request, decision.announce);
+                (bytes, decision.close.then_some(Message::Fin))
+            }
+            Action::Reset => (Vec::new(), Some(Message::Reset)),
+            Action::Close => (Vec::new(), Some(Message::Fin)),
+            Action::Truncate => (answer.render_truncated(), Some(Message::Fin)),
+            Action::Excess => (answer.render_excess(), decision.close.then_some(Message::Fin)),
+            Action::Garbage => {
+                (b"\x16\x03 no HTTP here\r\n\r\n".to_vec(), decision.close.then_some(Message::Fin))
+            }
+            Action::Reject => (answer.render(400, false, true), Some(Message::Fin)),
+            Action::EndlessHead => {
+                self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index });
+                (b"HTTP/1.1 200 Simulated\r\n".to_vec(), None)
+            }
+            Action::Drop | Action::Ignore => (Vec::new(), None),
+        };
+        if end.is_some() {
+            link.state = LinkState::Closed;
+        }
+        self.send_to_conn(at, client, Message::Data(bytes));
+        if let Some(end) = end {
+            self.send_to_conn(at, client, end);
+        }
+    }
+
+    fn send_more_head(&mut self, at: Nanos, index: usize) {
+        let link = &self.links[index];
+        if link.state == LinkState::Gone || self.sockets.get(link.client).is_none() {
+            return;
+        }
+        let client = link.client;
+        let mut field = b"x-endless: ".to_vec();
+        field.resize(ENDLESS_PIECE - 2, b'a');
+        field.extend_from_slice(b"\r\n");
+        self.send_to_conn(at, client, Message::Data(field));
+        self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index });
+    }
+
+    // ---- waiting -----------------------------------------------------------------------------------------
+
+    /// A blocked thread comes back late, and not at all while it is stopped.
+    fn oversleep(&mut self, spinning: bool) {
+        if !spinning {
+            self.now += self.options.overshoot;
+        }
+        while let Some(stall) = self.options.stalls.iter().find(|stall| stall.holds(self.now)) {
+            self.now = stall.end();
+        }
+        self.happen();
+    }
+
+    fn note_idle(&mut self, moved: bool) {
+        if moved || self.sockets.ready() > 0 {
+            self.idle_waits = 0;
+            return;
+        }
+        self.idle_waits += 1;
+        assert!(self.idle_waits < IDLE_WAITS_MAX, "time stands still at {:?}: endless loop", self.now);
+    }
+}
+
+impl Backend for SimBackend {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The options change nothing in the simulation.
+    fn connect(&mut self, to: &Endpoint, _options: &SocketOptions) -> Result<ConnId, SystemError> {
+        let none_left = self.sockets.open() >= self.options.descriptors;
+        if none_left || self.chance(self.options.no_descriptor) {
+            return Err(SystemError { errno: EMFILE });
+        }
+        if let Some(server) = self.options.servers.iter().position(|(endpoint, _)| endpoint == to) {
+            return Ok(self.connect_to_server(server));
+        }
+        let conn = self.sockets.allocate(State::Connecting, Peer::Nobody);
+        match self.listeners.iter().position(|listener| listener.as_ref() == Some(to)) {
+            Some(listener) => {
+                let request = Happening::ConnectRequest { from: conn, listener: listener as u32 };
+                self.timeline.push(self.now + self.latency(), request);
+            }
+            None => {
+                let error = Some(SystemError { errno: ECONNREFUSED });
+                let answer = Happening::ConnectAnswer { conn, error };
+                self.timeline.push(self.now + self.latency() * 2, answer);
+            }
+        }
+        Ok(conn)
+    }
+
+    fn listen(&mut self, on: &Endpoint, reuse_port: bool) -> Result<(ListenerId, Endpoint), SystemError> {
+        let id = self.listeners.len() as u32;
+        let mut bound = on.clone();
+        if let Endpoint::Tcp(address) = &mut bound
+            && address.port() == 0
+        {
+            // Each listener has its own: the first port of the dynamic range (RFC 6335) and up.
+            address.set_port(49_152 + id as u16);
+        }
+        let taken = self.options.servers.iter().any(|(endpoint, _)| *endpoint == bound)
+            || (!reuse_port && self.listeners.contains(&Some(bound.clone())));
+        if taken {
+            return Err(SystemError { errno: EADDRINUSE });
+        }
+        self.listeners.push(Some(bound.clone()));
+        Ok((ListenerId(id), bound))
+    }
+
+    fn close_listener(&mut self, listener: ListenerId) {
+        if let Some(endpoint) = self.listeners.get_mut(listener.0 as usize) {
+            *endpoint = None;
+        }
+    }
+
+    fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8> {
+        match self.sockets.owned(conn) {
+            Some(socket) => {
+                if !std::mem::replace(&mut socket.dirty, true) {
+                    self.dirty.push(conn);
+                }
+                &mut socket.outbox
+            }
+            None => {
+                self.scratch.clear();
+                &mut self.scratch
+            }
+        }
+    }
+
+    fn send_shared(&mut self, conn: ConnId, body: Arc<[u8]>) {
+        let written = std::mem::take(self.outbox(conn));
+        if let Some(socket) = self.sockets.owned(conn) {
+            socket.queued.extend_from_slice(&written);
+            socket.queued.extend_from_slice(&body);
+        }
+    }
+
+    fn unsent(&self, conn: ConnId) -> usize {
+        self.sockets.get(conn).map_or(0, |socket| socket.outbox.len() + socket.queued.len())
+    }
+
+    fn flush(&mut self) -> Flush {
+        let mut sends = 0;
+        for conn in std::mem::take(&mut self.dirty) {
+            sends += u32::from(self.transmit(self.now, conn));
+        }
+        Flush { first: self.now, last: self.now, sends }
+    }
+
+    fn close(&mut self, conn: ConnId, how: Close) {
+        let Some(socket) = self.sockets.owned(conn) else { return };
+        let (peer, ended) = (socket.peer, socket.state == State::Ended);
+        if how == Close::AfterSend && !ended {
+            socket.state = State::Lingering;
+            self.sockets.forget_ready(conn);
+            self.transmit(self.now, conn);
+            return;
+        }
+        if !ended {
+            let message = if how == Close::Reset { Message::Reset } else { Message::Fin };
+            self.send(self.now, peer, message);
+        }
+        self.sockets.release(conn);
+    }
+
+    fn wait(&mut self, wait: Wait) {
+        let began = self.now;
+        self.happen();
+        let want = wait.want.max(1) as usize;
+        let floor_at = if want == 1 { began } else { began + wait.floor };
+        let spin_at = if wait.spin == Nanos::ZERO { Nanos::MAX } else { wait.until - wait.spin };
+        let enough_at = floor_at.min(spin_at);
+        loop {
+            let ready = self.sockets.ready();
+            if ready >= want || (ready > 0 && self.now >= enough_at) || self.now >= wait.until {
+                break;
+            }
+            let enough = if ready > 0 { enough_at } else { Nanos::MAX };
+            let next = self.timeline.next_at().min(wait.until).min(enough);
+            assert!(next != Nanos::MAX, "nothing will ever happen again after {:?}", self.now);
+            self.now = next;
+            self.happen();
+        }
+        if self.now > began {
+            self.oversleep(self.now >= spin_at);
+        }
+        self.note_idle(self.now > began);
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        let Ready { conn, what } = self.sockets.next_ready()?;
+        self.current_number = self.current_number.wrapping_add(1);
+        self.current.clear();
+        let at = self.now;
+        Some(match what {
+            What::Connected => Event::Connected { conn, at },
+            What::ConnectFailed(error) => {
+                self.sockets.release(conn);
+                Event::ConnectFailed { conn, at, error }
+            }
+            What::Accepted(listener) => Event::Accepted { listener, conn, at },
+            What::Received(arrived, bytes) => {
+                self.current = bytes;
+                let data =
+                    Chunk { buffer: self.current_number, offset: 0, length: self.current.len() as u32 };
+                let stamped = self.options.receive_stamps;
+                Event::Received { conn, at: if stamped { arrived } else { at }, stamped, data }
+            }
+            What::Closed => Event::Closed { conn, at },
+            What::Failed(error) => Event::Failed { conn, at, error },
+        })
+    }
+
+    fn bytes(&self, data: Chunk) -> &[u8] {
+        assert_eq!(
+            data.buffer, self.current_number,
+            "bytes of an event are read after the next one was taken"
+        );
+        &self.current[data.offset as usize..][..data.length as usize]
+    }
+}

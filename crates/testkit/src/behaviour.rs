@@ -1,0 +1,111 @@
+//! What one simulated server does, as a value.
+
+use plimsoll_core::Nanos;
+
+use crate::answer::Answer;
+use crate::law::Law;
+
+/// A half-open interval `[at, at + length)` of the virtual clock in which a process stands still, as if it
+/// had been sent SIGSTOP at its start and SIGCONT at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it begins.
+    pub at: Nanos,
+    /// How long it lasts.
+    pub length: Nanos,
+}
+
+impl Pause {
+    /// When it is over.
+    pub fn end(self) -> Nanos {
+        self.at + self.length
+    }
+
+    /// Whether the process stands still at `instant`.
+    pub fn holds(self, instant: Nanos) -> bool {
+        self.at <= instant && instant < self.end()
+    }
+}
+
+/// How many requests a server works on at once. Waiting requests are served in the order of their arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concurrency {
+    /// Any number: no request waits for another.
+    Infinite,
+    /// One at a time over all connections: with an exponential law and Poisson arrivals the M/M/1 queue.
+    SingleQueue,
+    /// One at a time on each connection.
+    PerConnection,
+    /// At most this many at a time over all connections; zero is taken as one.
+    Capacity(usize),
+}
+
+/// Accepts that come late: the kernel establishes the connection, the server reads from it only afterwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowAccept {
+    /// Probability per connection.
+    pub probability: f64,
+    /// How much later the server begins to read.
+    pub delay: Nanos,
+}
+
+/// What goes wrong, by seeded probability. Of the faults of a request at most one happens, so the
+/// probabilities of `statuses`, `drop_reply`, `reset`, `close_before_reply`, `truncated_body`, `excess_body`,
+/// `garbage` and `endless_head` must not sum up to more than one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Answer with one of these statuses instead.
+    pub statuses: Vec<(u16, f64)>,
+    /// Never answer: the connection falls silent, for later requests too.
+    pub drop_reply: f64,
+    /// Reset the connection instead of answering.
+    pub reset: f64,
+    /// Close the connection instead of answering.
+    pub close_before_reply: f64,
+    /// Announce twice the body that is sent, and close after it.
+    pub truncated_body: f64,
+    /// Announce half the body that is sent: the rest belongs to no response.
+    pub excess_body: f64,
+    /// Answer with something that is not HTTP.
+    pub garbage: f64,
+    /// Answer with header fields without an end.
+    pub endless_head: f64,
+    /// Close every connection after this many replies; `announce_close` says whether the last reply tells.
+    pub close_after: Option<u64>,
+    /// Whether the reply before a close has `connection: close`.
+    pub announce_close: bool,
+    /// Refuse a connection.
+    pub refuse_connect: f64,
+    /// Answer a connection attempt with nothing at all.
+    pub silent_connect: f64,
+    /// Accept late.
+    pub slow_accept: Option<SlowAccept>,
+}
+
+/// What one simulated server does. The default answers `200` with an empty body after no time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Behaviour {
+    /// How long the work on a request takes.
+    pub service: Law,
+    /// How many requests it works on at once.
+    pub concurrency: Concurrency,
+    /// When it stands still. Work that is under way goes on afterwards; the kernel keeps accepting and
+    /// receiving.
+    pub pauses: Vec<Pause>,
+    /// What a good response is.
+    pub answer: Answer,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            service: Law::Constant(Nanos::ZERO),
+            concurrency: Concurrency::Infinite,
+            pauses: Vec::new(),
+            answer: Answer::default(),
+            faults: Faults::default(),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The world as a value, and what opens it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Endpoint, Open, SystemError};
+
+use crate::backend::SimBackend;
+use crate::behaviour::{Behaviour, Pause};
+use crate::truth::TruthLog;
+
+/// A simulated world, as a value.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// Seed of every random choice. World `i` uses the streams of `seed + i`.
+    pub seed: u64,
+    /// What the clock shows at first. Not zero, so that instants and spans since the start cannot be
+    /// confused.
+    pub start: Nanos,
+    /// Time from one machine to the other, one way; zero is taken as 1 ns, so that time goes on.
+    pub latency: Nanos,
+    /// Largest segment towards the client in bytes; 1 delivers responses byte by byte.
+    pub segment_bytes: usize,
+    /// Time between the segments of one connection.
+    pub segment_gap: Nanos,
+    /// Whether segments of a connection that were not read yet are reported as one event (as epoll and `recv`
+    /// do) or each as its own (as io_uring's multishot receive does).
+    pub coalesce: bool,
+    /// Whether received bytes carry the time of their arrival, or that of the pass that sees them.
+    pub receive_stamps: bool,
+    /// How much later than asked a wait returns if it blocked and did not spin.
+    pub overshoot: Nanos,
+    /// When the generator stands still: a wait that would return in one of these returns at its end.
+    pub stalls: Vec<Pause>,
+    /// Probability that the kernel takes only a part of what a connection sends. The rest follows a round
+    /// trip later, in parts with the same probability.
+    pub partial_write: f64,
+    /// Probability that a connect call finds no descriptor.
+    pub no_descriptor: f64,
+    /// Connections that may be open at once; beyond it a connect call finds no descriptor.
+    pub descriptors: usize,
+    /// Whether the truth log keeps the bytes of requests.
+    pub keep_requests: bool,
+    /// The servers.
+    pub servers: Vec<(Endpoint, Behaviour)>,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            start: Nanos::from_secs(1_000),
+            latency: Nanos::from_micros(50),
+            segment_bytes: usize::MAX,
+            segment_gap: Nanos::ZERO,
+            coalesce: false,
+            receive_stamps: true,
+            overshoot: Nanos::ZERO,
+            stalls: Vec::new(),
+            partial_write: 0.0,
+            no_descriptor: 0.0,
+            descriptors: usize::MAX,
+            keep_requests: false,
+            servers: Vec::new(),
+        }
+    }
+}
+
+/// Opens one world per call. All of them write to one [`TruthLog`].
+#[derive(Debug)]
+pub struct SimOpen {
+    options: Arc<SimOptions>,
+    truth: TruthLog,
+    opened: AtomicU32,
+}
+
+impl SimOpen {
+    /// Worlds with these options.
+    pub fn new(options: SimOptions) -> Self {
+        Self { options: Arc::new(options), truth: TruthLog::default(), opened: AtomicU32::new(0) }
+    }
+
+    /// The log of what the servers of all worlds did; stays readable after the backends are gone.
+    pub fn truth(&self) -> TruthLog {
+        self.truth.clone()
+    }
+}
+
+impl Open for SimOpen {
+    type Backend = SimBackend;
+
+    fn open(&self) -> Result<SimBackend, SystemError> {
+        let world = self.opened.fetch_add(1, Ordering::Relaxed);
+        Ok(SimBackend::new(Arc::clone(&self.options), self.truth.clone(), world))
+    }
+
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+}

@@ -1,0 +1,93 @@
+//! What the simulated servers really did.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::Nanos;
+
+/// What a server decided to do with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Answered with a whole response of this status.
+    Reply(u16),
+    /// Not answered: the reply was dropped, and the connection fell silent.
+    Drop,
+    /// The connection was reset instead.
+    Reset,
+    /// The connection was closed instead.
+    Close,
+    /// Answered with a part of the announced body, and closed.
+    Truncate,
+    /// Answered with more than the announced body.
+    Excess,
+    /// Answered with something that is not HTTP.
+    Garbage,
+    /// Answered with header fields without an end.
+    EndlessHead,
+    /// It was no request: answered with 400, and closed.
+    Reject,
+    /// Received on a connection that was silent or about to close: not answered.
+    Ignore,
+}
+
+/// One request as its server saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// Which backend's world, in the order of opening.
+    pub world: u32,
+    /// Number of the connection within the world, in the order of connecting, from 0.
+    pub conn: u64,
+    /// Number of the request on its connection, from 0.
+    pub index: u64,
+    /// When the last byte of the request reached the server's machine.
+    pub received: Nanos,
+    /// When the server carried out the action: handed over the whole response, closed or reset. `None` if it
+    /// never did, or if the client had gone by then.
+    pub replied: Option<Nanos>,
+    /// What it did, or would have done.
+    pub action: Action,
+    /// The request's bytes, if [`SimOptions::keep_requests`](crate::SimOptions::keep_requests) asked for
+    /// them.
+    pub request: Vec<u8>,
+}
+
+/// The log of all requests of all worlds, in the order in which they were received within a world. Clones
+/// share one log, so it can be read after the backend is gone.
+#[derive(Clone, Debug, Default)]
+pub struct TruthLog(Arc<Mutex<Vec<Truth>>>);
+
+impl TruthLog {
+    /// A copy of the whole log.
+    pub fn entries(&self) -> Vec<Truth> {
+        self.lock().clone()
+    }
+
+    /// How many requests were received.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Whether no request was received.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// How many requests met with an action that `matches`.
+    pub fn count(&self, matches: impl Fn(Action) -> bool) -> usize {
+        self.lock().iter().filter(|truth| matches(truth.action)).count()
+    }
+
+    pub(crate) fn push(&self, truth: Truth) -> usize {
+        let mut entries = self.lock();
+        entries.push(truth);
+        entries.len() - 1
+    }
+
+    pub(crate) fn note_reply(&self, entry: usize, at: Nanos) {
+        self.lock()[entry].replied = Some(at);
+    }
+
+    /// A panic of one worker must not hide what the others saw.
+    fn lock(&self) -> MutexGuard<'_, Vec<Truth>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,23 @@
+//! Certificates and keys in PEM.
+
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::TlsConfigError;
+
+/// Every certificate in `pem`; at least one. `what` names the file in errors.
+pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let found = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsConfigError(format!("{what} is no valid PEM: {error}")))?;
+    if found.is_empty() {
+        return Err(TlsConfigError(format!("{what} holds no certificate in PEM format")));
+    }
+    Ok(found)
+}
+
+/// The first private key in `pem`: PKCS #8, PKCS #1 or SEC 1.
+pub(super) fn private_key(pem: &[u8], what: &str) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| TlsConfigError(format!("{what} holds no usable private key in PEM format: {error}")))
+}

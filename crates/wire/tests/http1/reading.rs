@@ -1,0 +1,139 @@
+//! Reading whole byte streams, cut in any way, into what came of them.
+
+use plimsoll_wire::http1::{
+    Capture, HeadMemo, Limits, Owed, ProtocolError, Request, RequestMemo, RequestServer, Response,
+    ResponseClient, Truncated,
+};
+
+pub(crate) const GET: Owed = Owed { head_request: false, capture: Capture::Nothing };
+pub(crate) const HEAD: Owed = Owed { head_request: true, capture: Capture::Nothing };
+
+/// What came of a connection to a server: its responses, how it ended, and the bytes consumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Responses {
+    pub(crate) responses: Vec<Response>,
+    pub(crate) end: Result<(), ResponsesEnd>,
+    pub(crate) consumed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResponsesEnd {
+    Error(ProtocolError),
+    Truncated(Truncated),
+}
+
+/// Whether the memo outlives a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Kept,
+    FreshEveryTime,
+}
+
+/// Reads `pieces`, then the end of the stream. `owed` is about the first, second… response, and begins again after
+/// its last.
+pub(crate) fn read_responses<'p>(
+    limits: &Limits,
+    memory: Memory,
+    owed: &[Owed],
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Responses {
+    let mut client = ResponseClient::new();
+    let mut memo = HeadMemo::new();
+    let mut all = Responses { responses: Vec::new(), end: Ok(()), consumed: 0 };
+    for piece in pieces {
+        let mut input = piece;
+        while !input.is_empty() {
+            if memory == Memory::FreshEveryTime {
+                memo = HeadMemo::new();
+            }
+            let now = owed[all.responses.len() % owed.len()];
+            let before = input.len();
+            let result = client.next(limits, &mut memo, now, &mut input);
+            all.consumed += (before - input.len()) as u64;
+            match result {
+                Ok(Some(response)) => all.responses.push(response),
+                Ok(None) => assert!(input.is_empty(), "None leaves no input"),
+                Err(error) => {
+                    all.end = Err(ResponsesEnd::Error(error));
+                    return all;
+                }
+            }
+        }
+    }
+    match client.finish() {
+        Ok(last) => all.responses.extend(last),
+        Err(truncated) => all.end = Err(ResponsesEnd::Truncated(truncated)),
+    }
+    all
+}
+
+/// The same bytes at once.
+pub(crate) fn read_at_once(owed: &[Owed], bytes: &[u8]) -> Responses {
+    read_responses(&Limits::default(), Memory::Kept, owed, [bytes])
+}
+
+/// A request that owns what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnedRequest {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) version_minor: u8,
+    pub(crate) keep_alive: bool,
+    pub(crate) head_request: bool,
+    pub(crate) body_bytes: u64,
+    pub(crate) expects_continue: bool,
+    pub(crate) id: Option<String>,
+}
+
+impl From<Request<'_>> for OwnedRequest {
+    fn from(request: Request<'_>) -> Self {
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        Self {
+            method: text(request.method),
+            target: text(request.target),
+            version_minor: request.version_minor,
+            keep_alive: request.keep_alive,
+            head_request: request.head_request,
+            body_bytes: request.body_bytes,
+            expects_continue: request.expects_continue,
+            id: request.id.map(text),
+        }
+    }
+}
+
+/// What came of a connection from a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Requests {
+    pub(crate) requests: Vec<OwnedRequest>,
+    pub(crate) error: Option<ProtocolError>,
+    /// Whether the stream ended inside a request.
+    pub(crate) cut: bool,
+}
+
+pub(crate) fn read_requests<'p>(
+    limits: &Limits,
+    memory: Memory,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Requests {
+    let mut server = RequestServer::new();
+    let mut memo = RequestMemo::new();
+    let mut all = Requests { requests: Vec::new(), error: None, cut: false };
+    for piece in pieces {
+        let mut input = piece;
+        while !input.is_empty() {
+            if memory == Memory::FreshEveryTime {
+                memo = RequestMemo::new();
+            }
+            match server.next(limits, &mut memo, &mut input) {
+                Ok(Some(request)) => all.requests.push(request.into()),
+                Ok(None) => assert!(input.is_empty(), "None leaves no input"),
+                Err(error) => {
+                    all.error = Some(error);
+                    return all;
+                }
+            }
+        }
+    }
+    all.cut = server.in_request();
+    all
+}
