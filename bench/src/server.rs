@@ -1,185 +1,154 @@
-//! The servers that the tools are measured against.
+//! The servers under load: the sink and nginx, each with one thread on its own core.
 
-use std::fs;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use clap::ValueEnum;
+use crate::child::Running;
+use crate::command::{self, Pinned};
+use crate::failure::{Failure, Result};
+use crate::machine;
+use crate::session::Session;
 
-use crate::child::{Background, Line};
-
-/// Time for a server to come up.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Which program serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ServerKind {
-    /// plimsoll's sink
-    Sink,
-    /// nginx with one worker
+/// What serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// `plimsoll sink`, with further flags.
+    Sink(Vec<String>),
+    /// The sink with TLS.
+    SinkTls,
+    /// nginx, `return 200 "ok"`.
     Nginx,
+    /// The same with TLS 1.3.
+    NginxTls,
 }
 
-/// A server to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ServerSpec {
-    pub(crate) kind: ServerKind,
-    pub(crate) tls: bool,
-    /// CPU time that the server burns per request.
-    pub(crate) work_us: Option<u32>,
-}
-
-/// A server that accepts connections, until it is dropped.
+/// A running server; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
-    process: Background,
+    running: Running,
+    /// Its URL, such as `http://127.0.0.1:41234/`.
     pub(crate) url: String,
-    /// As it was called.
-    pub(crate) typed: String,
+    /// The command line that started it.
+    pub(crate) line: String,
 }
 
-impl ServerSpec {
-    /// For the heading of a table.
-    pub(crate) fn describe(self) -> String {
-        let kind = match self.kind {
-            ServerKind::Sink => "the sink",
-            ServerKind::Nginx => "nginx (`return 200`)",
-        };
-        let work = self.work_us.map_or(String::new(), |us| format!(", {us} µs of work per request"));
-        format!("{kind}{}{work}", if self.tls { ", TLS" } else { "" })
-    }
-
-    /// Programs that it takes, with their Debian packages.
-    pub(crate) fn packages(self) -> Vec<(&'static str, &'static str)> {
-        let nginx = (self.kind == ServerKind::Nginx).then_some(("nginx", "nginx-light"));
-        let openssl = self.tls.then_some(("openssl", "openssl"));
-        nginx.into_iter().chain(openssl).collect()
-    }
-
-    /// Starts it on a free port of `core`, and returns when it accepts connections.
-    pub(crate) fn start(self, plimsoll: &Path, core: u32, scratch: &Path) -> Result<Server, String> {
-        let port = free_port()?;
-        if self.tls {
-            make_certificate(scratch)?;
-        }
-        let line = match self.kind {
-            ServerKind::Sink => self.sink_line(plimsoll, port, scratch),
-            ServerKind::Nginx => {
-                let configuration = scratch.join("nginx.conf");
-                fs::write(&configuration, nginx_configuration(port, self.tls, scratch))
-                    .map_err(|error| format!("{}: {error}", configuration.display()))?;
-                Line::new(["nginx", "-p", &scratch.to_string_lossy(), "-c", &configuration.to_string_lossy()])
-            }
-        };
-        let process = Background::start(&line, core, scratch)?;
-        let scheme = if self.tls { "https" } else { "http" };
-        let url = format!("{scheme}://127.0.0.1:{port}/");
-        let mut server = Server { process, url, typed: line.typed() };
-        server.await_port(port)?;
-        Ok(server)
-    }
-
-    fn sink_line(self, plimsoll: &Path, port: u16, scratch: &Path) -> Line {
-        let listen = format!("127.0.0.1:{port}");
-        let mut line = Line::new([&plimsoll.to_string_lossy(), "sink", "--quiet"]).and([
-            "--listen",
-            &listen,
-            "--threads",
-            "1",
-        ]);
-        if let Some(us) = self.work_us {
-            line = line.and(["--work", &format!("{us}us")]);
-        }
-        if self.tls {
-            let (certificate, key) = (scratch.join("cert.pem"), scratch.join("key.pem"));
-            line =
-                line.and(["--tls-cert", &certificate.to_string_lossy(), "--tls-key", &key.to_string_lossy()]);
-        }
-        line
-    }
-}
+/// How long a server may take until it can be used.
+const START: Duration = Duration::from_secs(10);
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Server {
-    fn await_port(&mut self, port: u16) -> Result<(), String> {
-        let began = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            self.process.check()?;
-            if began.elapsed() > PATIENCE {
-                return Err(format!("does not accept connections: {}", self.typed));
+    pub(crate) fn start(session: &Session, serves: &Serves) -> Result<Self> {
+        match serves {
+            Serves::Sink(flags) => sink(session, flags, "http"),
+            Serves::SinkTls => {
+                let (cert, key) = certificate(session)?;
+                sink(session, &["--tls-cert".to_owned(), cert, "--tls-key".to_owned(), key], "https")
             }
-            std::thread::sleep(Duration::from_millis(20));
+            Serves::Nginx => nginx(session, false),
+            Serves::NginxTls => nginx(session, true),
         }
-        // Another server on the port would also accept.
-        self.process.check()
+    }
+
+    /// CPU time that it used up to now, in microseconds.
+    pub(crate) fn cpu_us(&self) -> Result<f64> {
+        machine::process_cpu_us(self.running.pid())
+    }
+
+    /// Host and port of its URL.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.split("//").nth(1).unwrap_or_default().trim_end_matches('/')
     }
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> Result<u16, String> {
+fn sink(session: &Session, flags: &[String], scheme: &str) -> Result<Server> {
+    let mut args = ["sink", "--listen", "127.0.0.1:0", "--threads", "1"].map(str::to_owned).to_vec();
+    args.extend_from_slice(flags);
+    let pinned = session.on_server_core(&session.plimsoll, &args);
+    // It says on stderr which port it was given.
+    let log = session.directory().join("sink.log");
+    start(session, &pinned, &log, || {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let (line, _) = text.split_once('\n')?;
+        Some(format!("{scheme}://{}/", line.strip_prefix("sink: listening on ")?))
+    })
+}
+
+fn nginx(session: &Session, tls: bool) -> Result<Server> {
+    let nginx = command::find("nginx")?;
+    let directory = session.directory();
+    let port = free_port()?;
+    let certificate = if tls { Some(certificate(session)?) } else { None };
+    let configuration = nginx_configuration(directory, port, certificate.as_ref());
+    let (file, log) = (directory.join("nginx.conf"), directory.join("nginx.log"));
+    fs::write(&file, configuration)
+        .map_err(|error| Failure::because(format!("cannot write {}", file.display()), error))?;
+    let [prefix, file, errors] = [directory, &file, &log].map(|path| path.display().to_string());
+    let pinned = session.on_server_core(&nginx, &["-p", &prefix, "-c", &file, "-e", &errors]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let scheme = if tls { "https" } else { "http" };
+    start(session, &pinned, &directory.join("nginx.err"), || {
+        TcpStream::connect(address).ok().map(|_| format!("{scheme}://{address}/"))
+    })
+}
+
+/// Starts a server and waits until `ready` knows its URL. `log` takes its stderr.
+fn start(
+    session: &Session,
+    pinned: &Pinned,
+    log: &Path,
+    ready: impl Fn() -> Option<String>,
+) -> Result<Server> {
+    let cannot = |error: &dyn std::fmt::Display| Failure::because(format!("cannot start `{pinned}`"), error);
+    let file = File::create(log).map_err(|error| cannot(&error))?;
+    let mut command = pinned.command();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(file));
+    let running = Running::start(&mut command).map_err(|error| cannot(&error))?;
+    for _ in 0..START.as_millis() / LOOK.as_millis() {
+        if let Some(url) = ready() {
+            return Ok(Server { running, url, line: pinned.line(session.directory()) });
+        }
+        if running.ends_within(LOOK).map_err(|error| cannot(&error))? {
+            return Err(cannot(&fs::read_to_string(log).unwrap_or_default().trim()));
+        }
+    }
+    Err(cannot(&format!("not ready within {} s", START.as_secs())))
+}
+
+/// A port that nothing listens on. nginx has to be told one; should somebody else take it first, nginx says so.
+fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
-        .map_err(|error| format!("no free port: {error}"))
+        .map_err(|error| Failure::because("cannot find a free port", error))
 }
 
-/// A self-signed P-256 certificate, made once.
-fn make_certificate(scratch: &Path) -> Result<(), String> {
-    let (certificate, key) = (scratch.join("cert.pem"), scratch.join("key.pem"));
-    if certificate.exists() {
-        return Ok(());
-    }
-    let output = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
-        .args([
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost,IP:127.0.0.1",
-            "-days",
-            "2",
-        ])
-        .arg("-keyout")
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output()
-        .map_err(|error| format!("openssl: {error}"))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(format!("openssl: {}", String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
-/// One worker, no log, connections that are never closed for having served enough requests.
-fn nginx_configuration(port: u16, tls: bool, scratch: &Path) -> String {
-    let folder = scratch.to_string_lossy();
-    let (suffix, certificate) = if tls {
-        (" ssl", format!("ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;"))
-    } else {
-        ("", String::new())
-    };
+/// One process without a master, so that ending it leaves no worker behind; it serves like the one worker that it
+/// would start.
+fn nginx_configuration(directory: &Path, port: u16, certificate: Option<&(String, String)>) -> String {
+    let directory = directory.display();
+    let (ssl, tls) = certificate.map_or_else(Default::default, |(cert, key)| {
+        (" ssl", format!("ssl_certificate {cert}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;"))
+    });
+    let spools: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("  {name}_temp_path {directory}/{name};\n"))
+        .concat();
     format!(
         "daemon off;
+master_process off;
 worker_processes 1;
-worker_rlimit_nofile 65536;
-pid {folder}/nginx.pid;
-error_log {folder}/nginx-error.log;
-events {{ worker_connections 32768; }}
+pid {directory}/nginx.pid;
+error_log {directory}/nginx.log;
+events {{ worker_connections 16384; }}
 http {{
   access_log off;
-  keepalive_requests 1000000000;
-  keepalive_timeout 1h;
-  client_body_temp_path {folder}/body;
-  proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi;
-  scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port}{suffix} backlog=16384;
-    {certificate}
+  keepalive_requests 100000000;
+{spools}  server {{
+    listen 127.0.0.1:{port}{ssl} backlog=4096;
+    {tls}
     location / {{ return 200 \"ok\"; }}
   }}
 }}
@@ -187,26 +156,39 @@ http {{
     )
 }
 
+/// A self-signed P-256 certificate and its key, as paths of PEM files. Made once per session.
+fn certificate(session: &Session) -> Result<(String, String)> {
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| session.directory().join(name));
+    let paths = (cert.display().to_string(), key.display().to_string());
+    if cert.is_file() {
+        return Ok(paths);
+    }
+    let made = Command::new(command::find("openssl")?)
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+        .args(["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-out", &paths.0, "-keyout", &paths.1])
+        .output()
+        .map_err(|error| Failure::because("cannot start openssl", error))?;
+    if made.status.success() {
+        Ok(paths)
+    } else {
+        Err(Failure::because("openssl made no certificate", String::from_utf8_lossy(&made.stderr).trim()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_of_nginx_is_balanced_and_names_the_port() {
-        for tls in [false, true] {
-            let text = nginx_configuration(8081, tls, Path::new("/scratch"));
-            assert_eq!(text.matches('{').count(), text.matches('}').count());
-            assert_eq!(text.contains("listen 127.0.0.1:8081 ssl backlog"), tls);
-            assert_eq!(text.contains("ssl_certificate /scratch/cert.pem;"), tls);
-        }
-    }
-
-    #[test]
-    fn the_sink_is_told_everything() {
-        let spec = ServerSpec { kind: ServerKind::Sink, tls: true, work_us: Some(20) };
-        let typed = spec.sink_line(Path::new("plimsoll"), 8081, Path::new("/scratch")).typed();
-        let expected = "plimsoll sink --quiet --listen 127.0.0.1:8081 --threads 1 --work 20us \
-                        --tls-cert /scratch/cert.pem --tls-key /scratch/key.pem";
-        assert_eq!(typed, expected);
+    fn nginx_writes_only_below_the_directory() {
+        let plain = nginx_configuration(Path::new("/d"), 8081, None);
+        assert!(plain.contains("listen 127.0.0.1:8081 backlog=4096;"), "{plain}");
+        assert!(!plain.contains("ssl"), "{plain}");
+        assert_eq!(plain.matches("temp_path /d/").count(), 5, "{plain}");
+        assert_eq!(plain.matches('{').count(), plain.matches('}').count());
+        let tls = nginx_configuration(Path::new("/d"), 8081, Some(&("/d/c".to_owned(), "/d/k".to_owned())));
+        assert!(tls.contains("listen 127.0.0.1:8081 ssl backlog=4096;"), "{tls}");
+        assert!(tls.contains("ssl_certificate /d/c; ssl_certificate_key /d/k; ssl_protocols TLSv1.3;"), "{tls}");
     }
 }

@@ -57,6 +57,9 @@ struct LawArgs {
     /// bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
+    /// Burn so much CPU time for every reply, each on its own: a target that computes
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    work: Option<String>,
     /// Serve one request after the other, over all connections (with an exponential delay: M/M/1)
     #[arg(long)]
     queue: bool,
@@ -171,6 +174,7 @@ impl SinkArgs {
     fn read_law(&self, reader: &mut Reader, options: &mut SinkOptions) {
         let args = &self.law;
         options.delay = reader.maybe("--delay", args.delay.as_ref(), parse_delay).unwrap_or(Delay::None);
+        options.work = reader.maybe("--work", args.work.as_ref(), parse_positive).unwrap_or(Nanos::ZERO);
         options.queue = args.queue;
         options.per_connection_serial = args.per_connection;
         options.capacity =

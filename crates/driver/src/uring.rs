@@ -24,11 +24,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use io_uring::squeue::Entry;
-use io_uring::types::{CancelBuilder, Fd, RecvMsgOut};
+use io_uring::types::{CancelBuilder, RecvMsgOut};
 use io_uring::{cqueue, opcode};
 use plimsoll_core::Nanos;
 
@@ -287,15 +286,15 @@ impl Backend for Uring {
 
     fn wait(&mut self, wait: Wait) {
         let mut now = clock::monotonic();
-        self.begin_wait(now);
+        let until = wait.until.min(self.begin_wait(now));
         let floor = if wait.want > 1 { wait.floor } else { Nanos::ZERO };
         let want = if floor > Nanos::ZERO { wait.want } else { 1 };
         let floor_at = now + floor;
-        let block_until = wait.until - wait.spin;
+        let block_until = until - wait.spin;
         let mut entered = false;
         loop {
             let ready = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
-            let enough = ready >= want || (ready > 0 && now >= floor_at) || now >= wait.until;
+            let enough = ready >= want || (ready > 0 && now >= floor_at) || now >= until;
             if enough && entered {
                 return;
             }
@@ -306,7 +305,7 @@ impl Backend for Uring {
             let result = if enough {
                 self.ring.poll()
             } else if now >= block_until {
-                return self.spin(wait.until);
+                return self.spin(until);
             } else {
                 // Once something is there, the floor is the end; until then it is where the aim is lowered.
                 let end = if ready > 0 { block_until.min(floor_at) } else { block_until };
@@ -362,6 +361,7 @@ impl Uring {
         let style = Style { stamps: options.receive_stamps, nonblocking: false };
         let ring = Ring::open()?;
         let buffers = Buffers::register(&ring)?;
+        let stamp_keeper = style.stamp_keeper()?;
         // SAFETY: a msghdr is plain pointers and integers, for all of which zero is a value.
         let mut message: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
         message.msg_controllen = STAMP_SPACE as _;
@@ -372,7 +372,7 @@ impl Uring {
             message: ManuallyDrop::new(message),
             style,
             stamps: RealtimeMap::new(),
-            _stamp_keeper: style.stamp_keeper()?,
+            _stamp_keeper: stamp_keeper,
             listeners: Vec::new(),
             pending: VecDeque::new(),
             lent: None,

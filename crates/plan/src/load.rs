@@ -48,13 +48,16 @@ impl Resolver<'_> {
         let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
         let stages = match (rate, stages) {
             (Some(rate), _) => {
-                let needed = || iterations.map(|n| time_for(rate, n, process));
+                // A warm-up may end between two arrivals: then one of the measured part is due in its last gap.
+                let spare = u64::from(warmup > Nanos::ZERO);
+                let needed = || iterations.map(|n| time_for(rate, n.saturating_add(spare), process));
                 vec![hold(rate, duration.or_else(needed).unwrap_or(DEFAULT_DURATION))]
             }
             (None, stages) => stages.unwrap_or_default(),
         };
         let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
-        let profile = self.profile(patch, stages, warmup)?;
+        let profile = self.profile(patch, stages.clone(), warmup)?;
+        self.check_any_due(patch, stages)?;
         let end = End { duration: Some(measured), iterations };
         Some(Schedule { profile: Some((profile, process)), end, warmup })
     }
@@ -85,6 +88,18 @@ impl Resolver<'_> {
                 self.fail(Problem::new(format!("{by}: {error}")))
             }
         }
+    }
+
+    /// Refuses a measured part in which no iteration is due: a run without samples says nothing.
+    fn check_any_due(&mut self, patch: &PlanPatch, stages: Vec<Stage>) -> Option<()> {
+        // Parts of a profile that is sound are sound.
+        let measured = Profile::new(stages).ok()?;
+        if measured.total() > 0 {
+            return Some(());
+        }
+        let by = patch.rate.as_ref().or(patch.stages.as_ref()).map_or("", |given| &given.by);
+        let message = format!("{by}: no iteration is due within {:?}", measured.duration());
+        self.fail(Problem::new(message).with_hint("raise the rate or lengthen the run"))
     }
 
     /// Refuses a flag that only the open model knows.

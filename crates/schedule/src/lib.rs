@@ -1,45 +1,42 @@
-//! Interim: replaced by the full implementation.
-#![allow(missing_docs)]
-use plimsoll_core::{Arrival, Nanos, Rate, Shard, Random};
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage { pub duration: Nanos, pub from: Rate, pub to: Rate }
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile { stages: Vec<Stage> }
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProfileError(String);
-impl std::fmt::Display for ProfileError { fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) } }
-pub type ScheduleError = ProfileError;
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Process { Uniform, Poisson }
-impl Profile {
-    pub fn constant(rate: Rate, duration: Nanos) -> Self { Self { stages: vec![Stage { duration, from: rate, to: rate }] } }
-    pub fn new(stages: Vec<Stage>) -> Result<Self, ProfileError> { Ok(Self { stages }) }
-    pub fn duration(&self) -> Nanos { self.stages.iter().fold(Nanos::ZERO, |a, s| a + s.duration) }
-    pub fn stages(&self) -> &[Stage] { &self.stages }
-    pub fn peak(&self) -> f64 { self.stages.iter().map(|s| s.from.per_second_f64().max(s.to.per_second_f64())).fold(0.0, f64::max) }
-    pub fn rate_at(&self, _at: Nanos) -> f64 { self.peak() }
-    pub fn total(&self) -> u64 { (self.peak() * self.duration().as_secs_f64()) as u64 }
-}
-#[derive(Clone, Debug)]
-pub struct Arrivals { rate: Rate, end: Nanos, shard: Shard, index: u64, process: Process, random: Random, t: f64, peeked: Option<Arrival> }
-impl Arrivals {
-    pub fn new(profile: &Profile, process: Process, seed: u64, shard: Shard) -> Self {
-        Self { rate: profile.stages[0].to, end: profile.duration(), shard, index: 0, process, random: Random::new(seed, 0), t: 0.0, peeked: None }
-    }
-    pub fn peek(&mut self) -> Option<Arrival> {
-        while self.peeked.is_none() {
-            let index = self.index; self.index += 1;
-            let at = match self.process { Process::Uniform => self.rate.arrival_at(index), Process::Poisson => { self.t += self.random.exponential(1e9 / self.rate.per_second_f64()); Nanos(self.t as u64) } };
-            if at >= self.end { self.index -= 1; return None; }
-            if index % u64::from(self.shard.of) == u64::from(self.shard.index) { self.peeked = Some(Arrival { index, at }); }
-        }
-        self.peeked
-    }
-    pub fn next(&mut self) -> Option<Arrival> { self.peek(); self.peeked.take() }
-    pub fn count_before(&self, _at: Nanos) -> u64 { 0 }
-}
-fn bad(t: &str) -> ProfileError { ProfileError(format!("bad: {t}")) }
-pub fn parse_rate(t: &str) -> Result<Rate, ScheduleError> { t.parse().map(Rate::per_second).map_err(|_| bad(t)) }
-pub fn parse_count(t: &str) -> Result<u64, ScheduleError> { t.parse().map_err(|_| bad(t)) }
-pub fn parse_duration(t: &str) -> Result<Nanos, ScheduleError> { if let Some(ms) = t.strip_suffix("ms") { return ms.parse().map(Nanos::from_millis).map_err(|_| bad(t)); } t.trim_end_matches('s').parse().map(Nanos::from_secs_f64).map_err(|_| bad(t)) }
-pub fn parse_stages(t: &str) -> Result<Vec<Stage>, ScheduleError> { Err(bad(t)) }
+//! A load profile becomes an exact sequence of intended start times.
+//!
+//! ```text
+//!   "30s@1000,1m@5000" ─ parse_stages ─▶ Stage… ─▶ Profile ─┬─▶ Arrivals of shard 0 ─▶ Arrival { index, at } …
+//!   "5k/s"             ─ parse_rate ──▶ Rate ────▶          └─▶ Arrivals of shard 1 ─▶ …
+//! ```
+//!
+//! Pure: no clock, no socket, no thread. A schedule depends on the profile, the [`Process`] and the seed alone,
+//! never on how fast a target answers or on how many workers share it: the union over all shards is the schedule
+//! of the whole run, arrival by arrival. The types to know first are [`Profile`], [`Arrivals`] and [`Process`].
+//!
+//! # Which arrivals, and when
+//!
+//! Let Λ(t) be the integral of the rate over `[0, t)`: the number of arrivals that are due by then, fractions
+//! included. For [`Process::Uniform`]
+//!
+//! - arrival n is due at the **last whole nanosecond t with Λ(t) ≤ n**: at a constant rate that is
+//!   `floor(n * period / count)`, with arrival 0 at 0; a rest, through which Λ stands still, delays the arrival
+//!   that would fall on it to its end;
+//! - so `ceil(Λ(t))` arrivals are due before t;
+//! - the profile has **`floor(Λ(end))`** arrivals, each of which stands for a whole unit of the integral. A rate of
+//!   1/3s has three arrivals in 10 s, at 0, 3 and 6 s; the fourth would stand for the time from 9 to 12 s. A
+//!   profile with an integral below 1 therefore has none.
+//!
+//! Everything is computed with integers. The rates of all stages are brought to one common denominator, which also
+//! makes the integral at each seam between stages exact, so nothing is rounded but the final time, down to a whole
+//! nanosecond: there is no drift, whatever the length of the run. A profile whose numbers do not fit is refused
+//! ([`ProfileError::TooFine`]) instead of approximated.
+//!
+//! For [`Process::Poisson`] arrival n is due at the last whole nanosecond t with Λ(t) ≤ E, where E is the sum of
+//! n + 1 exponential gaps of mean 1 (time change, Cinlar 1975), as long as E is below Λ(end).
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod curve;
+mod poisson;
+mod profile;
+mod text;
+
+pub use arrivals::{Arrivals, Process};
+pub use profile::{Profile, ProfileError, Stage};
+pub use text::{ScheduleError, parse_count, parse_duration, parse_rate, parse_stages};

@@ -2,7 +2,7 @@
 //! known behaviour, seeded faults, and oracles that say what has to come out.
 //!
 //! [`SimBackend`] is a third [`Backend`](plimsoll_driver::Backend) beside epoll and io_uring, so the whole
-//! engine runs on it unchanged, thousands of times faster than real time and with the same result every time.
+//! engine runs on it unchanged, without a sleep and with the same result every time.
 //! The three types to know first are [`SimOptions`] (the world as a value), [`Behaviour`] (what one server
 //! does) and [`TruthLog`] (what the servers really did, to compare a report with).
 //!

@@ -5,8 +5,8 @@ use cargo_metadata::{DependencyKind, Metadata};
 const WORDS: &[&str] = &["core"];
 const PURE: &[&str] = &["core", "schedule", "wire", "scenario", "metrics", "plan"];
 
-/// Each crate, and the crates of the workspace that it may import. A crate that is not listed is not allowed: its
-/// place has to be decided first.
+/// Each crate, and the crates of the workspace that it may import. A crate that is not listed is not allowed:
+/// its place has to be decided first.
 const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Layer 0: words.
     ("core", &[]),

@@ -1,7 +1,7 @@
 //! Tidy: the rules about the repository that a compiler does not check, as tests.
 //!
-//! Every rule is a function from text to complaints, and is tested twice: on the repository, where it must not
-//! complain, and on a bad sample, where it must. See `CONTRIBUTING.md` for the reasons.
+//! Every rule is a function from text to complaints, and is tested twice: on the repository, where it must
+//! not complain, and on a bad sample, where it must. See `CONTRIBUTING.md` for the reasons.
 
 mod imports;
 mod sources;

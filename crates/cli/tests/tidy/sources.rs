@@ -11,7 +11,8 @@ const COLUMNS_MAX: usize = 110;
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
 
-/// Files that may contain `unsafe`: the driver, and one file of the benchmarks that asks for a child's CPU time.
+/// Files that may contain `unsafe`: the driver, and one file of the benchmarks that asks for a child's CPU
+/// time.
 const UNSAFE: &[&str] = &["crates/driver/", "bench/src/child.rs"];
 /// Crates that contain one of these files, so that their root cannot forbid it.
 const UNSAFE_CRATES: &[&str] = &["crates/driver/", "bench/"];
@@ -28,8 +29,8 @@ const DRIVER: &[&str] = &["crates/driver/", "bench/"];
 const CLI: &[&str] = &["crates/cli/", "bench/"];
 const NEVER: &[&str] = &[];
 
-/// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are allowed, and
-/// whether unit tests may name them (a temporary folder is in the environment).
+/// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are
+/// allowed, and whether unit tests may name them (a temporary folder is in the environment).
 const PATH_BANS: &[(&str, &str, &[&str], bool, &str)] = &[
     ("std", "net", DRIVER, false, "only the driver touches sockets; plain addresses are in `core::net`"),
     ("std", "env", CLI, true, "only the command reads its environment"),
@@ -67,7 +68,8 @@ impl Source {
         self.path.ends_with("/src/lib.rs") || self.path.ends_with("/src/main.rs")
     }
 
-    /// Tests that stand outside of a crate act as its users, with sockets, clocks and an environment of their own.
+    /// Tests that stand outside of a crate act as its users, with sockets, clocks and an environment of their
+    /// own.
     fn is_outside_test(&self) -> bool {
         self.path.contains("/tests/")
     }

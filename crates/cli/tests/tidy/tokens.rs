@@ -1,5 +1,5 @@
-//! Rust source as tokens, without comments and without what is inside of literals: so that a rule about code does
-//! not stumble over a sentence about it.
+//! Rust source as tokens, without comments and without what is inside of literals: so that a rule about code
+//! does not stumble over a sentence about it.
 
 /// An identifier, a literal (as `"`) or one punctuation character, except that `::` is one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

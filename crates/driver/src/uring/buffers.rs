@@ -12,9 +12,9 @@ use super::ring::Ring;
 pub(super) const GROUP: u16 = 0;
 
 /// Bytes of one buffer, headers included. A completion costs as much as copying some kilobytes, so a smaller
-/// one makes large bodies dear: per megabyte received on this project's first machine, 16 connections, median
-/// of three, 4 KiB cost 235 us, 8 KiB 144, 16 KiB 141, 32 KiB 124, and epoll with 64 KiB reads 120. A small
-/// response uses the first page alone.
+/// one makes large bodies dear: per megabyte received over loopback (2 busy processors, 16 connections, up to
+/// 256 buffers, median of three) 4 KiB cost 235 us of processor time, 8 KiB 144, 16 KiB 141, 32 KiB 124, and
+/// epoll with 64 KiB reads 120. A small response uses the first page alone.
 const BUFFER_BYTES: usize = 16 << 10;
 /// Buffers lent at first: half a megabyte of small responses, two of large bodies.
 const FIRST: usize = 128;

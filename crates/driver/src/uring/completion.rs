@@ -8,8 +8,8 @@ use plimsoll_core::Nanos;
 
 use super::connection::{Closing, Connection};
 use super::{
-    ACCEPT, ACCEPT_RETRY, CANCEL, CONNECT, MESSAGE_HEAD, Pending, RECEIVE, SEND, Uring, What, connection_token,
-    is_about_connection,
+    ACCEPT, ACCEPT_RETRY, CANCEL, CONNECT, MESSAGE_HEAD, Pending, RECEIVE, SEND, Uring, What,
+    connection_token, is_about_connection,
 };
 use crate::slots::Token;
 use crate::{clock, socket};

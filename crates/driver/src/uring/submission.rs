@@ -9,28 +9,33 @@ use plimsoll_core::Nanos;
 
 use super::connection::Closing;
 use super::{
-    ACCEPT, CANCEL, CANCEL_ACCEPT, CONNECT, POLL_FIRST, RECEIVE, SEND, SPINS_PER_POLL, SUBMIT_ATTEMPTS, Uring,
-    buffers, is_about_connection,
+    ACCEPT, CANCEL, CANCEL_ACCEPT, CONNECT, POLL_FIRST, RECEIVE, SEND, SPINS_PER_POLL, SUBMIT_ATTEMPTS,
+    Uring, buffers, is_about_connection,
 };
 use crate::clock;
 use crate::slots::Token;
 
 impl Uring {
-    pub(super) fn begin_wait(&mut self, now: Nanos) {
+    /// What is to be done before each wait. Returns when it is to be done again at the latest.
+    pub(super) fn begin_wait(&mut self, now: Nanos) -> Nanos {
+        let mut again = Nanos::MAX;
         while let Some(token) = self.lingering.pop_over(now) {
             if self.slots.by_token(token).is_some_and(|connection| connection.closing == Closing::Lingering) {
                 self.abandon(token);
             }
         }
         for (id, listening) in self.listeners.iter_mut().enumerate() {
-            if let Some(listening) = listening
-                && listening.retry_at.is_some_and(|at| at <= now)
-            {
+            let Some(listening) = listening else { continue };
+            let Some(at) = listening.retry_at else { continue };
+            if at > now {
+                again = again.min(at);
+            } else {
                 listening.retry_at = None;
                 self.requests.push_back(Token { kind: ACCEPT, slot: id as u32, birth: 0 });
             }
         }
         self.send_rest(now);
+        again
     }
 
     /// Sends what was left when a send ended. Apart from waiting, so that the completions of sends, which come

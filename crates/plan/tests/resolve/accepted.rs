@@ -133,6 +133,14 @@ fn a_number_of_iterations_at_a_rate_fixes_the_time() {
         assert_eq!(profile.total(), iterations, "{rate} {iterations}");
         assert_eq!(plan.end.iterations, Some(iterations));
     }
+    // Behind a warm-up that ends between two arrivals there are still enough.
+    let warmed = plan(&[URL, "--rate", "3", "--iterations", "10", "--warmup", "1100ms"]);
+    let (profile, ..) = open(&warmed);
+    let (shard, seed) = (plimsoll_core::Shard::WHOLE, 0);
+    let mut arrivals = plimsoll_schedule::Arrivals::new(profile, Process::Uniform, seed, shard);
+    let measured = std::iter::from_fn(|| arrivals.next()).filter(|arrival| arrival.at >= warmed.warmup);
+    assert_eq!(measured.count(), 10);
+
     let poisson = plan(&[URL, "--rate", "100", "--iterations", "400", "--arrival", "poisson"]);
     // 400 + 6 * sqrt(400) + 20 arrivals at 100/s.
     assert_eq!(poisson.end.duration, Some(Nanos::from_millis(5400)));

@@ -24,6 +24,9 @@ pub struct SinkOptions {
     /// How long a request is served. Without `queue` and `per_connection_serial` all requests are served side by
     /// side (an infinite server, T1).
     pub delay: Delay,
+    /// CPU time burnt for every reply before it is sent, each reply on its own: a target that computes. The thread
+    /// does nothing else meanwhile, so it carries at most `1 / work` per second.
+    pub work: Nanos,
     /// One server with one FIFO queue over all connections, `delay` being the service time (T2: M/M/1 with an
     /// exponential delay, M/D/1 with a constant one). Needs `threads == 1`.
     pub queue: bool,
@@ -53,6 +56,7 @@ impl SinkOptions {
             tls: None,
             reply: Reply::default(),
             delay: Delay::None,
+            work: Nanos::ZERO,
             queue: false,
             capacity: None,
             per_connection_serial: false,
@@ -93,6 +97,11 @@ impl SinkOptions {
         require(
             self.delay != Delay::None || !(self.queue || self.per_connection_serial),
             "a queue needs a service time: set a delay",
+        );
+        let at_once = self.delay == Delay::None && self.capacity.is_none() && !self.faults.are_drawn();
+        require(
+            at_once || self.work == Nanos::ZERO,
+            "work is done for replies that are sent at once: leave out delay, capacity and drawn faults",
         );
         require(!self.capacity.is_some_and(Rate::is_zero), "a capacity of zero answers nothing");
         require(self.freezes.iter().all(|f| f.length > Nanos::ZERO), "a freeze of no length does nothing");
@@ -182,7 +191,7 @@ impl Delay {
         match *self {
             Self::None | Self::Constant(_) => {}
             Self::Exponential { mean } => {
-                require(mean > Nanos::ZERO, "an exponential delay needs a mean above 0")
+                require(mean > Nanos::ZERO, "an exponential delay needs a mean above 0");
             }
             Self::Lognormal { median, sigma } => require(
                 median > Nanos::ZERO && sigma.is_finite() && sigma >= 0.0,

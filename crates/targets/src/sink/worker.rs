@@ -194,6 +194,12 @@ impl<B: Backend> Worker<B> {
         for row in self.desk.rows.drain(..) {
             self.outlet.note(&mut connection.state, row);
         }
+        if self.setup.options.work > Nanos::ZERO && self.desk.answered > 0 {
+            let done = self.outlet.backend.now() + self.setup.options.work * u64::from(self.desk.answered);
+            while self.outlet.backend.now() < done {}
+            // Ready one by one, so also sent one by one.
+            self.outlet.replies = FLUSH_REPLIES;
+        }
         if connection.state.deaf {
             self.part(conn);
         }

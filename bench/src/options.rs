@@ -1,0 +1,126 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Measures what Plimsoll costs per request, paired in one run against the installed peers. Prints Markdown
+#[derive(Debug, Parser)]
+#[command(name = "bench", max_term_width = 100)]
+pub(crate) struct Options {
+    /// What to measure
+    #[arg(value_enum, required = true)]
+    pub(crate) cases: Vec<Case>,
+    /// The peer [default: the one that the case's limit names]
+    #[arg(long, value_enum, value_name = "TOOL")]
+    pub(crate) vs: Option<Peer>,
+    /// Pairs of runs, whose order alternates
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pairs: u32,
+    /// Length of every run
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seconds: u32,
+    /// Connections of the case h1
+    #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "1,64,1000,10000")]
+    pub(crate) connections: Vec<u32>,
+    /// Seconds at which the case memory looks for growth
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], default_values = ["10", "60"])]
+    pub(crate) growth: Vec<u32>,
+    /// Core of the server
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) server_core: usize,
+    /// Core of the tools
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) tool_core: usize,
+    /// Plimsoll's --backend, on the side of the load
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// Build Plimsoll like this, and measure that
+    #[arg(long, value_enum, default_value_t = Profile::Dist)]
+    pub(crate) profile: Profile,
+    /// Measure this program instead of building one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) plimsoll: Option<PathBuf>,
+    /// Nice value for the scheduling group of server and tools, from -20 to 19; negative ones need root
+    ///
+    /// Where the kernel groups processes by session, nice has no effect from one session to another, and this has.
+    #[arg(long, value_name = "NICE", allow_negative_numbers = true)]
+    pub(crate) autogroup_nice: Option<i32>,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Case {
+    /// Closed keep-alive GET against the sink
+    H1,
+    /// The same against a server that needs 20 µs of CPU per request
+    Slow,
+    /// The same against nginx
+    Nginx,
+    /// POST with a unique body of 300 bytes per request
+    Post,
+    /// GET over TLS 1.3, against the sink and against nginx
+    Tls,
+    /// The open model: 5,000/s against h2load, and the start lag of --precise
+    Rate,
+    /// Memory of 10,000 idle connections, and growth over time
+    Memory,
+    /// All of these
+    All,
+}
+
+impl Case {
+    /// The cases that are asked for, each once, in the order of their definition.
+    pub(crate) fn expand(asked: &[Self]) -> Vec<Self> {
+        let single = Self::value_variants().iter().filter(|case| **case != Self::All);
+        single.copied().filter(|case| asked.contains(case) || asked.contains(&Self::All)).collect()
+    }
+}
+
+/// The tools to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Peer {
+    Wrk,
+    H2load,
+}
+
+/// How Plimsoll is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// As it ships: whole-program optimisation, some minutes to build
+    Dist,
+    /// Faster to build
+    Release,
+}
+
+impl Profile {
+    /// Name of the profile, and of its directory below `target`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Dist => "dist",
+            Self::Release => "release",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+        let options = Options::try_parse_from(["bench", "h1", "--vs", "wrk"]).unwrap();
+        assert_eq!((options.pairs, options.seconds, options.vs), (5, 5, Some(Peer::Wrk)));
+        assert_eq!((options.connections, options.growth), (vec![1, 64, 1000, 10_000], vec![10, 60]));
+        assert!(Options::try_parse_from(["bench", "h1", "--pairs", "0"]).is_err());
+        assert!(Options::try_parse_from(["bench"]).is_err());
+    }
+
+    #[test]
+    fn all_is_every_case_once() {
+        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 1);
+        assert_eq!(Case::expand(&[Case::Tls, Case::H1, Case::Tls]), [Case::H1, Case::Tls]);
+    }
+}

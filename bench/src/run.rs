@@ -1,0 +1,168 @@
+//! One run of one tool, measured from outside.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::child::{Running, Usage};
+use crate::command::{self, Pinned};
+use crate::failure::{Failure, Result};
+use crate::machine::{self, CoreTime};
+use crate::options::Peer;
+use crate::reading::{self, Reading};
+use crate::server::Server;
+use crate::session::Session;
+
+/// How much longer than asked a run may take, for start-up and drain, before it counts as hung.
+const GRACE: Duration = Duration::from_secs(60);
+/// Plimsoll's exit code for a run that it calls invalid: still a measurement of its cost.
+const INVALID: i32 = 3;
+
+/// A load generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    Plimsoll,
+    Peer(Peer),
+}
+
+impl Tool {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plimsoll => "plimsoll",
+            Self::Peer(Peer::Wrk) => "wrk",
+            Self::Peer(Peer::H2load) => "h2load",
+        }
+    }
+
+    pub(crate) fn program(self, session: &Session) -> Result<PathBuf> {
+        match self {
+            Self::Plimsoll => Ok(session.plimsoll.clone()),
+            Self::Peer(_) => command::find(self.name()),
+        }
+    }
+
+    fn read(self, output: &str) -> Result<Reading> {
+        match self {
+            Self::Plimsoll => reading::plimsoll(output),
+            Self::Peer(Peer::Wrk) => reading::wrk(output),
+            Self::Peer(Peer::H2load) => reading::h2load(output),
+        }
+    }
+}
+
+/// A tool with its arguments, in which `{url}` and `{seconds}` stand for what a run fills in.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) tool: Tool,
+    pub(crate) args: Vec<String>,
+}
+
+impl Load {
+    pub(crate) fn new<S: AsRef<str>>(tool: Tool, args: &[S]) -> Self {
+        Self { tool, args: args.iter().map(|arg| arg.as_ref().to_owned()).collect() }
+    }
+
+    /// Plimsoll with one worker and the session's backend.
+    pub(crate) fn plimsoll<S: AsRef<str>>(session: &Session, args: &[S]) -> Self {
+        let mut load =
+            Self::new(Tool::Plimsoll, &["run", "{url}", "-t", "1", "-d", "{seconds}s", "--output", "json"]);
+        load.args.push("--quiet".to_owned());
+        load.args.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
+        if let Some(backend) = &session.options.backend {
+            load.args.extend(["--backend".to_owned(), backend.clone()]);
+        }
+        load
+    }
+
+    /// The command on the tools' core.
+    pub(crate) fn pinned(&self, session: &Session, server: &Server, seconds: u32) -> Result<Pinned> {
+        let fill =
+            |arg: &String| arg.replace("{url}", &server.url).replace("{seconds}", &seconds.to_string());
+        let args: Vec<String> = self.args.iter().map(fill).collect();
+        Ok(session.on_tool_core(&self.tool.program(session)?, &args))
+    }
+}
+
+/// What one run cost and gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) usage: Usage,
+    pub(crate) reading: Reading,
+    /// Share of the tool's core, from 0 to 1, that went to other processes: the disturbance.
+    pub(crate) foreign_share: f64,
+    /// Share of its core, from 0 to 1, that the server used.
+    pub(crate) server_share: f64,
+    /// Resident memory in bytes at each moment that was asked for.
+    pub(crate) resident_bytes: Vec<u64>,
+}
+
+impl Run {
+    /// CPU time in user mode per completed request, in microseconds.
+    pub(crate) fn user_us(&self) -> f64 {
+        self.usage.user_us / self.reading.completed as f64
+    }
+
+    /// CPU time in the kernel per completed request, in microseconds.
+    pub(crate) fn sys_us(&self) -> f64 {
+        self.usage.sys_us / self.reading.completed as f64
+    }
+
+    /// CPU time per completed request, in microseconds.
+    pub(crate) fn total_us(&self) -> f64 {
+        self.user_us() + self.sys_us()
+    }
+
+    /// Peak of the resident memory, in MiB.
+    pub(crate) fn peak_mib(&self) -> f64 {
+        self.usage.rss_peak_bytes as f64 / f64::from(1 << 20)
+    }
+}
+
+/// Runs `load` for `seconds`, and looks at its memory at the given seconds after its start.
+pub(crate) fn run(
+    session: &Session,
+    server: &Server,
+    load: &Load,
+    seconds: u32,
+    looks: &[u32],
+) -> Result<Run> {
+    let name = load.tool.name();
+    let pinned = load.pinned(session, server, seconds)?;
+    let failed = |error: &dyn std::fmt::Display| Failure::because(format!("`{pinned}`"), error);
+    let [output, errors] = ["out", "err"].map(|end| session.directory().join(format!("{name}.{end}")));
+    let mut command = pinned.command();
+    command.stdin(Stdio::null());
+    command.stdout(File::create(&output).map_err(|error| failed(&error))?);
+    command.stderr(File::create(&errors).map_err(|error| failed(&error))?);
+
+    let options = &session.options;
+    let tool_core = CoreTime::read(options.tool_core)?;
+    let server_core = CoreTime::read(options.server_core)?;
+    let server_cpu_us = server.cpu_us()?;
+    let running = Running::start(&mut command).map_err(|error| failed(&error))?;
+    let mut resident_bytes = Vec::new();
+    let mut passed = 0;
+    for look in looks {
+        let pause = Duration::from_secs(u64::from(look.saturating_sub(passed)));
+        if running.ends_within(pause).map_err(|error| failed(&error))? {
+            break;
+        }
+        resident_bytes.push(machine::resident_bytes(running.pid())?);
+        passed = *look;
+    }
+    let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
+    let usage = running.finish(limit).map_err(|error| failed(&error))?;
+    let tool_core = CoreTime::read(options.tool_core)?.since(tool_core);
+    let server_core = CoreTime::read(options.server_core)?.since(server_core);
+    let server_share = (server.cpu_us()? - server_cpu_us) / server_core.total_us.max(1.0);
+
+    let said = |path| fs::read_to_string(path).unwrap_or_default();
+    let accepted = usage.code == 0 || (load.tool == Tool::Plimsoll && usage.code == INVALID);
+    if !accepted {
+        return Err(failed(&format!("exit code {}: {}", usage.code, said(&errors).trim())));
+    }
+    let reading = load.tool.read(&said(&output)).map_err(|error| failed(&error))?;
+    let foreign_share = tool_core.foreign_share(usage.user_us + usage.sys_us);
+    Ok(Run { usage, reading, foreign_share, server_share, resident_bytes })
+}

@@ -1,0 +1,205 @@
+//! The arrivals of one shard of a profile.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Arrival, Nanos, Shard};
+
+use crate::Profile;
+use crate::curve::{Curve, Wide};
+use crate::poisson::OperationalTime;
+
+/// How arrivals are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// Evenly: one whenever the integral of the rate reaches the next whole number.
+    Uniform,
+    /// Independently of each other, as those of many users are: a Poisson process with the profile's rate.
+    Poisson,
+}
+
+/// The arrivals of one shard of a profile, in the order of time, from the start of the run to the profile's end
+/// (exclusive).
+///
+/// The indices count over the whole run; this shard has those with the remainder `shard.index` modulo `shard.of`.
+/// The uniform process steps from one of them to its next directly, with an addition and a carried remainder where
+/// the rate is constant. The Poisson process draws the gaps of all shards, since there is one sequence for the run.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    curve: Arc<Curve>,
+    /// Indices between two arrivals of this shard.
+    stride: u64,
+    source: Source,
+    upcoming: Option<Arrival>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Uniform(Uniform),
+    Poisson(Poisson),
+}
+
+impl Arrivals {
+    /// The arrivals of `shard`. `seed` matters to the Poisson process only.
+    pub fn new(profile: &Profile, process: Process, seed: u64, shard: Shard) -> Self {
+        let curve = profile.curve().clone();
+        let (stride, first) = (u64::from(shard.of.max(1)), u64::from(shard.index));
+        let mut source = match process {
+            Process::Uniform => Source::Uniform(Uniform::new(&curve, stride)),
+            Process::Poisson => Source::Poisson(Poisson::new(seed)),
+        };
+        let upcoming = match &mut source {
+            Source::Uniform(uniform) => uniform.seek(&curve, first),
+            Source::Poisson(poisson) => poisson.skip_to(&curve, first),
+        };
+        Self { curve, stride, source, upcoming }
+    }
+
+    /// The next arrival, without taking it.
+    pub fn peek(&mut self) -> Option<Arrival> {
+        self.upcoming
+    }
+
+    /// How many arrivals of the whole run, not only of this shard, are intended before `at`; exact.
+    ///
+    /// Immediate for the uniform process. The Poisson process is replayed on a copy, from here or from its start,
+    /// at a few tens of nanoseconds for each arrival.
+    pub fn count_before(&self, at: Nanos) -> u64 {
+        let units = self.curve.units_before(at);
+        match &self.source {
+            Source::Uniform(_) => {
+                let whole = units.div_ceil(u128::from(self.curve.unit()));
+                u64::try_from(whole).unwrap_or(u64::MAX).min(self.curve.total())
+            }
+            Source::Poisson(poisson) => poisson.count_below(&self.curve, units),
+        }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        let arrival = self.upcoming?;
+        let index = arrival.index.checked_add(self.stride);
+        self.upcoming = index.and_then(|index| match &mut self.source {
+            Source::Uniform(uniform) => uniform.step(&self.curve, arrival.at, index),
+            Source::Poisson(poisson) => poisson.skip_to(&self.curve, index),
+        });
+        Some(arrival)
+    }
+}
+
+/// Steps through the uniform process.
+///
+/// On a constant segment arrival n is `(n * unit - first) / rate` into it, rounded down, so that the next of the
+/// shard is later by `stride * unit / rate`: the quotient is added, the remainder carried, and nothing divided.
+#[derive(Clone, Debug)]
+struct Uniform {
+    /// Units between two arrivals of the shard.
+    stride_units: u128,
+    /// Segment of the last arrival.
+    segment: usize,
+    /// Arrivals from this index on need another look at the curve: they are in a later segment, or on a ramp.
+    stop: u64,
+    /// Units per ns of this constant segment.
+    rate: u64,
+    /// Units from the last arrival's nanosecond to the arrival itself, below `rate`.
+    rest: u64,
+    /// `stride_units` divided by `rate`.
+    quotient: u64,
+    remainder: u64,
+}
+
+impl Uniform {
+    fn new(curve: &Curve, stride: u64) -> Self {
+        let stride_units = u128::from(stride) * u128::from(curve.unit());
+        Self { stride_units, segment: 0, stop: 0, rate: 1, rest: 0, quotient: 0, remainder: 0 }
+    }
+
+    /// The arrival `index`, which follows the one at `last` in this shard.
+    #[inline]
+    fn step(&mut self, curve: &Curve, last: Nanos, index: u64) -> Option<Arrival> {
+        if index >= self.stop {
+            return self.seek(curve, index);
+        }
+        let mut at = last.0 + self.quotient;
+        // rest + remainder < rate, or carry: compared such that nothing overflows.
+        let room = self.rate - self.remainder;
+        if self.rest >= room {
+            self.rest -= room;
+            at += 1;
+        } else {
+            self.rest += self.remainder;
+        }
+        Some(Arrival { index, at: Nanos(at) })
+    }
+
+    /// The arrival `index`, not before any that was asked for earlier.
+    fn seek(&mut self, curve: &Curve, index: u64) -> Option<Arrival> {
+        if index >= curve.total() {
+            return None;
+        }
+        let unit = u128::from(curve.unit());
+        let level = u128::from(index) * unit;
+        let number = curve.segment_of(level, self.segment)?;
+        let segment = curve.segment(number);
+        if let Some(rate) = segment.constant() {
+            // A stride that takes more than 2^64 ns leaves the segment, so it is never added.
+            self.quotient = u64::try_from(self.stride_units / u128::from(rate)).unwrap_or(u64::MAX);
+            self.remainder = (self.stride_units % u128::from(rate)) as u64;
+            self.rest = ((level - segment.first()) % u128::from(rate)) as u64;
+            self.rate = rate;
+            let stop = segment.end().div_ceil(unit).min(u128::from(curve.total()));
+            // At most the total, which has 64 bits.
+            self.stop = stop as u64;
+        }
+        self.segment = number;
+        Some(Arrival { index, at: Nanos(segment.last_at(level)) })
+    }
+}
+
+/// Draws the Poisson process.
+#[derive(Clone, Debug)]
+struct Poisson {
+    seed: u64,
+    time: OperationalTime,
+    /// How many arrivals were drawn: the index of the next one.
+    drawn: u64,
+    /// Level of the last one in units; meaningless before the first.
+    level: u128,
+    /// Segment of the last one.
+    segment: usize,
+}
+
+impl Poisson {
+    fn new(seed: u64) -> Self {
+        Self { seed, time: OperationalTime::new(seed), drawn: 0, level: 0, segment: 0 }
+    }
+
+    /// Draws one arrival, and gives its level in units.
+    fn draw(&mut self, curve: &Curve) -> u128 {
+        // Operational time is in 2^-64 arrivals.
+        self.level = Wide::product(self.time.next(), curve.unit()).high();
+        self.drawn += 1;
+        self.level
+    }
+
+    /// The arrival `index`, which was not drawn yet.
+    fn skip_to(&mut self, curve: &Curve, index: u64) -> Option<Arrival> {
+        while self.drawn <= index {
+            if self.draw(curve) >= curve.end() {
+                return None;
+            }
+        }
+        self.segment = curve.segment_of(self.level, self.segment)?;
+        Some(Arrival { index, at: Nanos(curve.segment(self.segment).last_at(self.level)) })
+    }
+
+    /// How many arrivals have a level below `units`, which is at most the curve's end.
+    fn count_below(&self, curve: &Curve, units: u128) -> u64 {
+        let ahead = self.drawn > 0 && self.level < units;
+        let mut replay = if ahead { self.clone() } else { Self::new(self.seed) };
+        while replay.draw(curve) < units {}
+        replay.drawn - 1
+    }
+}
