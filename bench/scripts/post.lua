@@ -5,7 +5,7 @@ local headers = { ["Content-Type"] = "application/json" }
 local template = '{"id":%d,"user":"user-%d","email":"user-%d@example.com","amount":%d,"created_ms":%d000,'
   .. '"currency":"EUR","status":"new","note":"'
   .. 'A note of the length that people write under an order: leave it with the neighbours, please, '
-  .. 'and ring twice at the door"}'
+  .. 'and ring twice, for the bell is not loud at all, really"}'
 
 request = function()
   local body = string.format(template, sequence, sequence, sequence, math.random(1, 100000), os.time())

@@ -137,10 +137,12 @@ fn prepare() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit for the length of each call, and prctl takes no pointer here.
     let done = unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
-        } && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0
+            && {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
+            }
+            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -176,8 +178,9 @@ mod tests {
 
     #[test]
     fn cpu_time_and_memory_are_the_childs() {
-        let usage =
-            shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").finish(Duration::from_secs(60)).unwrap();
+        let usage = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+            .finish(Duration::from_secs(60))
+            .unwrap();
         assert!(usage.user_us + usage.sys_us > 1_000.0, "{usage:?}");
         assert!(usage.rss_peak_bytes > 100 * 1024, "{usage:?}");
     }
@@ -202,6 +205,9 @@ mod tests {
 
     #[test]
     fn children_get_all_the_descriptors_that_the_hard_limit_allows() {
-        assert_eq!(shell("[ $(ulimit -Sn) = $(ulimit -Hn) ]").finish(Duration::from_secs(60)).unwrap().code, 0);
+        assert_eq!(
+            shell("[ $(ulimit -Sn) = $(ulimit -Hn) ]").finish(Duration::from_secs(60)).unwrap().code,
+            0
+        );
     }
 }

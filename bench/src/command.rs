@@ -39,15 +39,16 @@ impl Pinned {
         command
     }
 
-    /// The line to print: programs by their names alone, and `directory` as `$DIR`, for paths of one machine say
-    /// nothing on another.
+    /// The line to print, as typed in the root of the repository: programs by their names alone, and `directory` as
+    /// `$DIR`, for paths of one machine say nothing on another.
     pub(crate) fn line(&self, directory: &Path) -> String {
         let directory = directory.display().to_string();
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
         let mut line = format!("taskset -c {} {name}", self.core);
         for arg in &self.args {
             line.push(' ');
-            line.push_str(&quoted(arg).replace(&directory, "$DIR"));
+            let arg = arg.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "bench/");
+            line.push_str(&quoted(&arg).replace(&directory, "$DIR"));
         }
         line
     }
@@ -90,6 +91,9 @@ mod tests {
     #[test]
     fn printed_lines_can_be_typed_again() {
         let pinned = Pinned::new(1, Path::new("/usr/bin/wrk"), &["-s", "/tmp/x/p.lua", "it's", ""]);
+        let script =
+            Pinned::new(0, Path::new("wrk"), &[concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/a.lua")]);
+        assert_eq!(script.to_string(), "taskset -c 0 wrk bench/scripts/a.lua");
         assert_eq!(pinned.line(Path::new("/tmp/x")), r"taskset -c 1 wrk -s $DIR/p.lua 'it'\''s' ''");
         assert_eq!(pinned.to_string(), r"taskset -c 1 wrk -s /tmp/x/p.lua 'it'\''s' ''");
     }

@@ -112,8 +112,8 @@ impl Duel {
     fn tabulate(&self, pairs: &Pairs, section: &mut Section) {
         let mut rows = Vec::new();
         for figure in Figure::ALL {
-            let [subject, peer] =
-                [&pairs.subject, &pairs.peer].map(|runs| runs.iter().map(|run| figure.of(run)).collect::<Vec<_>>());
+            let [subject, peer] = [&pairs.subject, &pairs.peer]
+                .map(|runs| runs.iter().map(|run| figure.of(run)).collect::<Vec<_>>());
             let ratio = Spread::of(paired_ratios(&subject, &peer));
             let finding = self.judge(figure, ratio);
             rows.push(vec![
@@ -132,6 +132,7 @@ impl Duel {
         };
         rows.push(share("server's use of its core, %", |run| run.server_share * 100.0));
         rows.push(share("others on the tool's core, %", |run| run.foreign_share * 100.0));
+        rows.push(share("others on the server's core, %", |run| run.server_foreign_share * 100.0));
         let (subject, peer) = (self.subject.tool.name(), self.peer.tool.name());
         section.table(&["", subject, peer, "ratio in pairs", "limit", ""], &rows);
         if let Some(invalid) = invalid_runs(&pairs.subject) {
@@ -159,18 +160,12 @@ impl Duel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::child::Usage;
     use crate::options::Peer;
     use crate::reading::Reading;
 
     fn measured(completed: u64, user_us: f64, sys_us: f64) -> Run {
-        Run {
-            usage: Usage { code: 0, user_us, sys_us, rss_peak_bytes: 5 << 20 },
-            reading: Reading { completed, per_s: completed as f64, ..Reading::default() },
-            foreign_share: 0.02,
-            server_share: 0.95,
-            resident_bytes: Vec::new(),
-        }
+        let reading = Reading { completed, per_s: completed as f64, ..Reading::default() };
+        Run::undisturbed(user_us, sys_us, reading)
     }
 
     fn duel(at_most: f64) -> Duel {
@@ -193,9 +188,12 @@ mod tests {
         };
         let mut section = Section::default();
         duel(0.62).tabulate(&pairs, &mut section);
-        let row = "| CPU µs per request | 6.50 (4.00..9.00) | 10.00 (8.00..12.00) | 0.62 (0.50..0.75) | ≤ 0.62 | ";
+        let row =
+            "| CPU µs per request | 6.50 (4.00..9.00) | 10.00 (8.00..12.00) | 0.62 (0.50..0.75) | ≤ 0.62 | ";
         assert!(section.text.contains(row), "{}", section.text);
-        assert!(section.text.contains("| requests/s | 1000 (1000..1000) | 500 (500..500) | 2.00 (2.00..2.00) |"));
+        assert!(
+            section.text.contains("| requests/s | 1000 (1000..1000) | 500 (500..500) | 2.00 (2.00..2.00) |")
+        );
         assert!(section.text.contains("| server's use of its core, % | 95 (95..95) | 95 (95..95) |"));
         // 0.625 is above 0.62 although it is printed as 0.62: judged before rounding.
         assert_eq!(section.findings.iter().map(|finding| finding.met).collect::<Vec<_>>(), [false]);

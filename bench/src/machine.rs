@@ -36,11 +36,17 @@ pub(crate) fn load_averages() -> String {
     text("/proc/loadavg").split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// Says one line that a program prints about its version, on whatever stream and with whatever exit code.
+/// What a program says about its version, on whatever stream and with whatever exit code.
 pub(crate) fn version(program: &Path, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else { return "unknown".to_owned() };
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let line = printed.iter().flat_map(|text| text.lines()).next().unwrap_or("unknown");
+    bare_version(line, &program.file_name().unwrap_or_default().to_string_lossy())
+}
+
+fn bare_version(line: &str, program: &str) -> String {
+    let line = line.strip_prefix(program).unwrap_or(line).trim_start();
+    let line = line.strip_prefix("version: ").unwrap_or(line);
     // wrk and openssl go on with a copyright notice and with their library.
     let end = [" Copyright", " (Library"].iter().filter_map(|tail| line.find(tail)).min();
     line[..end.unwrap_or(line.len())].trim().to_owned()
@@ -113,6 +119,22 @@ fn text(path: impl AsRef<Path>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_without_names_and_notices() {
+        for (program, line, version) in [
+            (
+                "wrk",
+                "wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer",
+                "debian/4.1.0-3+b2 [epoll]",
+            ),
+            ("nginx", "nginx version: nginx/1.22.1", "nginx/1.22.1"),
+            ("h2load", "h2load nghttp2/1.52.0", "nghttp2/1.52.0"),
+            ("openssl", "OpenSSL 3.0.19 27 Jan 2026 (Library: OpenSSL 3.0.19)", "OpenSSL 3.0.19 27 Jan 2026"),
+        ] {
+            assert_eq!(bare_version(line, program), version);
+        }
+    }
 
     #[test]
     fn time_of_a_core() {

@@ -1,153 +1,91 @@
-//! Paired benchmarks against installed peers: how a claim of speed is made.
+//! Paired benchmarks of Plimsoll against the peers that are installed.
 //!
-//! The server runs on one core and the tools take turns on another, within one run, because the speed of a
-//! virtual machine drifts by a third over minutes: only the ratio of neighbouring runs is compared. The
-//! figure is the CPU time of the whole tool process per completed request (`wait4`), not the rate, which
-//! depends on the server.
-//!
-//! ```text
-//! cargo run --release -p bench -- h1 --vs wrk -c 1,64,1000,10000
-//! ```
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command")]
-#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and waits")]
+//! `cargo run --release -p bench -- h1 --vs wrk` starts a server on one core and the tools in turn on the other,
+//! accounts their CPU time and memory as the kernel does, and prints Markdown: medians with their spread, the
+//! ratios within the pairs, and whether they meet the limits. `RESULTS.md` holds such output.
 
-mod cases;
+#![deny(unsafe_code)]
+
 mod child;
+mod closed;
+mod command;
+mod duel;
+mod failure;
+mod header;
 mod machine;
-mod pairs;
+mod memory;
+mod options;
+mod rate;
+mod reading;
+mod report;
+mod run;
 mod server;
-mod table;
-mod tool;
+mod session;
+mod statistic;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::fmt::Display;
+use std::io::Write as _;
+use std::process::ExitCode;
 
-use clap::Parser;
+use clap::Parser as _;
 
-use crate::cases::{Case, Request};
-use crate::server::ServerKind;
-use crate::tool::Peer;
-
-/// Compare the CPU cost per request of plimsoll with that of another tool
-#[derive(Debug, Parser)]
-#[command(name = "bench", max_term_width = 100)]
-struct Arguments {
-    /// What to compare
-    #[arg(value_enum)]
-    case: Case,
-    /// The other tool [default: wrk; h2load for the case rate]
-    #[arg(long, value_enum, value_name = "TOOL")]
-    vs: Option<Peer>,
-    /// Connections, one table row block each [default: 64; for memory 100,10000]
-    #[arg(short, long, value_delimiter = ',', value_name = "N,…")]
-    connections: Vec<u32>,
-    /// Total rates of the case rate
-    #[arg(long, value_delimiter = ',', value_name = "R,…", default_values_t = [5_000, 50_000])]
-    rate: Vec<u32>,
-    /// The server, where the case leaves a choice
-    #[arg(long, value_enum)]
-    server: Option<ServerKind>,
-    /// Pairs of runs
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pairs: u32,
-    /// Seconds of one run [default: 5; for memory 60]
-    #[arg(short, long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
-    duration: Option<u32>,
-    /// Core of the server, and core of the tools
-    #[arg(long, value_delimiter = ',', num_args = 1, default_values_t = [0, 1], value_name = "SERVER,TOOL")]
-    cores: Vec<u32>,
-    /// Use this plimsoll instead of building one with the release profile
-    #[arg(long, value_name = "PATH")]
-    plimsoll: Option<PathBuf>,
-    /// Further flags for plimsoll, such as `--backend epoll`
-    #[arg(last = true, value_name = "FLAG")]
-    flags: Vec<String>,
-}
+use crate::failure::Result;
+use crate::options::{Case, Options};
+use crate::report::Section;
+use crate::session::Session;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            ExitCode::FAILURE
+    let session = match Session::open(Options::parse()) {
+        Ok(session) => session,
+        Err(failure) => {
+            complain(&format!("error: {failure}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    print(header::text(&session));
+    let mut findings = Vec::new();
+    let mut failed = false;
+    for case in Case::expand(&session.options.cases) {
+        complain(&format!("{case:?}…"));
+        match measure(&session, case) {
+            Ok(sections) => {
+                for section in sections {
+                    print(&section.text);
+                    findings.extend(section.findings);
+                }
+            }
+            // The other cases are worth having all the same.
+            Err(failure) => {
+                failed = true;
+                print(format!("\n## {case:?}: not measured\n\n{failure}\n"));
+                complain(&format!("error: {failure}"));
+            }
+        }
+    }
+    if !findings.is_empty() {
+        print(report::summary(&findings));
+    }
+    print(format!("\nLoad averages at the end: {}.\n", machine::load_averages()));
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
+    match case {
+        Case::Rate => rate::measure(session),
+        Case::Memory => memory::measure(session),
+        Case::H1 | Case::Slow | Case::Nginx | Case::Post | Case::Tls | Case::All => {
+            closed::measure(session, case)
         }
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), String> {
-    let [server_core, tool_core] = arguments.cores[..] else {
-        return Err("--cores takes two numbers, such as 0,1".to_owned());
-    };
-    let plimsoll = match arguments.plimsoll {
-        Some(path) => path,
-        None => build_plimsoll()?,
-    };
-    let request = Request {
-        case: arguments.case,
-        peer: arguments.vs,
-        connections: arguments.connections,
-        rates: arguments.rate,
-        server: arguments.server,
-        pairs: arguments.pairs,
-        duration_s: arguments.duration,
-        flags: arguments.flags,
-        plimsoll,
-        server_core,
-        tool_core,
-    };
-    child::raise_descriptors()?;
-    let experiments = request.experiments()?;
-    request.require_programs(&experiments)?;
-    let scratch = Scratch::new()?;
-    println!("{}", machine::describe(&request, &experiments));
-    for experiment in &experiments {
-        println!("{}", experiment.carry_out(&request, scratch.path())?);
-    }
-    Ok(())
+/// Writes a part of the document. Parts are written as they come: an interrupted run leaves what it had measured.
+fn print(text: impl Display) {
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough is no failure.
+    let _ = write!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Builds the release binary, which is beside this one.
-fn build_plimsoll() -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "plimsoll-cli"])
-        .current_dir(root)
-        .status()
-        .map_err(|error| format!("cargo could not be run: {error}"))?;
-    if !status.success() {
-        return Err("plimsoll could not be built".to_owned());
-    }
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let built = this.with_file_name("plimsoll");
-    if built.exists() {
-        Ok(built)
-    } else {
-        Err(format!(
-            "{} is missing: run this with --release, or name a binary with --plimsoll",
-            built.display()
-        ))
-    }
-}
-
-/// A folder for configurations and outputs that is gone at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that stays behind does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

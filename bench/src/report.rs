@@ -44,7 +44,9 @@ impl Section {
 
     /// A list entry below a table.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
-        if !self.text.ends_with("\n\n") && !self.text.lines().last().is_some_and(|line| line.starts_with("* ")) {
+        if !self.text.ends_with("\n\n")
+            && !self.text.lines().last().is_some_and(|line| line.starts_with("* "))
+        {
             self.text.push('\n');
         }
         self.text.push_str("* ");
@@ -55,7 +57,8 @@ impl Section {
 
 /// A Markdown table whose first column is text and whose others are figures.
 pub(crate) fn table<S: AsRef<str>>(head: &[&str], rows: &[Vec<S>]) -> String {
-    let mut text = format!("\n| {} |\n|---|{}\n", head.join(" | "), "---:|".repeat(head.len().saturating_sub(1)));
+    let mut text =
+        format!("\n| {} |\n|---|{}\n", head.join(" | "), "---:|".repeat(head.len().saturating_sub(1)));
     for row in rows {
         let cells: Vec<&str> = row.iter().map(AsRef::as_ref).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));

@@ -93,6 +93,8 @@ pub(crate) struct Run {
     pub(crate) foreign_share: f64,
     /// Share of its core, from 0 to 1, that the server used.
     pub(crate) server_share: f64,
+    /// Share of the server's core, from 0 to 1, that went to other processes.
+    pub(crate) server_foreign_share: f64,
     /// Resident memory in bytes at each moment that was asked for.
     pub(crate) resident_bytes: Vec<u64>,
 }
@@ -155,7 +157,7 @@ pub(crate) fn run(
     let usage = running.finish(limit).map_err(|error| failed(&error))?;
     let tool_core = CoreTime::read(options.tool_core)?.since(tool_core);
     let server_core = CoreTime::read(options.server_core)?.since(server_core);
-    let server_share = (server.cpu_us()? - server_cpu_us) / server_core.total_us.max(1.0);
+    let server_cpu_us = server.cpu_us()? - server_cpu_us;
 
     let said = |path| fs::read_to_string(path).unwrap_or_default();
     let accepted = usage.code == 0 || (load.tool == Tool::Plimsoll && usage.code == INVALID);
@@ -163,6 +165,22 @@ pub(crate) fn run(
         return Err(failed(&format!("exit code {}: {}", usage.code, said(&errors).trim())));
     }
     let reading = load.tool.read(&said(&output)).map_err(|error| failed(&error))?;
-    let foreign_share = tool_core.foreign_share(usage.user_us + usage.sys_us);
-    Ok(Run { usage, reading, foreign_share, server_share, resident_bytes })
+    Ok(Run {
+        usage,
+        reading,
+        foreign_share: tool_core.foreign_share(usage.user_us + usage.sys_us),
+        server_share: server_cpu_us / server_core.total_us.max(1.0),
+        server_foreign_share: server_core.foreign_share(server_cpu_us),
+        resident_bytes,
+    })
+}
+
+#[cfg(test)]
+impl Run {
+    /// A run without disturbance.
+    pub(crate) fn undisturbed(user_us: f64, sys_us: f64, reading: Reading) -> Self {
+        let usage = Usage { code: 0, user_us, sys_us, rss_peak_bytes: 5 << 20 };
+        let (foreign_share, server_share, server_foreign_share) = (0.02, 0.95, 0.01);
+        Self { usage, reading, foreign_share, server_share, server_foreign_share, resident_bytes: Vec::new() }
+    }
 }

@@ -189,6 +189,9 @@ mod tests {
         assert_eq!(plain.matches('{').count(), plain.matches('}').count());
         let tls = nginx_configuration(Path::new("/d"), 8081, Some(&("/d/c".to_owned(), "/d/k".to_owned())));
         assert!(tls.contains("listen 127.0.0.1:8081 ssl backlog=4096;"), "{tls}");
-        assert!(tls.contains("ssl_certificate /d/c; ssl_certificate_key /d/k; ssl_protocols TLSv1.3;"), "{tls}");
+        assert!(
+            tls.contains("ssl_certificate /d/c; ssl_certificate_key /d/k; ssl_protocols TLSv1.3;"),
+            "{tls}"
+        );
     }
 }

@@ -31,9 +31,7 @@ impl Session {
                 .map_err(|error| Failure::because("cannot set --autogroup-nice", error))?;
         }
         let plimsoll = match &options.plimsoll {
-            Some(path) => {
-                path.canonicalize().map_err(|error| Failure::because(path.display(), error))?
-            }
+            Some(path) => path.canonicalize().map_err(|error| Failure::because(path.display(), error))?,
             None => build(options.profile.name())?,
         };
         Ok(Self { options, plimsoll, directory: Directory::create()? })

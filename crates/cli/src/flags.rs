@@ -15,7 +15,7 @@ use crate::sink_flags::SinkArgs;
 /// Finds and proves the load line of a server: a load generator whose numbers can be believed
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, max_term_width = 100)]
-#[command(subcommand_required = true, disable_help_subcommand = true)]
+#[command(disable_help_subcommand = true)]
 #[command(
     after_help = "`plimsoll URL` is the same as `plimsoll run URL`. `plimsoll COMMAND --help` says more."
 )]
@@ -302,8 +302,7 @@ pub(crate) struct Surroundings {
 
 const THREADS_HABIT: &str =
     "`-t` is the number of threads here; hey's and oha's `-t` is --timeout, fortio's is --duration";
-const DURATION_HABIT: &str = "`-d` (`-z`, `-D`) is the duration here; curl's, hey's and oha's `-d` is --body, h2load's `-d` is --body @file";
-const RATE_HABIT: &str = "the rate is the total per second: 5000, 5k/s, 300/m (hey's `-q` is per worker)";
+const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey's and oha's `-d` is --body here, h2load's --body @file";
 
 impl RunArgs {
     /// The same as a patch of the plan, with the flags' names for messages.
@@ -317,7 +316,7 @@ impl RunArgs {
             iterations: given("--iterations", load.iterations.as_ref()),
             duration: habitual("--duration", load.duration.as_ref(), DURATION_HABIT),
             threads: habitual("--threads", load.threads.as_ref(), THREADS_HABIT),
-            rate: habitual("--rate", load.rate.as_ref(), RATE_HABIT),
+            rate: given("--rate", load.rate.as_ref()),
             stages: given("--stages", load.stages.as_ref()),
             arrival: given("--arrival", load.arrival.as_ref()),
             overload: given("--overload", load.overload.as_ref()),

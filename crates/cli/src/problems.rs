@@ -63,7 +63,7 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
             let problem = Problem::new(format!("{missing} is missing"));
             if missing == "URL" { problem.with_hint(EXAMPLE) } else { problem }
         }
-        ErrorKind::MissingSubcommand => {
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
         }
         ErrorKind::TooManyValues => Problem::new(format!("{} takes no value", flag())),

@@ -177,12 +177,7 @@ impl SinkArgs {
         options.work = reader.maybe("--work", args.work.as_ref(), parse_positive).unwrap_or(Nanos::ZERO);
         options.queue = args.queue;
         options.per_connection_serial = args.per_connection;
-        options.capacity =
-            reader.maybe("--capacity", args.capacity.as_ref(), |text| match parse_rate(text) {
-                Ok(rate) if rate.is_zero() => Err("must be above 0".to_owned()),
-                Ok(rate) => Ok(rate),
-                Err(error) => Err(error.to_string()),
-            });
+        options.capacity = reader.maybe("--capacity", args.capacity.as_ref(), parse_rate);
         options.freezes =
             args.freezes.iter().filter_map(|text| reader.read("--freeze", text, parse_freeze)).collect();
     }
@@ -234,7 +229,9 @@ impl Reader {
         text: &str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        parse(text.trim()).map_err(|error| self.problems.push(Problem::new(format!("{flag}: {error}")))).ok()
+        parse(text.trim())
+            .map_err(|error| self.problems.push(Problem::from_line(&format!("{flag}: {error}"))))
+            .ok()
     }
 
     fn maybe<T, E: Display>(

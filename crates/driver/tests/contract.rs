@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{
     Backend, BackendOptions, Close, ConnId, Endpoint, Event, ListenerId, Open, OpenEpoll, OpenUring,
-    SocketOptions, SystemError, Wait, clock, uring_available,
+    SocketOptions, SystemError, Wait, clock, uring_available, usage,
 };
 
 /// Far beyond what anything here takes; reaching it is a failure.
@@ -744,6 +744,22 @@ fn an_event_after_the_floor_ends_the_wait<O: Open>(open: &O) {
     assert!(matches!(bench.ready(), Some(Seen::Received { conn: from, .. }) if from == conn));
 }
 
+/// "Gather all that comes until then" is a sleep: a count that the kernel cannot represent must not make it spin.
+fn a_wait_for_everything_sleeps<O: Open>(open: &O) {
+    let mut bench = Bench::open(open);
+    let (_conn, mut peer) = bench.plain_peer();
+    peer.write_all(b"early").expect("writes");
+    let before = usage::thread_cpu();
+    let (now, length) = (bench.backend.now(), Nanos::from_millis(100));
+    let until = now + length;
+    bench.backend.wait(Wait { until, want: u32::MAX, floor: length, spin: Nanos::ZERO });
+    assert!(bench.backend.now() >= until);
+    let after = usage::thread_cpu();
+    let spent = (after.user - before.user) + (after.system - before.system);
+    assert!(spent < Nanos(length.0 / 2), "{spent:?} of CPU time in a wait of {length:?}");
+    assert_eq!(count_ready(&mut bench), 1);
+}
+
 fn sending_does_not_count_as_an_event<O: Open>(open: &O) {
     let mut bench = Bench::open(open);
     let plain: Vec<_> = (0..8).map(|_| bench.plain_peer()).collect();
@@ -881,6 +897,7 @@ contract!(
     one_port_can_have_several_listeners,
     a_wait_ends_when_it_should,
     an_event_after_the_floor_ends_the_wait,
+    a_wait_for_everything_sleeps,
     sending_does_not_count_as_an_event,
     stamps_tell_when_bytes_came,
     dropping_a_backend_closes_everything,

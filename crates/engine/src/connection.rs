@@ -71,10 +71,6 @@ impl Requests {
         popped
     }
 
-    pub(crate) fn last(&self) -> Option<&InFlight> {
-        self.rest.back().or(self.first.as_ref())
-    }
-
     pub(crate) fn last_mut(&mut self) -> Option<&mut InFlight> {
         self.rest.back_mut().or(self.first.as_mut())
     }

@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_schedule::{Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
 
-use crate::resolve::{Resolver, above_zero};
+use crate::resolve::Resolver;
 use crate::{End, Given, PlanPatch, Problem};
 
 /// Length of a run when nothing says otherwise.
@@ -21,7 +21,6 @@ impl Resolver<'_> {
     /// Reads the flags about the load over time.
     pub(crate) fn schedule(&mut self, patch: &PlanPatch) -> Option<Schedule> {
         let rate = self.read(patch.rate.as_ref(), parse_rate);
-        let rate = self.check(patch.rate.as_ref(), rate, |rate| rate.is_zero().then(above_zero));
         let stages = self.read(patch.stages.as_ref(), parse_stages);
         let process = self.read(patch.arrival.as_ref(), parse_process);
         let duration = self.read_duration(patch.duration.as_ref());

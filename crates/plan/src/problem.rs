@@ -17,6 +17,14 @@ impl Problem {
         Self { message: message.into(), hint: None }
     }
 
+    /// The problem that an error of one line describes: advice behind `: write ` becomes the hint.
+    pub fn from_line(line: &str) -> Self {
+        match line.rsplit_once(": write ") {
+            Some((message, advice)) => Self::new(message).with_hint(format!("write {advice}")),
+            None => Self::new(line),
+        }
+    }
+
     /// The same problem with advice.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -77,3 +85,24 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_in_a_line_becomes_the_hint() {
+        let problem = Problem::from_line("--rate: `x` is not a rate: write 5000 or 300/m");
+        assert_eq!(problem, Problem::new("--rate: `x` is not a rate").with_hint("write 5000 or 300/m"));
+        assert_eq!(Problem::from_line("a: b"), Problem::new("a: b"));
+    }
+
+    #[test]
+    fn equal_problems_are_listed_once() {
+        let mut problems = Problems::from(Problem::new("a"));
+        problems.push(Problem::new("b"));
+        problems.push(Problem::new("a"));
+        assert_eq!(problems.to_string(), "a\nb");
+        assert!(!problems.is_empty() && Problems::default().is_empty());
+    }
+}

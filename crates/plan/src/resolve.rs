@@ -67,8 +67,10 @@ impl Resolver<'_> {
         match parse(given.text.trim()) {
             Ok(value) => Some(Some(value)),
             Err(error) => {
-                let mut problem = Problem::new(format!("{}: {error}", given.by));
-                problem.hint = given.habit.map(str::to_owned);
+                let mut problem = Problem::from_line(&format!("{}: {error}", given.by));
+                if let Some(habit) = given.habit {
+                    problem.hint = Some(habit.to_owned());
+                }
                 self.fail(problem)
             }
         }
@@ -187,7 +189,7 @@ impl Resolver<'_> {
 }
 
 /// The message about a zero where there must be something.
-pub(crate) fn above_zero() -> String {
+fn above_zero() -> String {
     "must be above 0".to_owned()
 }
 

@@ -115,8 +115,7 @@ fn host_and_port(authority: &str, https: bool) -> Result<(String, u16), Problem>
         None => 80,
         Some(port) => parse_port(port).ok_or_else(|| {
             // Not quoted: in a URL whose password contains a `/`, it is the start of the password.
-            Problem::new(format!("the port of `{bare}` is not a number from 1 to 65535"))
-                .with_hint(EXAMPLE)
+            Problem::new(format!("the port of `{bare}` is not a number from 1 to 65535")).with_hint(EXAMPLE)
         })?,
     };
     Ok((bare.to_ascii_lowercase(), port))

@@ -69,7 +69,10 @@ mod tests {
     fn the_method_and_the_body_are_kept_where_the_status_says_so() {
         for (method, status) in [("POST", 307), ("POST", 308), ("PUT", 301), ("PUT", 302)] {
             let text = redirected(method, status);
-            assert!(text.starts_with(&format!("{method} /there")) && text.ends_with("\r\n\r\nhello"), "{text}");
+            assert!(
+                text.starts_with(&format!("{method} /there")) && text.ends_with("\r\n\r\nhello"),
+                "{text}"
+            );
         }
     }
 }

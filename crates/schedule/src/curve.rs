@@ -106,10 +106,6 @@ impl Curve {
 }
 
 impl Segment {
-    pub(crate) fn begin(&self) -> u64 {
-        self.begin
-    }
-
     /// Units before the begin.
     pub(crate) fn first(&self) -> u128 {
         self.first

@@ -89,9 +89,26 @@ mod tests {
 
     #[test]
     fn the_first_gaps_of_a_seed_never_change() {
-        // Computed once, and with 40 digits elsewhere: a change breaks the repetition of old runs.
         let mut time = OperationalTime::new(42);
-        let got: Vec<u128> = (0..4).map(|_| time.next()).collect();
-        assert_eq!(got, [0, 0, 0, 0]);
+        let got: [u128; 4] = std::array::from_fn(|_| time.next());
+        // A change of the last bit would break the repetition of old runs.
+        let fixed = [
+            3_789_332_234_908_701_696,
+            24_876_272_762_600_834_048,
+            25_175_791_446_316_752_000,
+            31_725_381_262_297_834_624,
+        ];
+        assert_eq!(got, fixed);
+        // The same from xoshiro256++ and a logarithm with 45 digits, written in another language.
+        let exact: [u128; 4] = [
+            3_789_332_234_908_701_698,
+            24_876_272_762_600_835_461,
+            25_175_791_446_316_753_442,
+            31_725_381_262_297_836_472,
+        ];
+        for (got, exact) in got.into_iter().zip(exact) {
+            // The resolution of a gap of about 1.
+            assert!(got.abs_diff(exact) < 1 << 12, "{got} {exact}");
+        }
     }
 }

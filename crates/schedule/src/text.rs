@@ -185,7 +185,8 @@ fn parse_rate_or_zero(text: &str) -> Result<Rate, ScheduleError> {
             Ok(Nanos::ZERO) | Err(ScheduleError::NotADuration(_) | ScheduleError::Negative(_)) => {
                 return Err(not_a_rate());
             }
-            other => other?,
+            Err(_) => return Err(out_of_range()),
+            Ok(period) => period,
         },
     };
     // Below 10^18 * 10^9 and 2^64 * 10^18: both fit in 128 bits.

@@ -157,7 +157,10 @@ impl Ring {
             timeout: &raw const timeout as u64,
         };
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        match self.enter(queued, patience.want, flags, Some(&argument)) {
+        // The kernel compares the count as a signed number, for which "all there can be" would be "less than none":
+        // it would not sleep at all.
+        let want = patience.want.min(COMPLETIONS);
+        match self.enter(queued, want, flags, Some(&argument)) {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
             _ => Ok(()),
         }

@@ -3,6 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Chunk, Close, Event, SystemError};
 use plimsoll_plan::Load;
+use plimsoll_scenario::Context;
 
 use super::{EVENTS_PER_PASS, Worker};
 use crate::connection::{AT_SEND, Completed, Fault, InFlight, State};
@@ -225,11 +226,10 @@ impl<B: Backend> Worker<'_, B> {
             _ => Outcome::Failed(ErrorClass::Status5xx),
         };
         self.finish(&request, outcome, response.status, at);
-        if usable {
-            self.list(slot);
-        }
         if matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(lane, self.now);
+            self.next_iteration(lane, usable.then_some(slot), self.now);
+        } else if usable {
+            self.list(slot);
         }
     }
 
@@ -290,7 +290,8 @@ impl<B: Backend> Worker<'_, B> {
     fn render_redirect(&mut self, request: &InFlight, path: &str, status: u16) -> Result<(), String> {
         let template = &self.plan.steps[request.step as usize].request;
         let next = template.redirected(path, status).map_err(|error| error.to_string())?;
-        let context = self.context(request, next.needs_clock());
+        let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+        let context = Context { index: request.index, worker: self.shard.index, unix_ns };
         self.rendered.clear();
         next.render(&context, &mut self.random, &mut self.scratch, &mut self.rendered);
         if let Some(body) = next.shared_body() {

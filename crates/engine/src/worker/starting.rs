@@ -16,13 +16,14 @@ impl<B: Backend> Worker<'_, B> {
         for lane in 0..self.lanes.len() as u32 {
             let users = u64::from(self.lanes[lane as usize].initial) * u64::from(self.plan.connections.depth);
             for _ in 0..users {
-                self.next_iteration(lane, now);
+                self.next_iteration(lane, None, now);
             }
         }
     }
 
-    /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over.
-    pub(super) fn next_iteration(&mut self, lane: u32, now: Nanos) {
+    /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
+    /// connection on which its last one ended, if that can be used again.
+    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, now: Nanos) {
         if now >= self.times.end || self.counts.remaining == Some(0) {
             return;
         }
@@ -35,7 +36,7 @@ impl<B: Backend> Worker<'_, B> {
         let step = self.lanes[lane as usize].next_step();
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
-        self.place(lane, self.new_request(AT_SEND, index, step, measured, now), now);
+        self.place(lane, slot, self.new_request(AT_SEND, index, step, measured, now), now);
     }
 
     /// Closed model: users whose back-off is over try again.
@@ -45,7 +46,7 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
             self.retries.pop();
-            self.next_iteration(lane, now);
+            self.next_iteration(lane, None, now);
         }
     }
 
@@ -86,7 +87,8 @@ impl<B: Backend> Worker<'_, B> {
                 self.counts.accounting.scheduled += u64::from(measured);
                 self.counts.new_scheduled += 1;
                 started = true;
-                self.place(lane, self.new_request(intended, arrival.index, step, measured, now), now);
+                let request = self.new_request(intended, arrival.index, step, measured, now);
+                self.place(lane, None, request, now);
             }
         }
         if started {
@@ -136,37 +138,50 @@ impl<B: Backend> Worker<'_, B> {
         None
     }
 
-    /// Starts `request`: on a connection that has room, else on one that is opened for it.
-    pub(super) fn place(&mut self, lane: u32, mut request: InFlight, now: Nanos) {
+    /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for longest, else
+    /// on one that is opened for it.
+    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, mut request: InFlight, now: Nanos) {
         self.counts.in_flight += 1;
         self.counts.new_started += 1;
         self.counts.accounting.started += u64::from(request.measured);
+        let connections = &self.plan.connections;
+        if let Some(slot) = slot
+            && self.conns[slot as usize].has_room(connections.depth, connections.max_requests)
+        {
+            self.put(slot, request, now);
+            return;
+        }
         if let Some(slot) = self.find_available(lane) {
-            let open = self.conns[slot as usize].state == State::Open;
-            if !open {
-                begin_now(&mut request, now);
-            }
-            self.conns[slot as usize].requests.push(request);
-            if open {
-                self.transmit(slot);
-            }
             self.lanes[lane as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
+            self.put(slot, request, now);
             self.list(slot);
-            self.arm(slot);
             return;
         }
         begin_now(&mut request, now);
         match self.open_connection(lane, now) {
             Some(slot) => {
-                self.conns[slot as usize].requests.push(request);
+                self.put(slot, request, now);
                 if self.plan.connections.depth > 1 {
                     self.list(slot);
                 }
-                self.arm(slot);
             }
             // The reason was noted by open_connection.
             None => self.fail(lane, request, self.last_connect_failure(), now),
+        }
+    }
+
+    /// Adds `request` to a connection, and writes it if the connection is ready for it.
+    fn put(&mut self, slot: u32, mut request: InFlight, now: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        let open = conn.state == State::Open;
+        if !open {
+            begin_now(&mut request, now);
+        }
+        conn.requests.push(request);
+        self.arm(slot);
+        if open {
+            self.transmit(slot);
         }
     }
 
@@ -182,11 +197,12 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Writes the youngest request of the connection into its outbox.
     pub(super) fn transmit(&mut self, slot: u32) {
-        let Some(&request) = self.conns[slot as usize].requests.last() else { return };
-        let template = &self.plan.steps[request.step as usize].request;
-        let context = self.context(&request, template.needs_clock());
-        let shared = template.shared_body();
         let conn = &mut self.conns[slot as usize];
+        let Some(request) = conn.requests.last_mut() else { return };
+        let template = &self.plan.steps[request.step as usize].request;
+        let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
+        let context = Context { index: request.index, worker: self.shard.index, unix_ns };
+        let shared = template.shared_body();
         let length;
         match &mut conn.tls {
             None => {
@@ -209,18 +225,12 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
         }
-        let Some(request) = conn.requests.last_mut() else { return };
         request.bytes_sent += (length + shared.map_or(0, |body| body.len())) as u64;
         conn.served += 1;
         self.unsent.push(slot);
         if self.unsent.len() >= FLUSH_EVERY {
             self.flush();
         }
-    }
-
-    pub(super) fn context(&self, request: &InFlight, needs_clock: bool) -> Context {
-        let unix_ns = if needs_clock { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
-        Context { index: request.index, worker: self.shard.index, unix_ns }
     }
 
     /// Hands everything written to the kernel, and notes when.

@@ -9,7 +9,8 @@ use rustls::{RootCertStore, SupportedProtocolVersion, version};
 use super::verify::AcceptAny;
 use super::{TlsConfigError, pem, provider};
 
-/// Sessions kept for resumption per configuration: more than any target has names.
+/// Tickets kept for resumption per configuration. A server name takes eight of them (rustls), so this is enough for
+/// 512 names; beyond it the oldest are forgotten and connections to them shake hands in full.
 const SESSIONS_KEPT: usize = 4096;
 
 /// How to speak TLS to a target.
@@ -148,11 +149,14 @@ fn roots(given: &[Vec<u8>]) -> Result<RootCertStore, TlsConfigError> {
         }
     }
     if given.is_empty() {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let system = rustls_native_certs::load_native_certs();
+        // A store of a distribution may hold an old certificate that rustls cannot read: the others count.
+        roots.add_parsable_certificates(system.certs);
         if roots.is_empty() {
-            return Err(TlsConfigError(
-                "this system has no trusted certificate authorities (package ca-certificates)".to_owned(),
-            ));
+            let reason = system.errors.first().map_or(String::new(), |error| format!(": {error}"));
+            return Err(TlsConfigError(format!(
+                "this system has no trusted certificate authorities (package ca-certificates){reason}"
+            )));
         }
     }
     Ok(roots)

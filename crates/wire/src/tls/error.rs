@@ -1,12 +1,13 @@
-//! What can go wrong with TLS, in a sentence with a hint.
+//! What can go wrong with TLS, each in a sentence.
 
 use std::fmt;
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls_pki_types::UnixTime;
 
 /// A TLS configuration that cannot be used: a bad PEM file, a key that does not fit, an impossible name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsConfigError(pub(crate) String);
+pub struct TlsConfigError(pub(super) String);
 
 impl fmt::Display for TlsConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,55 +17,198 @@ impl fmt::Display for TlsConfigError {
 
 impl std::error::Error for TlsConfigError {}
 
-impl From<rustls::Error> for TlsConfigError {
-    fn from(error: rustls::Error) -> Self {
+impl From<Error> for TlsConfigError {
+    fn from(error: Error) -> Self {
         Self(error.to_string())
     }
 }
 
 /// A connection that TLS gave up: a failed handshake, a bad record, an alert of the peer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TlsError(pub(crate) rustls::Error);
+pub struct TlsError {
+    error: Error,
+    /// Whether the peer had said anything in TLS before.
+    greeted: bool,
+}
 
 impl TlsError {
-    /// Whether the peer's certificate was not accepted: the case in which verification can be configured.
+    pub(super) fn new(error: Error, greeted: bool) -> Self {
+        Self { error, greeted }
+    }
+
+    /// Whether we did not accept the peer's certificate: the case in which verification can be configured.
     pub fn is_certificate(&self) -> bool {
-        matches!(self.0, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
+        matches!(self.error, Error::InvalidCertificate(_))
+    }
+
+    /// What the user of the client can do about it, in terms of the command's flags.
+    pub fn hint(&self) -> Option<&'static str> {
+        match &self.error {
+            Error::InvalidCertificate(_) => Some("-k skips verification, --cacert names a CA"),
+            Error::AlertReceived(alert) if is_about_certificate(*alert) => {
+                Some("--cert and --key give the certificate of the client and its key")
+            }
+            _ if self.is_not_tls() => Some("is the port right? http:// speaks no TLS"),
+            _ => None,
+        }
+    }
+
+    /// Whether the first bytes of the peer were something else.
+    fn is_not_tls(&self) -> bool {
+        !self.greeted && matches!(self.error, Error::InvalidMessage(_) | Error::InappropriateMessage { .. })
     }
 }
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rustls::Error::InvalidCertificate(reason) = &self.0 else {
-            return match &self.0 {
-                rustls::Error::InvalidMessage(_) => {
-                    write!(f, "the peer does not speak TLS on this port ({})", self.0)
-                }
-                other => write!(f, "TLS: {other}"),
-            };
-        };
-        let reason = match reason {
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "it has expired".to_owned()
+        match &self.error {
+            _ if self.is_not_tls() => f.write_str("the peer does not speak TLS on this port"),
+            Error::InvalidCertificate(reason) => {
+                f.write_str("the certificate was not accepted: ")?;
+                write_reason(f, reason)
             }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "it is not valid yet".to_owned()
+            Error::NoCertificatesPresented => f.write_str("the peer showed no certificate"),
+            Error::AlertReceived(AlertDescription::CertificateRequired) => {
+                f.write_str("the server demands a certificate of the client")
             }
-            CertificateError::UnknownIssuer => "its issuer is not trusted".to_owned(),
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "it is for another name".to_owned()
+            Error::AlertReceived(alert) if is_about_certificate(*alert) => {
+                write!(f, "the peer did not accept our certificate (alert {alert:?})")
             }
-            CertificateError::Revoked => "it has been revoked".to_owned(),
-            other => other.to_string(),
-        };
-        write!(f, "the certificate was not accepted: {reason}")
+            Error::AlertReceived(AlertDescription::ProtocolVersion)
+            | Error::PeerIncompatible(
+                PeerIncompatible::ServerDoesNotSupportTls12Or13
+                | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+                | PeerIncompatible::Tls12NotOffered
+                | PeerIncompatible::Tls12NotOfferedOrEnabled
+                | PeerIncompatible::Tls13RequiredForQuic
+                | PeerIncompatible::SupportedVersionsExtensionRequired,
+            ) => f.write_str("the two sides have no TLS version in common"),
+            Error::NoApplicationProtocol | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+                f.write_str("the two sides have no application protocol in common (ALPN)")
+            }
+            Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+                f.write_str("the server does not know the name that it was asked for (SNI)")
+            }
+            Error::AlertReceived(alert) => write!(f, "the peer gave up TLS with the alert {alert:?}"),
+            other => write!(f, "TLS failed: {other}"),
+        }
     }
 }
 
 impl std::error::Error for TlsError {}
 
-impl From<rustls::Error> for TlsError {
-    fn from(error: rustls::Error) -> Self {
-        Self(error)
+/// Alerts that say that our certificate is missing or bad.
+fn is_about_certificate(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+    )
+}
+
+fn write_reason(f: &mut fmt::Formatter<'_>, reason: &CertificateError) -> fmt::Result {
+    match reason {
+        CertificateError::Expired => f.write_str("it has expired"),
+        CertificateError::ExpiredContext { time, not_after } => {
+            write!(f, "it expired {} ago", Span::between(*not_after, *time))
+        }
+        CertificateError::NotValidYet => f.write_str("it is not valid yet"),
+        CertificateError::NotValidYetContext { time, not_before } => {
+            write!(f, "it is not valid yet, but in {}", Span::between(*time, *not_before))
+        }
+        CertificateError::UnknownIssuer => f.write_str("its issuer is not trusted"),
+        CertificateError::NotValidForName => f.write_str("it is for another name"),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            write!(f, "it is not for `{}`, but for ", expected.to_str())?;
+            if presented.is_empty() {
+                return f.write_str("no name at all");
+            }
+            for (position, name) in presented.iter().enumerate() {
+                let comma = if position == 0 { "" } else { ", " };
+                write!(f, "{comma}`{}`", bare_name(name))?;
+            }
+            Ok(())
+        }
+        CertificateError::Revoked => f.write_str("it has been revoked"),
+        CertificateError::BadEncoding => f.write_str("it cannot be read"),
+        CertificateError::BadSignature => f.write_str("its signature is wrong"),
+        // What `openssl req -x509` makes unless told otherwise. The error of the path builder has no type here.
+        CertificateError::Other(error) if error.to_string() == "CaUsedAsEndEntity" => {
+            f.write_str("it is the certificate of an authority, and not of a server")
+        }
+        other => write!(f, "{other}"),
+    }
+}
+
+/// `localhost` of `DnsName("localhost")`, and `::1` of `IpAddress(::1)`.
+fn bare_name(presented: &str) -> &str {
+    let inside = presented.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inside.unwrap_or(presented).trim_matches('"')
+}
+
+/// A length of time to be read, in seconds.
+struct Span(u64);
+
+impl Span {
+    fn between(earlier: UnixTime, later: UnixTime) -> Self {
+        Self(later.as_secs().saturating_sub(earlier.as_secs()))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)];
+        let (unit, length) =
+            units.into_iter().find(|(_, length)| self.0 >= 2 * length).unwrap_or(("second", 1));
+        let count = self.0 / length;
+        write!(f, "{count} {unit}{}", if count == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_readable() {
+        for (seconds, text) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2 minutes"),
+            (7_199, "119 minutes"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(Span(seconds).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn names_are_taken_out_of_their_kind() {
+        assert_eq!(bare_name("DnsName(\"a.test\")"), "a.test");
+        assert_eq!(bare_name("IpAddress(::1)"), "::1");
+        assert_eq!(bare_name("other"), "other");
+    }
+
+    #[test]
+    fn errors_without_a_certificate_are_sentences_too() {
+        let text = |error| TlsError::new(error, true).to_string();
+        let alert = |alert| text(Error::AlertReceived(alert));
+        assert_eq!(alert(AlertDescription::ProtocolVersion), "the two sides have no TLS version in common");
+        assert_eq!(
+            alert(AlertDescription::UnknownCA),
+            "the peer did not accept our certificate (alert UnknownCA)"
+        );
+        assert_eq!(
+            alert(AlertDescription::InternalError),
+            "the peer gave up TLS with the alert InternalError"
+        );
+        assert!(text(Error::DecryptError).starts_with("TLS failed: "));
     }
 }

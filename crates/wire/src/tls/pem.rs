@@ -1,9 +1,12 @@
 //! Certificates and keys in PEM.
 
-use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::pem::{Error, PemObject as _};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::TlsConfigError;
+
+/// What a key of PKCS #8 with a passphrase begins with.
+const ENCRYPTED: &[u8] = b"BEGIN ENCRYPTED PRIVATE KEY";
 
 /// Every certificate in `pem`; at least one. `what` names the file in errors.
 pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
@@ -18,6 +21,13 @@ pub(super) fn certificates(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<
 
 /// The first private key in `pem`: PKCS #8, PKCS #1 or SEC 1.
 pub(super) fn private_key(pem: &[u8], what: &str) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
-    PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|error| TlsConfigError(format!("{what} holds no usable private key in PEM format: {error}")))
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
+        Error::NoItemsFound if pem.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED) => {
+            TlsConfigError(format!(
+                "{what} is protected by a passphrase: write it without one (openssl pkey -in KEY -out PLAIN)"
+            ))
+        }
+        Error::NoItemsFound => TlsConfigError(format!("{what} holds no private key in PEM format")),
+        error => TlsConfigError(format!("{what} is no valid PEM: {error}")),
+    })
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::WebPkiClientVerifier;
 
 use super::{TlsConfigError, pem, provider};
@@ -19,8 +20,8 @@ impl fmt::Debug for ServerConfig {
 }
 
 impl ServerConfig {
-    /// A server with this certificate chain and key (PEM) that speaks the protocols of `alpn`, the preferred one
-    /// first. With `client_ca_pem` it demands a client certificate of one of those authorities.
+    /// A server of TLS 1.2 and 1.3 with this certificate chain and key (PEM) that speaks the protocols of `alpn`,
+    /// the preferred one first. With `client_ca_pem` it demands a client certificate of one of those authorities.
     ///
     /// # Errors
     /// If a PEM file is unusable or the key does not fit the certificate.
@@ -52,8 +53,12 @@ impl ServerConfig {
                 pem::certificates(cert_pem, "the certificate")?,
                 pem::private_key(key_pem, "the key")?,
             )
-            .map_err(|error| TlsConfigError(format!("the certificate and key do not go together: {error}")))?;
+            .map_err(|error| {
+                TlsConfigError(format!("the certificate and key do not go together: {error}"))
+            })?;
         config.alpn_protocols = alpn.to_vec();
+        // The session travels in the ticket, so that any number of clients can resume; a store would forget them.
+        config.ticketer = Ticketer::new()?;
         Ok(Self(Arc::new(config)))
     }
 }

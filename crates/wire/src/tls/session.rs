@@ -1,8 +1,8 @@
 //! One side of one TLS connection.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 
-use rustls::{Connection, HandshakeKind, ProtocolVersion};
+use rustls::{Connection, Error, HandshakeKind, ProtocolVersion};
 use rustls_pki_types::ServerName;
 
 use super::{ClientConfig, ServerConfig, TlsConfigError, TlsError};
@@ -10,7 +10,7 @@ use super::{ClientConfig, ServerConfig, TlsConfigError, TlsError};
 /// One side of one TLS connection: no socket, no clock.
 ///
 /// After creating a client, and after each [`receive`](Self::receive), call [`transmit`](Self::transmit) and
-/// send what it gives. [`send`](Self::send) may be called from the end of the handshake on.
+/// send what it gives, also after an error. [`send`](Self::send) is for the time from the end of the handshake on.
 pub struct Session {
     connection: Connection,
     was_handshaking: bool,
@@ -52,34 +52,34 @@ impl Session {
     }
 
     fn new(mut connection: Connection) -> Self {
-        // What is sent is fetched at once, so the only limit that a buffer could have is the size of one message.
+        // With a limit, `send` would take a part of a large body and drop the rest. What is sent is fetched at once,
+        // so nothing piles up.
         connection.set_buffer_limit(None);
         Self { connection, was_handshaking: true }
     }
 
-    /// Takes ciphertext and appends the plaintext to `plain`.
+    /// Takes all of the ciphertext and appends the plaintext to `plain`. What follows the peer's close_notify is
+    /// ignored.
     ///
     /// # Errors
-    /// If the peer broke the protocol or its certificate was not accepted. An alert for the peer may be waiting to
-    /// be [transmitted](Self::transmit).
+    /// If the peer broke the protocol or its certificate was not accepted: the connection is over. Plaintext that
+    /// came before is in `plain`, and an alert for the peer may be waiting to be
+    /// [transmitted](Self::transmit).
     pub fn receive(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<Received, TlsError> {
         let mut received = Received::default();
         while !input.is_empty() {
-            let before = input.len();
-            // The only error of reading from a slice is a full plaintext buffer, which the loop below empties.
-            let _ = self.connection.read_tls(&mut input);
-            let state = self.connection.process_new_packets()?;
-            let count = state.plaintext_bytes_to_read();
-            received.closed |= state.peer_has_closed();
-            if count > 0 {
-                let start = plain.len();
-                plain.resize(start + count, 0);
-                // That many bytes are there: the state said so.
-                let _ = self.connection.reader().read_exact(&mut plain[start..]);
-            }
-            if input.len() == before && count == 0 {
-                // Nothing was taken: after close_notify the rest is not for us.
-                break;
+            // Takes a few KiB at once. Reading from a slice fails only if a buffer is full, and they are emptied below.
+            let taken = self.connection.read_tls(&mut input).unwrap_or(0);
+            let processed = self.connection.process_new_packets();
+            self.drain(plain);
+            let state = processed.map_err(|error| self.failure(error))?;
+            received.closed = state.peer_has_closed();
+            if taken == 0 {
+                if received.closed {
+                    break;
+                }
+                // Going on would lose bytes, or take for ever.
+                return Err(self.failure(Error::General("a message is too large".to_owned())));
             }
         }
         if self.was_handshaking && !self.connection.is_handshaking() {
@@ -89,7 +89,22 @@ impl Session {
         Ok(received)
     }
 
-    /// Encrypts `plain` and appends the records to `out`.
+    /// Appends the plaintext that rustls holds.
+    fn drain(&mut self, plain: &mut Vec<u8>) {
+        let mut reader = self.connection.reader();
+        // It ends with an empty chunk or, without a close_notify, with an error that says to come back later.
+        while let Ok(chunk @ [_, ..]) = reader.fill_buf() {
+            plain.extend_from_slice(chunk);
+            let count = chunk.len();
+            reader.consume(count);
+        }
+    }
+
+    fn failure(&self, error: Error) -> TlsError {
+        TlsError::new(error, self.connection.protocol_version().is_some())
+    }
+
+    /// Encrypts `plain` and appends the records to `out`. What is given before the end of the handshake follows it.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         // Without a buffer limit a write takes everything.
         let _ = self.connection.writer().write_all(plain);

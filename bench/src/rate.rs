@@ -1,0 +1,195 @@
+//! The open model: what it costs to hold a rate, and how late requests start.
+
+use crate::duel::{Duel, Figure, Limit};
+use crate::failure::{Failure, Result};
+use crate::options::Peer;
+use crate::report::{Finding, Section, cell, spread, verdict};
+use crate::run::{Load, Run, Tool, run};
+use crate::server::{Server, Serves};
+use crate::session::Session;
+use crate::statistic::Spread;
+
+/// Requests per second of the comparison: 100 on each of 50 connections for h2load, which takes a rate per connection.
+const RATE: u64 = 5_000;
+/// The most that the percentile 99 of the start lag may be with the default pacing.
+const DEFAULT_LAG_NS: f64 = 1e6;
+/// The rates of `--precise`, per second.
+const PRECISE_RATES: [u64; 2] = [5_000, 50_000];
+/// The most that the percentile 99 of the start lag may be with `--precise`.
+const PRECISE_LAG_NS: f64 = 50e3;
+
+/// Carries out the case.
+pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
+    Ok(vec![against_h2load(session)?, precise(session)?])
+}
+
+fn against_h2load(session: &Session) -> Result<Section> {
+    if session.options.vs.is_some_and(|peer| peer != Peer::H2load) {
+        return Err(Failure::new("wrk cannot hold a rate: leave --vs away for rate"));
+    }
+    let rate = RATE.to_string();
+    let duel = Duel {
+        case: "rate 5,000/s".to_owned(),
+        title: "GET, open, 5,000/s on 50 connections, against the sink".to_owned(),
+        serves: Serves::Sink(Vec::new()),
+        subject: Load::plimsoll(session, &["-c", "50", "--rate", &rate]),
+        peer: Load::new(
+            Tool::Peer(Peer::H2load),
+            &["--h1", "-t1", "-c50", "-m1", "--rps", "100", "-D", "{seconds}", "{url}"],
+        ),
+        limits: vec![Limit { figure: Figure::Total, at_most: 0.8 }],
+    };
+    let (mut section, pairs) = duel.fight(session)?;
+    let lag = lag(&pairs.subject);
+    let due = RATE * u64::from(session.options.seconds);
+    let exact = pairs.subject.iter().filter(|run| is_exact(run, due)).count();
+    section.note(format!("Start lag p99 of Plimsoll: {} µs.", micros(lag)));
+    section.note(format!(
+        "Counts exact (scheduled = started = {due}) in {exact} of {} runs.",
+        pairs.subject.len()
+    ));
+    section.findings.push(Finding {
+        case: duel.case.clone(),
+        figure: "start lag p99, µs".to_owned(),
+        measured: micros(lag),
+        limit: "< 1000".to_owned(),
+        met: lag.is_some_and(|lag| lag.median < DEFAULT_LAG_NS),
+    });
+    Ok(section)
+}
+
+/// `--precise` alone. A machine that cannot hold it has to be told so by the verdict: such a run keeps the promise
+/// too, and is shown as what it is.
+fn precise(session: &Session) -> Result<Section> {
+    let server = Server::start(session, &Serves::Sink(Vec::new()))?;
+    let seconds = session.options.seconds;
+    let mut section = Section::titled("GET, open, --precise, against the sink");
+    let (mut lines, mut rows) = (vec![server.line.clone()], Vec::new());
+    for rate in PRECISE_RATES {
+        let load = Load::plimsoll(session, &["-c", "50", "--precise", "--rate", &rate.to_string()]);
+        lines.push(load.pinned(session, &server, seconds)?.line(session.directory()));
+        let runs = (0..session.options.pairs)
+            .map(|_| run(session, &server, &load, seconds, &[]))
+            .collect::<Result<Vec<Run>>>()?;
+        let due = rate * u64::from(seconds);
+        let outcome = Outcome::of(&runs, due);
+        let limit = "lag < 50 µs and exact, or invalid";
+        rows.push(vec![
+            format!("{rate}/s"),
+            micros(lag(&runs)),
+            cell(spread(&runs, Run::total_us), 2),
+            cell(spread(&runs, |run| run.foreign_share * 100.0), 0),
+            format!("{}", outcome.precise),
+            format!("{}", outcome.invalid),
+            format!("{}", outcome.untrue),
+            verdict(outcome.untrue == 0).to_owned(),
+        ]);
+        section.findings.push(Finding {
+            case: format!("rate {rate}/s --precise"),
+            figure: format!("start lag p99, µs; counts ({due})"),
+            measured: format!(
+                "{}; {} precise, {} invalid, {} neither",
+                micros(lag(&runs)),
+                outcome.precise,
+                outcome.invalid,
+                outcome.untrue
+            ),
+            limit: limit.to_owned(),
+            met: outcome.untrue == 0,
+        });
+    }
+    section.commands(&lines);
+    let head = [
+        "rate",
+        "start lag p99, µs",
+        "CPU µs per request",
+        "others on the tool's core, %",
+        "runs precise",
+        "runs `invalid`",
+        "runs neither",
+        "",
+    ];
+    section.table(&head, &rows);
+    section.note(
+        "A run is precise if it is valid, its start lag p99 is below 50 µs, and scheduled = started = due.",
+    );
+    Ok(section)
+}
+
+/// How many runs kept the promise, and in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    /// Valid, on time and exact.
+    precise: usize,
+    /// Called invalid by Plimsoll itself.
+    invalid: usize,
+    /// Called valid, but late or not exact.
+    untrue: usize,
+}
+
+impl Outcome {
+    fn of(runs: &[Run], due: u64) -> Self {
+        let mut outcome = Self::default();
+        for run in runs {
+            let detail = &run.reading.detail;
+            let on_time = detail.start_lag_p99_ns.is_some_and(|lag| (lag as f64) < PRECISE_LAG_NS);
+            match (detail.invalid_reasons.is_empty(), on_time && is_exact(run, due)) {
+                (true, true) => outcome.precise += 1,
+                (false, _) => outcome.invalid += 1,
+                (true, false) => outcome.untrue += 1,
+            }
+        }
+        outcome
+    }
+}
+
+fn is_exact(run: &Run, due: u64) -> bool {
+    let detail = &run.reading.detail;
+    detail.scheduled == due && detail.started == due
+}
+
+/// The percentile 99 of the start lag over runs, in nanoseconds.
+fn lag(runs: &[Run]) -> Option<Spread> {
+    Spread::of(runs.iter().filter_map(|run| run.reading.detail.start_lag_p99_ns).map(|lag| lag as f64))
+}
+
+fn micros(nanos: Option<Spread>) -> String {
+    cell(nanos.map(|lag| Spread { median: lag.median / 1e3, min: lag.min / 1e3, max: lag.max / 1e3 }), 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::{Detail, Reading};
+
+    fn measured(started: u64, lag_ns: Option<u64>, reason: Option<&str>) -> Run {
+        let detail = Detail {
+            scheduled: 100,
+            started,
+            start_lag_p99_ns: lag_ns,
+            invalid_reasons: reason.map(str::to_owned).into_iter().collect(),
+            ..Detail::default()
+        };
+        Run::undisturbed(1.0, 1.0, Reading { completed: started, per_s: 1.0, detail })
+    }
+
+    #[test]
+    fn a_late_or_inexact_run_that_calls_itself_valid_breaks_the_promise() {
+        let runs = [
+            measured(100, Some(49_999), None),
+            measured(100, Some(50_000), None),
+            measured(99, Some(10), None),
+            measured(100, None, None),
+            measured(50, Some(90_000), Some("start_lag")),
+        ];
+        assert_eq!(Outcome::of(&runs, 100), Outcome { precise: 1, invalid: 1, untrue: 3 });
+        assert_eq!(Outcome::of(&runs[..1], 101), Outcome { precise: 0, invalid: 0, untrue: 1 });
+    }
+
+    #[test]
+    fn lags_are_shown_in_microseconds() {
+        let runs = [measured(1, Some(41_500), None), measured(1, None, None)];
+        assert_eq!(micros(lag(&runs)), "41.5 (41.5..41.5)");
+        assert_eq!(micros(lag(&runs[1..])), "–");
+    }
+}

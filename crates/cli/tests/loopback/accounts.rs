@@ -1,0 +1,152 @@
+//! Whether nothing is lost or made up: the sink's counter against the result's accounts, in every fault mode.
+
+use serde_json::Value;
+
+use crate::backends::on_each;
+use crate::process::run;
+use crate::sink::{Saw, Sink};
+use crate::truth::{account, assert_balance, count, delivered, errors};
+
+/// One run against a sink of its own; the accounts balance.
+fn observe(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
+    let sink = Sink::start(&format!("{sink} --backend {backend}"));
+    let result = run(&format!("{} {load} -o json --backend {backend}", sink.url())).result();
+    assert_balance(&result);
+    (result, sink.stop())
+}
+
+/// The same, and the counter of the sink is what the result says was delivered.
+fn reconcile(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
+    let (result, saw) = observe(backend, sink, load);
+    assert_eq!(saw.requests, delivered(&result), "{backend} {sink} {load}: {}", result["accounting"]);
+    (result, saw)
+}
+
+#[test]
+fn without_faults() {
+    on_each(|backend| {
+        for load in ["-n 3000 -c 16", "-n 3000 -c 16 --pipeline 4", "-n 3000 -c 16 -t 2", "--rate 2k -d 1s"] {
+            let (result, saw) = reconcile(backend, "", load);
+            assert_eq!(account(&result, "unmeasured"), 1, "the preflight");
+            assert_eq!(saw.truth.ended(&result, "replied"), account(&result, "ok"));
+        }
+    });
+}
+
+#[test]
+fn with_a_warm_up() {
+    on_each(|backend| {
+        for load in ["-c 8 --warmup 300ms -d 700ms", "--rate 1k --warmup 300ms -d 700ms"] {
+            let (result, _) = reconcile(backend, "", load);
+            assert!(account(&result, "unmeasured") > 100, "{}", result["accounting"]);
+        }
+    });
+}
+
+#[test]
+fn dropped_replies_time_out() {
+    on_each(|backend| {
+        for load in ["-n 1000 -c 16", "--rate 1k -d 1s"] {
+            let (result, saw) = reconcile(backend, "--drop 3%", &format!("{load} --timeout 300ms"));
+            let dropped = saw.truth.ended(&result, "dropped");
+            assert!(dropped > 10, "{dropped} of some 1,000 at 3 %");
+            assert_eq!(account(&result, "timed_out"), dropped);
+            assert_eq!(count(&result, "/response_time/censored"), dropped);
+            assert_eq!(saw.truth.ended(&result, "replied"), account(&result, "ok"));
+        }
+    });
+}
+
+#[test]
+fn resets_and_statuses_are_classes_of_failures() {
+    on_each(|backend| {
+        for load in ["-n 2000 -c 16", "--rate 2k -d 1s"] {
+            let faults = "--reset 3% --fail 7%:503 --fail 5%:404";
+            let (result, saw) = reconcile(backend, faults, load);
+            let reset = saw.truth.ended(&result, "reset");
+            assert!(reset > 20, "{reset} of some 2,000 at 3 %");
+            assert_eq!(errors(&result, "reset"), reset, "{}", result["errors"]);
+            for (status, class) in [("503", "status_5xx"), ("404", "status_4xx")] {
+                let sent = saw.truth.ended(&result, &format!("status{status}"));
+                assert!(sent > 40, "{sent} of some 2,000");
+                assert_eq!(errors(&result, class), sent);
+                assert_eq!(count(&result, &format!("/statuses/{status}")), sent);
+            }
+            assert_eq!(saw.truth.ended(&result, "replied"), account(&result, "ok"));
+        }
+    });
+}
+
+#[test]
+fn connections_that_the_client_closes() {
+    on_each(|backend| {
+        let (result, saw) = reconcile(backend, "", "-n 500 -c 8 --disable-keepalive");
+        assert_eq!(account(&result, "ok"), 500);
+        assert_eq!(count(&result, "/connections/opened"), 500);
+        assert_eq!(saw.connections, 501, "with the preflight's");
+        let (result, saw) = reconcile(backend, "", "-n 500 -c 10 --max-requests-per-connection 5");
+        assert_eq!(account(&result, "ok"), 500);
+        assert_eq!((count(&result, "/connections/opened"), saw.connections), (100, 101));
+    });
+}
+
+/// A server that closes without a word may find the next request on its way: it was delivered to a connection that
+/// no one read any more. Such requests are counted as failed, are not sent again, and nothing else is amiss.
+#[test]
+fn connections_that_the_server_closes() {
+    on_each(|backend| {
+        for load in ["-n 2000 -c 8", "--rate 1k -d 1s"] {
+            let (result, saw) = observe(backend, "--max-requests-per-connection 10", load);
+            let lost = errors(&result, "closed_before_response") + errors(&result, "reset");
+            assert_eq!(account(&result, "failed"), lost, "{}", result["errors"]);
+            assert_eq!(saw.truth.ended(&result, "replied"), account(&result, "ok"));
+            assert_eq!(saw.requests + lost, delivered(&result), "{load}: {}", result["accounting"]);
+            assert!(count(&result, "/connections/opened") >= account(&result, "ok") / 10);
+        }
+    });
+}
+
+/// The same at the moment when a server ends; what comes later is refused, and was not delivered.
+#[test]
+fn a_server_that_ends() {
+    on_each(|backend| {
+        for load in ["-c 4 -d 2s", "--rate 500 -d 2s"] {
+            let sink = Sink::start(&format!("-d 1s --delay constant:1ms --backend {backend}"));
+            let result = run(&format!("{} {load} -o json --backend {backend}", sink.url())).result();
+            assert_balance(&result);
+            let saw = sink.wait();
+            let refused = errors(&result, "connect_refused");
+            assert!(refused > 0, "{}", result["errors"]);
+            assert_eq!(account(&result, "undelivered"), refused);
+            let lost = errors(&result, "closed_before_response") + errors(&result, "reset");
+            assert_eq!(account(&result, "failed"), refused + lost, "{}", result["errors"]);
+            assert!(saw.requests <= delivered(&result), "{}", result["accounting"]);
+            assert!(delivered(&result) <= saw.requests + lost, "{}", result["accounting"]);
+        }
+    });
+}
+
+#[test]
+fn a_drain_that_ends_too_early() {
+    on_each(|backend| {
+        let load = "--rate 500 -d 500ms --drain 0s";
+        let (result, _) = reconcile(backend, "--delay constant:200ms", load);
+        let waiting = account(&result, "in_flight_at_stop");
+        // 500/s are on their way for 200 ms: Little's law.
+        assert!((90..=110).contains(&waiting), "{}", result["accounting"]);
+    });
+}
+
+#[test]
+fn arrivals_that_find_no_connection_are_dropped_or_wait() {
+    on_each(|backend| {
+        let slow = "--delay constant:50ms";
+        let (result, _) = reconcile(backend, slow, "--rate 500 -d 1s -c 5 --overload drop");
+        assert!(account(&result, "dropped") > 300, "{}", result["accounting"]);
+        let (result, _) = reconcile(backend, slow, "--rate 500 -d 1s -c 5 --overload queue");
+        assert!(account(&result, "never_started") > 300, "{}", result["accounting"]);
+        assert_eq!(account(&result, "scheduled"), 500);
+        let reasons = result["verdict"]["invalid_reasons"].to_string();
+        assert!(reasons.contains("rate_not_met") && reasons.contains("connection_limit"), "{reasons}");
+    });
+}

@@ -1,0 +1,37 @@
+//! The backends that work here.
+
+use std::sync::OnceLock;
+
+use crate::process::run;
+
+/// Every backend that works on this machine. Containers often forbid `io_uring`; where it works it is tested.
+pub(crate) fn working() -> &'static [&'static str] {
+    static WORKING: OnceLock<&'static [&'static str]> = OnceLock::new();
+    WORKING.get_or_init(|| {
+        // Nothing listens on port 1, so that this ends with a refusal of one kind or the other.
+        let tried = run("run http://127.0.0.1:1/ -n 1 -c 1 --backend uring");
+        assert_eq!(tried.code, Some(1), "{}", tried.stderr);
+        if tried.stderr.contains("io_uring does not work here") { &["epoll"] } else { &["epoll", "uring"] }
+    })
+}
+
+/// Runs a test on every backend that works, all at once: each run has a server of its own.
+pub(crate) fn on_each(test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for backend in working() {
+            scope.spawn(|| test(backend));
+        }
+    });
+}
+
+#[test]
+fn the_one_that_is_asked_for_is_used() {
+    let sink = crate::sink::Sink::start("");
+    for (backend, name) in [("epoll", "epoll"), ("uring", "io_uring")] {
+        if working().contains(&backend) {
+            let result = run(&format!("{} -n 10 -c 1 -o json --backend {backend}", sink.url())).result();
+            assert_eq!(result["generator"]["backend"], name);
+        }
+    }
+    drop(sink);
+}

@@ -1,0 +1,65 @@
+"""Serves every connection on a free port in the way that its argument names; prints the port first."""
+
+import socket
+import sys
+import threading
+
+ANSWERS = {
+    "garbage": b"\x00\xff\x17\x03 no protocol at all\r\n\r\n",
+    "other-protocol": b"220 mail.example ESMTP ready\r\n",
+    "short-body": b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n0123456789",
+    "long-body": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n0123456789",
+    "two-lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n01234",
+    "bad-chunk": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n0123\r\n0\r\n\r\n",
+    "cut-head": b"HTTP/1.1 200 OK\r\ncontent-le",
+    "no-answer": b"",
+    "until-close": b"HTTP/1.1 200 OK\r\nx:no space\r\n\r\n0123456789",
+    "informed": b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+}
+BYTE_BY_BYTE = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: v\r\n\r\n"
+
+
+def serve(connection, manner):
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    request = b""
+    while b"\r\n\r\n" not in request:
+        received = connection.recv(65536)
+        if not received:
+            return
+        request += received
+    if manner == "silent":
+        connection.recv(1)
+    elif manner == "byte-by-byte":
+        for byte in BYTE_BY_BYTE:
+            connection.send(bytes([byte]))
+    elif manner == "endless-headers":
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            connection.sendall(b"x-filler: " + 200 * b"x" + b"\r\n")
+    elif manner == "endless-line":
+        connection.sendall(b"HTTP/1.1 200 OK\r\nx-filler: ")
+        while True:
+            connection.sendall(4096 * b"x")
+    elif manner == "endless-interim":
+        while True:
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    else:
+        connection.sendall(ANSWERS[manner])
+
+
+def accepted(connection, manner):
+    try:
+        serve(connection, manner)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+    except OSError:
+        pass
+    connection.close()
+
+
+listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+print(listener.getsockname()[1], flush=True)
+while True:
+    client, _ = listener.accept()
+    threading.Thread(target=accepted, args=(client, sys.argv[1]), daemon=True).start()

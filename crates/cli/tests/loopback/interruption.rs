@@ -1,0 +1,102 @@
+//! Signals: `^C` once and twice, and a generator that is held up.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::backends::on_each;
+use crate::process::{Folder, Process};
+use crate::sink::Sink;
+use crate::truth::{account, assert_balance, count, delivered};
+
+/// Starts a run of a minute, and waits until it is under way.
+fn under_way(backend: &str, sink: &str, load: &str) -> (Sink, Process) {
+    let mut sink = Sink::telling(&format!("{sink} --backend {backend}"));
+    let run = Process::plimsoll(&format!("{} -d 60s {load} -o json --backend {backend}", sink.url()));
+    sink.wait_for_load();
+    (sink, run)
+}
+
+#[test]
+fn one_interrupt_drains_and_reports() {
+    on_each(|backend| {
+        let folder = Folder::new();
+        let file = folder.file("result.json");
+        let load = format!("--rate 500 --json {file}");
+        let (sink, run) = under_way(backend, "--delay constant:100ms", &load);
+        run.signal("INT");
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        let result = finished.result();
+        assert_balance(&result);
+        assert_eq!(account(&result, "in_flight_at_stop"), 0, "what was in flight was waited for");
+        assert_eq!(account(&result, "ok"), account(&result, "started"));
+        assert_eq!(result["run"]["interrupted_by_signal"], 2);
+        assert!(result["duration_s"].as_f64().is_some_and(|seconds| seconds < 60.0));
+        // Arrivals that were due after the interrupt are not held against the run.
+        assert_eq!(account(&result, "scheduled"), account(&result, "started"));
+        assert_eq!(delivered(&result), sink.stop().requests);
+        let written = std::fs::read_to_string(file).expect("the partial result was written");
+        assert_eq!(serde_json::from_str::<Value>(&written).expect("it is JSON"), result);
+    });
+}
+
+#[test]
+fn a_termination_is_told_apart() {
+    let (_sink, run) = under_way("auto", "", "--rate 500");
+    run.signal("TERM");
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(143), "{finished:?}");
+    let result: Value = serde_json::from_str(&finished.stdout).expect("the partial result was written");
+    assert_eq!(result["run"]["interrupted_by_signal"], 15);
+    assert_balance(&result);
+}
+
+#[test]
+fn a_second_interrupt_reports_at_once() {
+    on_each(|backend| {
+        // Nothing is ever answered, so that the drain would last for its whole minute.
+        let load = "--rate 500 --no-preflight --timeout 60s --drain 60s";
+        let (sink, mut run) = under_way(backend, "--drop 100%", load);
+        run.signal("INT");
+        run.stderr.wait_for("stopping: waiting for what is in flight");
+        run.signal("INT");
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        let result = finished.result();
+        assert_balance(&result);
+        assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", result["drain_s"]);
+        assert_eq!(account(&result, "in_flight_at_stop"), account(&result, "started"));
+        // The last requests were handed to the kernel, and the connection was closed behind them: they arrive.
+        assert_eq!(sink.stop().requests, delivered(&result));
+    });
+}
+
+/// MEASUREMENT R4: a pause of the generator itself is named as such, and not blamed on the target.
+#[test]
+fn a_generator_that_was_held_up_says_so() {
+    on_each(|backend| {
+        let mut sink = Sink::telling(&format!("--backend {backend}"));
+        let load = format!("{} --rate 500 -d 4s -o json --backend {backend}", sink.url());
+        let run = Process::plimsoll(&load);
+        sink.wait_for_load();
+        run.signal("STOP");
+        let pause = Command::new("sleep").arg("0.5").status();
+        run.signal("CONT");
+        assert!(pause.is_ok_and(|ended| ended.success()));
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+        let result = finished.result();
+        assert_balance(&result);
+        let reasons = &result["verdict"]["invalid_reasons"];
+        assert!(reasons.as_array().is_some_and(|codes| codes.contains(&"stall".into())), "{reasons}");
+        let stalls = result["generator"]["workers"][0]["stalls"].as_array().expect("a list");
+        let longest = stalls.iter().map(|stall| count(stall, "/length_ns")).max();
+        // Less what it would have waited in any case: at most 2 ms at this rate.
+        assert!(longest.is_some_and(|ns| ns > 490_000_000), "{stalls:?}");
+        // Every arrival kept its slot, and the time it lost is start lag, not service time.
+        assert_eq!(account(&result, "started"), 2_000);
+        assert!(count(&result, "/start_lag/max") > 490_000_000);
+        assert_eq!(delivered(&result), sink.stop().requests);
+    });
+}

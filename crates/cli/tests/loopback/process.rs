@@ -1,0 +1,191 @@
+//! Processes that are read line by line and never outlive their test.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Longest time without a line from a process that is waited for: three times the longest run of these tests. Who
+/// is silent for longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The lines of one output of a process, as they come.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Lines {
+    fn read(from: impl Read + Send + 'static) -> Self {
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+                if send.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { lines, seen: Vec::new() }
+    }
+
+    /// The next line; `None` at the end.
+    fn next(&mut self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                self.seen.push(line.clone());
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("nothing came for {PATIENCE:?} after {:#?}", self.seen),
+        }
+    }
+
+    /// Reads up to a line that contains `text`; `None` if there is none up to the end.
+    pub(crate) fn find(&mut self, text: &str) -> Option<String> {
+        std::iter::from_fn(|| self.next()).find(|line| line.contains(text))
+    }
+
+    /// Reads up to a line that contains `text`, and returns it.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        self.find(text).unwrap_or_else(|| panic!("it ended without `{text}` after {:#?}", self.seen))
+    }
+
+    fn rest(&mut self) -> String {
+        while self.next().is_some() {}
+        self.seen.join("\n")
+    }
+}
+
+/// A running process. It is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) stdout: Lines,
+    pub(crate) stderr: Lines,
+}
+
+impl Process {
+    /// Starts a command with both outputs captured; `None` if there is no such program.
+    pub(crate) fn try_start(command: &mut Command) -> Option<Self> {
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            Err(error) => panic!("{command:?}: {error}"),
+        };
+        let stdout = Lines::read(child.stdout.take().expect("it is piped"));
+        let stderr = Lines::read(child.stderr.take().expect("it is piped"));
+        Some(Self { child, stdout, stderr })
+    }
+
+    /// Starts this program with the words of `args` as its arguments.
+    pub(crate) fn plimsoll(args: &str) -> Self {
+        Self::try_start(&mut plimsoll(args)).expect("the program was built")
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id();
+        let sent = Command::new("sh").args(["-c", &format!("kill -s {name} {pid}")]).status();
+        assert!(sent.expect("there is a shell").success(), "{name} to {pid}");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Finished {
+        // Both pipes are drained by threads of their own, so their order does not matter.
+        let stdout = self.stdout.rest();
+        let stderr = self.stderr.rest();
+        let status = self.child.wait().expect("it is our child");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        Finished { code: status.code(), stdout, stderr }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The command with the words of `args` as its arguments.
+fn plimsoll(args: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(args.split_whitespace()).env_remove("SSLKEYLOGFILE");
+    command
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// The result on stdout. The run may have been judged invalid, for the machine may be busy, but it must have
+    /// come to a result.
+    pub(crate) fn result(&self) -> Value {
+        assert!(matches!(self.code, Some(0 | 3 | 130)), "{:?}: {}", self.code, self.stderr);
+        serde_json::from_str(&self.stdout).expect("stdout carries the result only")
+    }
+
+    /// Asserts that it ended as a refusal: this code, nothing on stdout, an `error:` that has `message`, and a hint.
+    pub(crate) fn assert_refused(&self, code: i32, message: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stdout, "", "stdout carries the result only");
+        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        let (error, hint) = self.stderr.split_once("\nhint: ").unwrap_or_else(|| panic!("{}", self.stderr));
+        assert!(error.contains(message), "`{message}` is not in: {error}");
+        assert!(!hint.is_empty());
+    }
+}
+
+/// Runs this program to its end.
+pub(crate) fn run(args: &str) -> Finished {
+    Process::plimsoll(args).finish()
+}
+
+/// A folder of a test's own, with a short path (that of a unix socket has at most 107 bytes). It goes with this.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("plimsoll-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a file in it, as text.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Writes a file in it and returns its path.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.0.join(name), content).expect("the folder can be written");
+        self.file(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's cleaning.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

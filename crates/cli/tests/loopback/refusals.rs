@@ -1,0 +1,150 @@
+//! Bad input: each is a clear error or a counted class, never a panic, a hang or a wrong figure.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::backends::on_each;
+use crate::foreign::python;
+use crate::process::{Finished, Folder, Process, run};
+use crate::sink::Sink;
+use crate::truth::{account, assert_balance, count, errors};
+
+/// An address on which nothing listens: that of a sink which has ended.
+fn deserted() -> String {
+    let sink = Sink::start("");
+    let url = sink.url();
+    sink.stop();
+    url
+}
+
+#[test]
+fn a_port_without_a_server() {
+    on_each(|backend| {
+        let url = deserted();
+        let finished = run(&format!("{url} --backend {backend}"));
+        finished.assert_refused(1, "refused");
+        let result = run(&format!("{url} -n 20 -c 4 --no-preflight -o json --backend {backend}")).result();
+        assert_balance(&result);
+        assert_eq!((errors(&result, "connect_refused"), account(&result, "undelivered")), (20, 20));
+    });
+}
+
+#[test]
+fn a_host_that_does_not_exist() {
+    // `.invalid` is reserved for names that never exist (RFC 2606).
+    run("http://plimsoll-test.invalid/").assert_refused(1, "plimsoll-test.invalid");
+    run("http://127.0.0.1:1/ -6").assert_refused(2, "IPv6");
+}
+
+#[test]
+fn a_unix_socket_that_is_not_there() {
+    let folder = Folder::new();
+    let path = folder.file("none.sock");
+    run(&format!("http://localhost/ --unix-socket {path}")).assert_refused(1, "No such file");
+}
+
+#[test]
+fn loads_that_make_no_sense() {
+    let url = deserted();
+    run(&format!("{url} -n 3 -c 4")).assert_refused(2, "-n 3");
+    run(&format!("{url} --rate 0")).assert_refused(2, "--rate");
+    run(&format!("{url} --rate -1")).assert_refused(2, "--rate");
+    run(&format!("{url} -d 0")).assert_refused(2, "0");
+    run(&format!("{url} -b @/nonexistent/body")).assert_refused(2, "/nonexistent/body");
+    run(&format!("{url} -H broken")).assert_refused(2, "broken");
+    run("gopher://127.0.0.1/").assert_refused(2, "gopher");
+}
+
+/// Runs this program where it may have at most so many descriptors.
+fn limited(descriptors: u32, args: &str) -> Finished {
+    let script = format!("ulimit -n {descriptors}; exec \"$0\" {args}");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_plimsoll")]);
+    Process::try_start(&mut command).expect("there is a bash").finish()
+}
+
+#[test]
+fn more_connections_than_descriptors() {
+    let sink = Sink::start("");
+    let refused = limited(64, &format!("{} -c 100", sink.url()));
+    refused.assert_refused(1, "file descriptors");
+    assert!(refused.stderr.contains("ulimit"), "{}", refused.stderr);
+    // Where the number is left to the program, it takes what there is.
+    let result = limited(128, &format!("{} --rate 100 -d 300ms -o json", sink.url())).result();
+    assert_eq!(account(&result, "ok"), 30);
+    assert!(count(&result, "/connections/limit") < 128);
+}
+
+/// What a run against a server of `manner` says: with the preflight, and without.
+fn against(manner: &str, backend: &str) -> Option<(Finished, Value)> {
+    let mut server = python(&["-c", include_str!("hostile.py"), manner])?;
+    let port = server.stdout.wait_for("").trim().to_owned();
+    let common = format!("http://127.0.0.1:{port}/ --timeout 400ms --backend {backend}");
+    let refused = run(&common);
+    let result = run(&format!("{common} -n 20 -c 4 --no-preflight -o json")).result();
+    assert_balance(&result);
+    assert_eq!(account(&result, "started"), 20);
+    Some((refused, result))
+}
+
+#[test]
+fn servers_that_break_the_protocol() {
+    let breaches = [
+        ("garbage", "protocol"),
+        ("other-protocol", "protocol"),
+        ("two-lengths", "protocol"),
+        ("bad-chunk", "protocol"),
+        ("endless-interim", "protocol"),
+        ("endless-headers", "head_too_large"),
+        ("endless-line", "head_too_large"),
+        ("short-body", "closed_in_response"),
+        ("cut-head", "closed_in_response"),
+        ("no-answer", "closed_before_response"),
+    ];
+    on_each(|backend| {
+        for (manner, class) in breaches {
+            let Some((refused, result)) = against(manner, backend) else { return };
+            refused.assert_refused(1, "the first request to");
+            assert_eq!(errors(&result, class), 20, "{manner}: {}", result["errors"]);
+            assert_eq!(account(&result, "ok"), 0, "{manner}");
+            let example = &result["error_examples"][class];
+            assert!(example.as_str().is_some_and(|text| !text.is_empty()), "{manner}: {example}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_never_answers() {
+    on_each(|backend| {
+        let Some((refused, result)) = against("silent", backend) else { return };
+        refused.assert_refused(1, "no response within");
+        assert_eq!(account(&result, "timed_out"), 20);
+        // As lower bounds they are in the response time, not left out of it.
+        assert_eq!(count(&result, "/response_time/censored"), 20);
+        assert!(count(&result, "/response_time/min") >= 400_000_000, "{}", result["response_time"]);
+    });
+}
+
+/// More bytes than the content-length says belong to no request: the response before them is whole and good, and
+/// the connection is not used again.
+#[test]
+fn a_body_that_is_longer_than_it_says() {
+    on_each(|backend| {
+        let Some((_, result)) = against("long-body", backend) else { return };
+        assert_eq!(account(&result, "ok"), 20, "{}", result["errors"]);
+        assert_eq!(count(&result, "/connections/failed/unsolicited_data"), 20, "{}", result["connections"]);
+    });
+}
+
+#[test]
+fn odd_but_valid_responses() {
+    on_each(|backend| {
+        for (manner, bytes) in [("byte-by-byte", 86), ("until-close", 41), ("informed", 82)] {
+            let Some((_, result)) = against(manner, backend) else { return };
+            assert_eq!(account(&result, "ok"), 20, "{manner}: {}", result["errors"]);
+            assert_eq!(count(&result, "/bytes/received"), 20 * bytes, "{manner}");
+            assert_eq!(count(&result, "/statuses/200"), 20, "{manner}: {}", result["statuses"]);
+        }
+    });
+}
