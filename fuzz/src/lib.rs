@@ -1,5 +1,7 @@
 //! What the fuzz targets share: how the first bytes of an input choose limits and cuts for the rest of it.
 
+#![forbid(unsafe_code)]
+
 use plimsoll_wire::http1::Limits;
 
 /// How many bytes at the front of an input choose.

@@ -15,8 +15,8 @@ const LENGTH: &str = "5s";
 const RATE: &str = "2000";
 /// Connections of the closed run.
 const CONNECTIONS: &str = "16";
-/// Median time that the sink takes for a reply. Not the fastest it can: then the generator, on the same machine,
-/// would be the limit, and the report would have to say so.
+/// Median time that the sink takes for a reply. Not the fastest it can: then the generator, on the same
+/// machine, would be the limit, and the report would have to say so.
 const MEDIAN: Nanos = Nanos::from_millis(2);
 /// Spread of that time: the 99th percentile is exp(2.33 * 0.4) = 2.5 times the median.
 const SIGMA: f64 = 0.4;
@@ -24,10 +24,10 @@ const SIGMA: f64 = 0.4;
 const EXPLANATION: &str = "\
 What to look at:
   1. The verdict: whether these numbers can be believed. If this machine was the bottleneck, it says so.
-  2. Response time counts from when a request should have started, service time from when it was sent; the start
-     lag between them is this program's own. A server that stalls shows in the response time, never in the lag.
-  3. The accounts balance: every request that was scheduled is started, dropped or never started; every started
-     one is ok, failed, timed out or in flight. Next: plimsoll run http://your.server/ --rate 1000
+  2. Response time counts from when a request should have started, service time from when it was sent; the
+     start lag between them is this program's own. A server that stalls shows in the response time.
+  3. The accounts balance: what was scheduled is started, dropped or never started; what was started is ok,
+     failed, timed out or in flight. Next: plimsoll run http://your.server/ --rate 1000
 ";
 
 /// The command.
@@ -42,7 +42,9 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
     for load in [closed, open] {
         let plan = Plan::resolve(patch(&url, &load), &Disk).map_err(Failure::usage)?;
         let mut line = vec!["plimsoll".to_owned(), "run".to_owned(), url.clone()];
-        line.extend(load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]));
+        line.extend(
+            load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
+        );
         let (result, exit) = run::execute(plan, &args.output, line)?;
         run::write(&result, &args.output, style)?;
         if args.output.output == OutputFormat::Text {

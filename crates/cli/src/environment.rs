@@ -35,7 +35,8 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
     }
 }
 
-/// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they are.
+/// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they
+/// are.
 fn unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

@@ -116,8 +116,8 @@ struct LoadArgs {
     /// When all connections are busy: queue, drop or grow
     ///
     /// queue lets an arrival wait for a connection, and its waiting counts as response time. drop gives it up
-    /// and counts it as dropped. grow opens another connection for it, up to -c. The default is queue with -c,
-    /// and grow up to 10000 connections without.
+    /// and counts it as dropped. grow opens another connection for it, up to -c. The default is queue with
+    /// -c, and grow up to 10000 connections without.
     #[arg(long, value_name = "POLICY", hide_short_help = true)]
     overload: Option<String>,
     /// Worker threads [default: 1, which carries more than 100k requests/s]

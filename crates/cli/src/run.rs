@@ -99,7 +99,8 @@ fn execute_on<O: Open>(
     Ok((RunResult::new(&record, context), exit))
 }
 
-/// Makes sure that there is a descriptor for every connection; where their number was left to us, takes fewer.
+/// Makes sure that there is a descriptor for every connection; where their number was left to us, takes
+/// fewer.
 fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
     let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS;
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };

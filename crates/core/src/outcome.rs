@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// How a started request ended. Every started request ends in exactly one of these, or is still in flight when
-/// the run stops.
+/// How a started request ended. Every started request ends in exactly one of these, or is still in flight
+/// when the run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A whole response came, with a status below 400.

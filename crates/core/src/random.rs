@@ -3,8 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded stream of random numbers (xoshiro256++: a named, portable algorithm, so that a seed gives the same
-/// run on every machine and in every version).
+/// A seeded stream of random numbers (xoshiro256++: a named, portable algorithm, so that a seed gives the
+/// same run on every machine and in every version).
 #[derive(Clone, Debug)]
 pub struct Random(Xoshiro256PlusPlus);
 

@@ -4,8 +4,8 @@ use crate::Nanos;
 
 /// A rate for the whole run: `count` arrivals in every `period`.
 ///
-/// Rational, so that 700,000/s does not become 699,790/s by a whole-nanosecond interval, and 1/3 per second is
-/// exact: the n-th arrival of a constant rate is due at `floor(n * period / count)`.
+/// Rational, so that 700,000/s does not become 699,790/s by a whole-nanosecond interval, and 1/3 per second
+/// is exact: the n-th arrival of a constant rate is due at `floor(n * period / count)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     count: u64,

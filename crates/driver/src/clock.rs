@@ -23,8 +23,8 @@ pub fn sleep_until(at: Nanos) {
 /// Like [`sleep_until`], but a signal ends the sleep too. Returns whether `at` was reached.
 pub(crate) fn sleep_once(at: Nanos) -> bool {
     let until = timespec(at);
-    // SAFETY: `until` is a valid timespec (nanoseconds below 10^9 by construction) that lives through the call,
-    // and the remainder may be null; with TIMER_ABSTIME it is not written anyway.
+    // SAFETY: `until` is a valid timespec (nanoseconds below 10^9 by construction) that lives through the
+    // call, and the remainder may be null; with TIMER_ABSTIME it is not written anyway.
     let error = unsafe {
         libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
     };
@@ -81,7 +81,8 @@ impl Reading {
 /// The distance of the two clocks is read again at most every [`REMAP`](Self::REMAP), because the realtime
 /// clock is slewed and may be stepped. A stamp from before a step, or one that lands in the future, has no
 /// trustworthy place on our clock: it is refused, and the caller falls back to the time of its pass. What
-/// remains is a step backwards of less than `REMAP`, which can shift the stamps of at most that span by as much.
+/// remains is a step backwards of less than `REMAP`, which can shift the stamps of at most that span by as
+/// much.
 #[derive(Debug)]
 pub(crate) struct RealtimeMap {
     reading: Reading,
@@ -130,7 +131,8 @@ impl RealtimeMap {
     fn remap(&mut self, new: Reading) {
         let elapsed = i128::from(new.monotonic.0) - i128::from(self.reading.monotonic.0);
         let realtime_elapsed = i128::from(new.realtime.0) - i128::from(self.reading.realtime.0);
-        // Twice the largest slew, and a millisecond for interrupted readings: beyond it the clock was stepped.
+        // Twice the largest slew, and a millisecond for interrupted readings: beyond it the clock was
+        // stepped.
         let tolerance = i128::from(Self::FUTURE.0) + elapsed / 1000;
         if (realtime_elapsed - elapsed).abs() > tolerance {
             self.valid_from = new.monotonic;

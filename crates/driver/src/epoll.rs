@@ -82,8 +82,8 @@ pub struct Epoll {
 
 struct Listening {
     socket: Listener,
-    /// There was no descriptor for a connection that waits to be accepted, and no edge will come for it again:
-    /// when to try again.
+    /// There was no descriptor for a connection that waits to be accepted, and no edge will come for it
+    /// again: when to try again.
     retry_at: Option<Nanos>,
 }
 
@@ -232,8 +232,9 @@ impl Backend for Epoll {
         let block_until = until - wait.spin;
         let floor_at = (start + wait.floor).min(block_until);
         if wait.want > 1 && floor_at > start {
-            // epoll cannot wait for a number of events, so one sleep stands for it: a wake-up per event is what
-            // this is to avoid. Not when the events are there already, unless the sleep is to the end anyway.
+            // epoll cannot wait for a number of events, so one sleep stands for it: a wake-up per event is
+            // what this is to avoid. Not when the events are there already, unless the sleep is to the end
+            // anyway.
             if floor_at < block_until {
                 self.gather(Timeout::None);
                 if self.ready.len() >= wait.want as usize {

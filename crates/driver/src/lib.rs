@@ -8,8 +8,8 @@
 //! wait(..) ──► next_event() until None (bytes() while handling each) ──► outbox()… ──► flush() ──► wait(..)
 //! ```
 //!
-//! `flush` may be called as often as wanted, also between events. What it could not hand to the kernel goes out
-//! by itself, inside `wait` and `next_event`.
+//! `flush` may be called as often as wanted, also between events. What it could not hand to the kernel goes
+//! out by itself, inside `wait` and `next_event`.
 //!
 //! A backend belongs to one thread. It must not know a protocol: bytes in, bytes out.
 
@@ -48,7 +48,8 @@ impl ConnId {
     }
 
     /// Index for tables of per-connection state, below the largest number of connections ever open or being
-    /// closed at once (a closed one keeps its slot until its last bytes are gone and the kernel is done with it).
+    /// closed at once (a closed one keeps its slot until its last bytes are gone and the kernel is done with
+    /// it).
     pub const fn slot(self) -> usize {
         self.slot as usize
     }
@@ -222,9 +223,9 @@ pub enum Close {
 
 /// How long [`Backend::wait`] waits.
 ///
-/// It returns as soon as `want` events are ready; or, once `floor` has passed since the call, as soon as one is;
-/// or at `until`. A `want` of 0 or 1, or a `floor` of zero, means "the first event". A `want` that is never
-/// reached and a `floor` beyond `until` mean "sleep until then, and gather what comes".
+/// It returns as soon as `want` events are ready; or, once `floor` has passed since the call, as soon as one
+/// is; or at `until`. A `want` of 0 or 1, or a `floor` of zero, means "the first event". A `want` that is
+/// never reached and a `floor` beyond `until` mean "sleep until then, and gather what comes".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// Return at this time at the latest; a time that is past means "do not block".
@@ -274,12 +275,12 @@ pub trait Backend {
     /// Stops listening. Accepted connections stay.
     fn close_listener(&mut self, listener: ListenerId);
 
-    /// The buffer whose bytes the next flush sends, in order. Calling this marks the connection as written to.
-    /// For a stale id it is a scratch buffer that is thrown away.
+    /// The buffer whose bytes the next flush sends, in order. Calling this marks the connection as written
+    /// to. For a stale id it is a scratch buffer that is thrown away.
     fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8>;
 
-    /// Sends `body` after what is in the outbox, without copying it. What is put into the outbox afterwards goes
-    /// after it.
+    /// Sends `body` after what is in the outbox, without copying it. What is put into the outbox afterwards
+    /// goes after it.
     fn send_shared(&mut self, conn: ConnId, body: Arc<[u8]>);
 
     /// Bytes that were queued on this connection and not yet taken by the kernel.

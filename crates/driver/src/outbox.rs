@@ -11,8 +11,8 @@ pub(crate) const MAX_PIECES: usize = 16;
 ///
 /// The owner of the connection appends to the open buffer. [`seal`](Self::seal) moves it to the end of the
 /// segments, whose bytes are never touched again and do not move until [`advance`](Self::advance) says that
-/// the kernel has taken them: it may read them at any time between. A connection that has nothing to send holds
-/// no buffer.
+/// the kernel has taken them: it may read them at any time between. A connection that has nothing to send
+/// holds no buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     open: Vec<u8>,

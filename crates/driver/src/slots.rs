@@ -6,8 +6,8 @@ use crate::ConnId;
 /// be mistaken for a newer one, had somebody kept it so long.
 const GENERATION_MASK: u32 = (1 << 24) - 1;
 
-/// What is attached to a request to the kernel, and comes back with its answer: what kind of thing it is about,
-/// and which entry of the table in which generation.
+/// What is attached to a request to the kernel, and comes back with its answer: what kind of thing it is
+/// about, and which entry of the table in which generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     /// Meaning: the backend's.
@@ -34,8 +34,8 @@ impl Token {
 
 /// Connections by slot.
 ///
-/// An entry lives in two stages. From [`insert`](Self::insert) to [`expire`](Self::expire) its owner reaches it
-/// by its [`ConnId`]. Then the id is stale, but the entry may still have bytes to send or requests in the
+/// An entry lives in two stages. From [`insert`](Self::insert) to [`expire`](Self::expire) its owner reaches
+/// it by its [`ConnId`]. Then the id is stale, but the entry may still have bytes to send or requests in the
 /// kernel, and is reached by [`Token`] alone. [`release`](Self::release) frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {

@@ -11,8 +11,8 @@
 //! events and nothing else.
 //!
 //! The kernel holds pointers into the outbox of a connection while a send is under way, and into the receive
-//! buffers all the time. A slot with requests in the kernel is therefore never freed, whatever its owner does:
-//! closing expires the id and makes the requests end, and the last completion frees the slot.
+//! buffers all the time. A slot with requests in the kernel is therefore never freed, whatever its owner
+//! does: closing expires the id and makes the requests end, and the last completion frees the slot.
 
 mod buffers;
 mod completion;
@@ -238,8 +238,8 @@ impl Backend for Uring {
     fn flush(&mut self) -> Flush {
         let mut flush = Flush { first: clock::monotonic(), ..Flush::default() };
         if !self.dirty.is_empty() || !self.resend.is_empty() {
-            // Preparing takes tens of nanoseconds per connection, which is not to count as sending, unless the
-            // queue will overflow and sending begins in between.
+            // Preparing takes tens of nanoseconds per connection, which is not to count as sending, unless
+            // the queue will overflow and sending begins in between.
             let overflows = self.dirty.len() + self.resend.len() > self.ring.room();
             flush.sends = self.queue_dirty();
             self.queue_rest();

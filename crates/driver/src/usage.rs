@@ -121,7 +121,8 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
 /// Host name, kernel name with release, and architecture.
 fn uname() -> (String, String, String) {
     let mut names = MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: the pointer is valid for writing one utsname, of which all zeros (empty strings) is a value too.
+    // SAFETY: the pointer is valid for writing one utsname, of which all zeros (empty strings) is a value
+    // too.
     let names = unsafe {
         libc::uname(names.as_mut_ptr());
         names.assume_init()

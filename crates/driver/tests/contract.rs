@@ -1,5 +1,5 @@
-//! What every backend must do: one suite, run on each. The peer is another connection of the same backend where
-//! that is enough, and a plain blocking socket where the point is what an independent peer sees.
+//! What every backend must do: one suite, run on each. The peer is another connection of the same backend
+//! where that is enough, and a plain blocking socket where the point is what an independent peer sees.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -744,7 +744,8 @@ fn an_event_after_the_floor_ends_the_wait<O: Open>(open: &O) {
     assert!(matches!(bench.ready(), Some(Seen::Received { conn: from, .. }) if from == conn));
 }
 
-/// "Gather all that comes until then" is a sleep: a count that the kernel cannot represent must not make it spin.
+/// "Gather all that comes until then" is a sleep: a count that the kernel cannot represent must not make it
+/// spin.
 fn a_wait_for_everything_sleeps<O: Open>(open: &O) {
     let mut bench = Bench::open(open);
     let (_conn, mut peer) = bench.plain_peer();

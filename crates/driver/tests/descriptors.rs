@@ -19,8 +19,8 @@ fn lower_limit() {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
-/// Connections wait in the listener's queue while there is no descriptor for them, without keeping the backend
-/// busy, and are accepted once there is.
+/// Connections wait in the listener's queue while there is no descriptor for them, without keeping the
+/// backend busy, and are accepted once there is.
 fn a_full_table_is_survived<O: Open>(open: &O) {
     let mut backend = open.open().expect("opens");
     let (listener, bound) =

@@ -17,7 +17,8 @@ pub(crate) struct InFlight {
     /// When it should have started; [`AT_SEND`] for an iteration of the closed model on an open connection:
     /// its user has no plan but to send at once.
     pub(crate) intended: Nanos,
-    /// When it was taken up; [`AT_SEND`] until its bytes are handed over, unless a connection is opened for it.
+    /// When it was taken up; [`AT_SEND`] until its bytes are handed over, unless a connection is opened for
+    /// it.
     pub(crate) started: Nanos,
     /// When its first byte was handed to the kernel, [`AT_SEND`] before.
     pub(crate) sent: Nanos,

@@ -64,9 +64,13 @@ impl RunError {
             }
             Self::Preflight { class, .. } => Some(match *class {
                 "connect_refused" => "is the server running, and is this its port?",
-                "connect_timeout" | "connect_failed" => "is the address right, and does a firewall let it through?",
+                "connect_timeout" | "connect_failed" => {
+                    "is the address right, and does a firewall let it through?"
+                }
                 "tls" => "-k skips verification, --cacert FILE names the CA, http:// speaks no TLS",
-                "timed_out" => "the server accepted the connection but did not answer; --timeout sets how long to wait",
+                "timed_out" => {
+                    "the server accepted the connection but did not answer; --timeout sets how long to wait"
+                }
                 "protocol" | "head_too_large" => "does this port speak HTTP/1.1? https:// speaks TLS",
                 _ => "--no-preflight starts the run without this first request",
             }),

@@ -8,8 +8,8 @@ use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Load, Plan};
 use plimsoll_schedule::Arrivals;
 
-/// First delay before a user of the closed model tries again after a failed connect. Then it waits for as long as
-/// the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
+/// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
+/// long as the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
 const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
 /// Longest such delay: a dead target costs one attempt per user and second.
 const BACKOFF_MAX: Nanos = Nanos::from_secs(1);
@@ -45,8 +45,9 @@ pub(crate) struct Lane {
 impl Lane {
     /// The lanes of one worker, one per target of the plan.
     ///
-    /// Arrivals are dealt to steps in turn: the stream of step s on worker w of W takes the indices that leave
-    /// w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of the run.
+    /// Arrivals are dealt to steps in turn: the stream of step s on worker w of W takes the indices that
+    /// leave w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of the
+    /// run.
     pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Endpoint]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
@@ -56,8 +57,10 @@ impl Lane {
         };
         (0..plan.targets.len())
             .map(|target| {
-                let steps: Vec<u32> =
-                    (0..plan.steps.len()).filter(|s| plan.steps[*s].target == target).map(|s| s as u32).collect();
+                let steps: Vec<u32> = (0..plan.steps.len())
+                    .filter(|s| plan.steps[*s].target == target)
+                    .map(|s| s as u32)
+                    .collect();
                 let streams = match &plan.load {
                     Load::Closed => Vec::new(),
                     Load::Open { profile, process, .. } => steps

@@ -1,28 +1,31 @@
 //! How long to wait, and for how much: the wake-ups are the engine's largest cost after the system calls.
 //!
-//! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests. A worker
-//! that is faster than its target is woken for every single response, unless it waits for a share of what is in
-//! flight. The delay that this adds to *reading* a response is kept out of the measured times by the kernel's
-//! receive timestamps; where there are none, nothing is coalesced. The delay that it adds to *sending* is the
-//! start lag, which is bounded by [`Pacing::BUDGET`], recorded for every request and part of the response time.
+//! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests. A
+//! worker that is faster than its target is woken for every single response, unless it waits for a share of
+//! what is in flight. The delay that this adds to *reading* a response is kept out of the measured times by
+//! the kernel's receive timestamps; where there are none, nothing is coalesced. The delay that it adds to
+//! *sending* is the start lag, which is bounded by [`Pacing::BUDGET`], recorded for every request and part of
+//! the response time.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Wait;
 use plimsoll_plan::Pacing;
 
-/// Longest time for which responses are gathered in the closed model. Beyond it the gain is small (7.8 against
-/// 7.3 µs per request at 200 µs with a server of 20 µs) and fast servers starve.
+/// Longest time for which responses are gathered in the closed model. Beyond it the gain is small (7.8
+/// against 7.3 µs per request at 200 µs with a server of 20 µs) and fast servers starve.
 const GATHER_MAX: Nanos = Nanos::from_micros(100);
 /// Below this a timed sleep costs more than the wake-ups that it saves.
 const GATHER_MIN: Nanos = Nanos::from_micros(20);
 /// With fewer requests in flight than this, every response is answered at once.
 const GATHER_IN_FLIGHT: u64 = 4;
-/// Share of the cycle time (in flight ÷ rate) for which responses are gathered: a closed loop that waits for much
-/// longer leaves the target without work.
+/// Share of the cycle time (in flight ÷ rate) for which responses are gathered: a closed loop that waits for
+/// much longer leaves the target without work.
 const GATHER_SHARE: u64 = 4;
-/// Up to this rate per worker every arrival has its own wake-up, which then costs at most about 5 % of a core.
+/// Up to this rate per worker every arrival has its own wake-up, which then costs at most about 5 % of a
+/// core.
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
-/// How long [`Pacing::Precise`] polls busily before an arrival: covers the 15–30 µs by which timers overshoot.
+/// How long [`Pacing::Precise`] polls busily before an arrival: covers the 15–30 µs by which timers
+/// overshoot.
 const SPIN: Nanos = Nanos::from_micros(50);
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
@@ -31,7 +34,8 @@ const LARGE_RESPONSE: u64 = 16 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
     pub(crate) now: Nanos,
-    /// The next thing that has to be done in any case: a timer, the edge of a second, the end, a look at the control.
+    /// The next thing that has to be done in any case: a timer, the edge of a second, the end, a look at the
+    /// control.
     pub(crate) until: Nanos,
     /// The next arrival that could be started at its time, if there is one.
     pub(crate) next_arrival: Option<Nanos>,

@@ -1,4 +1,5 @@
-//! One request before the run: a target that cannot be reached is an error at once, not a thousand counted ones.
+//! One request before the run: a target that cannot be reached is an error at once, not a thousand counted
+//! ones.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use crate::run::run;
 
 /// Sends the first request of each target once and returns the records, one per target.
 ///
-/// It is the same run as any other, with one connection and one iteration: what it meets, the load would meet too.
+/// It is the same run as any other, with one connection and one iteration: what it meets, the load would meet
+/// too.
 ///
 /// # Errors
 /// [`RunError::Preflight`] with the reason if a target gave no response; a response of any status is one.

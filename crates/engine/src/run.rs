@@ -66,7 +66,8 @@ enum Message {
 /// Carries out `plan` and returns its record with the verdict. `observe` is called about once per second.
 ///
 /// # Errors
-/// If a backend cannot be opened or a worker thread ends unexpectedly. What goes wrong with requests is counted.
+/// If a backend cannot be opened or a worker thread ends unexpectedly. What goes wrong with requests is
+/// counted.
 pub fn run<O: Open>(
     plan: &Plan,
     open: &O,

@@ -8,10 +8,11 @@ use plimsoll_driver::ConnId;
 
 /// The deadlines of a worker's connections.
 ///
-/// Nearly every deadline is moved to later before it comes, so a connection has one entry that counts, and it is
-/// not moved along: when its time comes, the connection is asked for its present deadline and put back. The cost
-/// per request is zero; the cost per connection is one heap operation per timeout. Only a deadline that moves to
-/// earlier (a request after a slow connect) makes a second entry; the owner remembers which one counts.
+/// Nearly every deadline is moved to later before it comes, so a connection has one entry that counts, and it
+/// is not moved along: when its time comes, the connection is asked for its present deadline and put back.
+/// The cost per request is zero; the cost per connection is one heap operation per timeout. Only a deadline
+/// that moves to earlier (a request after a slow connect) makes a second entry; the owner remembers which one
+/// counts.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, u32, u32)>>,

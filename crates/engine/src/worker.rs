@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Endpoint, usage};
-use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
-};
+use plimsoll_metrics::{Accounting, ConnectionRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord};
 use plimsoll_plan::{Load, Plan};
 use plimsoll_wire::http1::HeadMemo;
 
@@ -28,18 +26,19 @@ use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::timers::Timers;
 
-/// A worker looks at the control at least this often, and a pause of its own shows as a late return from a wait.
+/// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
+/// wait.
 pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
-/// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a stop
-/// signal held it, and what it measured meanwhile is not the target's doing.
+/// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a
+/// stop signal held it, and what it measured meanwhile is not the target's doing.
 const STALL: Nanos = Nanos::from_millis(50);
 /// Stalls kept in detail.
 const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
-/// Requests written before they are handed to the kernel in the middle of a pass: keeps the target busy during
-/// long passes, and costs one more system call per so many requests.
+/// Requests written before they are handed to the kernel in the middle of a pass: keeps the target busy
+/// during long passes, and costs one more system call per so many requests.
 const FLUSH_EVERY: usize = 64;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
@@ -149,7 +148,10 @@ pub struct Worker<'p, B> {
 
 impl<B> std::fmt::Debug for Worker<'_, B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("shard", &self.shard).field("counts", &self.counts).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("shard", &self.shard)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
     }
 }
 
@@ -228,8 +230,8 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.io.now()
     }
 
-    /// Opens the initial connections and returns when each is established or has failed. What failed is counted;
-    /// the load will try again.
+    /// Opens the initial connections and returns when each is established or has failed. What failed is
+    /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.lanes.iter().map(|lane| lane.initial).collect();
         let mut connecting = 0;

@@ -1,5 +1,5 @@
-//! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which the
-//! accounts, the intended times and the measured distributions are checked exactly.
+//! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which
+//! the accounts, the intended times and the measured distributions are checked exactly.
 
 use std::sync::Arc;
 
@@ -116,8 +116,7 @@ fn an_open_run_starts_every_arrival_and_not_one_more() {
 #[test]
 fn a_freeze_of_the_target_is_seen_by_every_request_that_was_due_in_it() {
     let pause = Pause { at: Nanos::from_secs(1_010), length: Nanos::from_secs(1) };
-    let behaviour =
-        Behaviour { service: Law::Constant(MS), pauses: vec![pause], ..Behaviour::default() };
+    let behaviour = Behaviour { service: Law::Constant(MS), pauses: vec![pause], ..Behaviour::default() };
     // Truth for 30,000 requests of which 1,000 wait for up to 1 s: p99 is 1 s - 0.3 s.
     for (connections, service_sees) in [("10", false), ("100", false), ("2000", true)] {
         let plan = plan(&[("--rate", "1000"), ("-d", "30s"), ("-c", connections)]);
@@ -163,10 +162,9 @@ fn every_fault_has_its_class_and_the_accounts_balance() {
         ("head_too_large", Faults { endless_head: 0.02, ..Faults::default() }),
     ];
     for (class, faults) in cases {
-        for flags in [
-            &[("-c", "8"), ("-n", "2000"), ("-t", "2")][..],
-            &[("--rate", "2000"), ("-d", "1s")][..],
-        ] {
+        for flags in
+            [&[("-c", "8"), ("-n", "2000"), ("-t", "2")][..], &[("--rate", "2000"), ("-d", "1s")][..]]
+        {
             let behaviour = Behaviour {
                 service: Law::Constant(MS),
                 answer: Answer::with_body("hello"),
@@ -258,9 +256,8 @@ fn servers_that_close_between_requests_cost_connections_and_no_requests() {
             assert_eq!(record.accounting.ok, 1000);
         } else {
             // A request may cross the close on the wire: it is counted, never sent again.
-            let crossed =
-                record.total.errors[ErrorClass::ClosedBeforeResponse as usize]
-                    + record.total.errors[ErrorClass::Reset as usize];
+            let crossed = record.total.errors[ErrorClass::ClosedBeforeResponse as usize]
+                + record.total.errors[ErrorClass::Reset as usize];
             assert_eq!(record.accounting.ok + crossed, 1000);
         }
     }
@@ -342,7 +339,11 @@ fn a_stall_of_the_generator_is_its_own_and_makes_the_run_invalid() {
         let options = SimOptions { stalls: vec![stall], ..world(behaviour.clone()) };
         let (record, _) = simulate(&plan(flags), options);
         assert!(!record.verdict.valid);
-        assert!(record.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Stall), "{:?}", record.verdict);
+        assert!(
+            record.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Stall),
+            "{:?}",
+            record.verdict
+        );
         let stalls = &record.workers[0].stalls;
         assert_eq!(stalls.len(), 1, "{stalls:?}");
         assert!(stalls[0].length > Nanos::from_millis(350), "{stalls:?}");
@@ -372,7 +373,8 @@ fn what_is_in_flight_at_the_end_is_counted_as_such() {
 
 #[test]
 fn several_urls_share_the_arrivals_evenly() {
-    let flags = [("--rate", "1000"), ("-d", "1s"), ("--url", "http://sim.test/b"), ("--url", "http://other.test/c")];
+    let flags =
+        [("--rate", "1000"), ("-d", "1s"), ("--url", "http://sim.test/b"), ("--url", "http://other.test/c")];
     let (record, _) = simulate(&plan(&flags), world(Behaviour::default()));
     let shares: Vec<u64> = record.steps.iter().map(|step| step.ok).collect();
     assert_eq!(shares.iter().sum::<u64>(), 1000);
@@ -425,8 +427,8 @@ fn coalesced_wake_ups_do_not_show_in_the_measured_times() {
     assert!(record.verdict.valid, "{:?}", record.verdict);
 }
 
-/// Many small worlds with everything that can go wrong at once: whatever happens, the accounts balance, the run
-/// ends, and the server has received what the report says was delivered. A failure names its seed.
+/// Many small worlds with everything that can go wrong at once: whatever happens, the accounts balance, the
+/// run ends, and the server has received what the report says was delivered. A failure names its seed.
 #[test]
 fn whatever_goes_wrong_the_accounts_balance() {
     for seed in 0..300_u64 {
@@ -448,9 +450,10 @@ fn whatever_goes_wrong_the_accounts_balance() {
         let close_after = (random.below(3) == 0).then(|| 1 + random.below(5));
         let announce_close = random.below(2) == 0;
         let segment_bytes = [1, 20, usize::MAX][random.below(3) as usize];
-        let concurrency =
-            [Concurrency::Infinite, Concurrency::SingleQueue, Concurrency::PerConnection][random.below(3) as usize];
-        let framing = [Framing::ContentLength, Framing::Chunked(3), Framing::UntilClose][random.below(3) as usize];
+        let concurrency = [Concurrency::Infinite, Concurrency::SingleQueue, Concurrency::PerConnection]
+            [random.below(3) as usize];
+        let framing =
+            [Framing::ContentLength, Framing::Chunked(3), Framing::UntilClose][random.below(3) as usize];
         let behaviour = Behaviour {
             service: Law::Exponential { mean: Nanos::from_micros(300) },
             concurrency,
@@ -460,7 +463,8 @@ fn whatever_goes_wrong_the_accounts_balance() {
         };
         let options = SimOptions { seed, segment_bytes, partial_write, no_descriptor, ..world(behaviour) };
         let threads = ["1", "2"][random.below(2) as usize];
-        let mut flags = vec![("--timeout", "50ms"), ("--connect-timeout", "80ms"), ("-t", threads), ("-c", "6")];
+        let mut flags =
+            vec![("--timeout", "50ms"), ("--connect-timeout", "80ms"), ("-t", threads), ("-c", "6")];
         match random.below(4) {
             0 => flags.extend([("-n", "200")]),
             1 => flags.extend([("-d", "300ms"), ("--warmup", "100ms")]),
@@ -473,13 +477,17 @@ fn whatever_goes_wrong_the_accounts_balance() {
         let plan = plan(&flags);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
         let Ok((record, truth)) = outcome else { panic!("seed {seed}: {flags:?}") };
-        // A request that was cut short, or crossed a close on the wire, was sent and not received as a whole: it
-        // ended without a byte of a response.
+        // A request that was cut short, or crossed a close on the wire, was sent and not received as a whole:
+        // it ended without a byte of a response.
         let classes = [ErrorClass::ClosedBeforeResponse, ErrorClass::Reset, ErrorClass::Io];
         let unsure: u64 = classes.iter().map(|class| record.total.errors[*class as usize]).sum();
         let warm_up_unsure = record.accounting.unmeasured;
         let (received, delivered) = (truth.len() as u64, delivered(&record));
-        let unsure = unsure + warm_up_unsure + record.accounting.timed_out + record.accounting.in_flight_at_stop;
-        assert!(received <= delivered && delivered - received <= unsure, "seed {seed}: {received} of {delivered}");
+        let unsure =
+            unsure + warm_up_unsure + record.accounting.timed_out + record.accounting.in_flight_at_stop;
+        assert!(
+            received <= delivered && delivered - received <= unsure,
+            "seed {seed}: {received} of {delivered}"
+        );
     }
 }

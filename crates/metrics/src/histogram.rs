@@ -3,8 +3,8 @@
 //! The layout is that of HdrHistogram with three significant digits and 1 ns as its lowest discernible value:
 //! 2,048 sub-buckets, of which the upper 1,024 are used in each further power of two. The array is our own
 //! because three things that a run needs are awkward over the `hdrhistogram` crate: one bounds check on the
-//! hot path that serves growth *and* overflow, a default that owns no memory (a step that never fails keeps no
-//! histogram of failures), and a cheap difference against an earlier state ([`Cursor`]). The crate is the
+//! hot path that serves growth *and* overflow, a default that owns no memory (a step that never fails keeps
+//! no histogram of failures), and a cheap difference against an earlier state ([`Cursor`]). The crate is the
 //! oracle of the tests below instead.
 
 /// log2 of [`HALF`].
@@ -15,8 +15,8 @@ const HALF: u64 = 1 << HALF_BITS;
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Number of buckets (38,122, hence 298 KiB once anything is recorded; the system backs only touched pages).
 const BUCKETS: usize = index_of(RANGE) + 1;
-/// Counts that are compared at once when an interval is cut: eight cache lines, long enough to be compared fast and
-/// short enough that a stretch without news is skipped.
+/// Counts that are compared at once when an interval is cut: eight cache lines, long enough to be compared
+/// fast and short enough that a stretch without news is skipped.
 const STRIDE: usize = 64;
 
 /// The bucket of a value. Also defined above [`RANGE`], where it is at least [`BUCKETS`].
@@ -169,8 +169,9 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The standard deviation of the recorded values (divided by n, not n − 1), from the buckets' middles. About
-    /// their own mean, not about the exact one: equal values have no deviation, wherever in a bucket they lie.
+    /// The standard deviation of the recorded values (divided by n, not n − 1), from the buckets' middles.
+    /// About their own mean, not about the exact one: equal values have no deviation, wherever in a bucket
+    /// they lie.
     pub fn stdev(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -186,8 +187,8 @@ impl Histogram {
     /// The percentile `p` (0 to 100) by nearest rank: the smallest recorded value such that at least
     /// `ceil(p / 100 * count)` values are not larger. The one definition of a percentile in this program.
     ///
-    /// It is the largest value of its bucket, so never below the truth and less than 0.1 % above it, and never
-    /// larger than the maximum.
+    /// It is the largest value of its bucket, so never below the truth and less than 0.1 % above it, and
+    /// never larger than the maximum.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -298,7 +299,8 @@ impl Delta {
         });
     }
 
-    /// The percentile `p` by nearest rank, as [`Histogram::percentile`] but for the limit by the exact maximum.
+    /// The percentile `p` by nearest rank, as [`Histogram::percentile`] but for the limit by the exact
+    /// maximum.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         percentile_of(
             p,

@@ -44,9 +44,9 @@ pub struct Snapshot {
 
 /// Merges the snapshots of all workers into the intervals of the run.
 ///
-/// Snapshots whose ends fall into the same second, and agree on being warm-up, are one interval. It is complete
-/// when every worker has sent its part. Workers may run ahead of one another; nothing is lost if one never sends
-/// its part, see [`finish`](Self::finish).
+/// Snapshots whose ends fall into the same second, and agree on being warm-up, are one interval. It is
+/// complete when every worker has sent its part. Workers may run ahead of one another; nothing is lost if one
+/// never sends its part, see [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct IntervalMerger {
     workers: usize,

@@ -1,8 +1,9 @@
 //! What a run measured: per-worker recording, exact merging, and the verdict on the instrument.
 //!
 //! Pure data: no clock, no socket, no lock. A worker owns one [`Recorder`] and gives it one [`Sample`] per
-//! ended request; the run control merges the workers' [`StepRecord`]s and [`Interval`]s into one [`RunRecord`],
-//! from which [`verdict`] says whether the numbers can be believed and `report` renders every format.
+//! ended request; the run control merges the workers' [`StepRecord`]s and [`Interval`]s into one
+//! [`RunRecord`], from which [`verdict`] says whether the numbers can be believed and `report` renders every
+//! format.
 #![forbid(unsafe_code)]
 
 pub mod figure;

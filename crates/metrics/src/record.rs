@@ -11,7 +11,8 @@ use crate::{Histogram, Verdict};
 pub struct Sample {
     /// Which request of the plan it was: an index into the steps of the run.
     pub step: u32,
-    /// When it should have started: the scheduled arrival (open model), or when its user became ready (closed).
+    /// When it should have started: the scheduled arrival (open model), or when its user became ready
+    /// (closed).
     pub intended: Nanos,
     /// When the engine took it up and gave it a connection (or began to open one for it).
     pub started: Nanos,
@@ -61,7 +62,8 @@ pub struct Accounting {
     pub timed_out: u64,
     /// Started and not ended when the run stopped.
     pub in_flight_at_stop: u64,
-    /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have seen it.
+    /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have
+    /// seen it.
     pub undelivered: u64,
     /// Requests sent beside the measured ones: by the preflight and in the warm-up. Not part of `started`.
     pub unmeasured: u64,
@@ -374,7 +376,8 @@ pub struct RunRecord {
     pub backend: &'static str,
     /// Peak resident memory of the process in bytes.
     pub rss_peak_bytes: Option<u64>,
-    /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with others.
+    /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with
+    /// others.
     pub pacing_budget: Nanos,
     /// Whether the run was interrupted by the user, and by which signal number.
     pub interrupted: Option<i32>,

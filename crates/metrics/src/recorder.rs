@@ -10,10 +10,10 @@ const STATUSES: usize = 1000;
 
 /// What one worker records.
 ///
-/// Owned by its worker and never shared. Give it every ended request ([`record`](Self::record)), every request
-/// that is still in flight when the run stops ([`record_unfinished`](Self::record_unfinished)) and take one
-/// [`snapshot`](Self::snapshot) per second; [`finish`](Self::finish) ends it. The only allocations are one
-/// per histogram, at its first value, and the list of counts in each snapshot.
+/// Owned by its worker and never shared. Give it every ended request ([`record`](Self::record)), every
+/// request that is still in flight when the run stops ([`record_unfinished`](Self::record_unfinished)) and
+/// take one [`snapshot`](Self::snapshot) per second; [`finish`](Self::finish) ends it. The only allocations
+/// are one per histogram, at its first value, and the list of counts in each snapshot.
 #[derive(Debug)]
 pub struct Recorder {
     steps: Vec<StepRecorder>,

@@ -27,7 +27,8 @@ fn filled(values: &[(Nanos, u64)]) -> Histogram {
     histogram
 }
 
-/// 10 s at 1,000/s over one worker, each request served in 1 ms, each started 10 µs late: nothing to complain of.
+/// 10 s at 1,000/s over one worker, each request served in 1 ms, each started 10 µs late: nothing to complain
+/// of.
 fn good(model: Model) -> RunRecord {
     let count = 10_000;
     RunRecord {

@@ -47,7 +47,8 @@ impl Resolver<'_> {
         let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
         let stages = match (rate, stages) {
             (Some(rate), _) => {
-                // A warm-up may end between two arrivals: then one of the measured part is due in its last gap.
+                // A warm-up may end between two arrivals: then one of the measured part is due in its last
+                // gap.
                 let spare = u64::from(warmup > Nanos::ZERO);
                 let needed = || iterations.map(|n| time_for(rate, n.saturating_add(spare), process));
                 vec![hold(rate, duration.or_else(needed).unwrap_or(DEFAULT_DURATION))]
@@ -119,9 +120,9 @@ fn hold(rate: Rate, duration: Nanos) -> Stage {
 
 /// How long `count` arrivals take.
 ///
-/// Uniform: exactly `count` of them are due before `ceil(count * period / per_period)`. Poisson: the number of
-/// arrivals in a time T scatters with a standard deviation of sqrt(rate * T), so the time is longer by six of
-/// them (and a few more for small counts); the run ends with the last iteration, not with this time.
+/// Uniform: exactly `count` of them are due before `ceil(count * period / per_period)`. Poisson: the number
+/// of arrivals in a time T scatters with a standard deviation of sqrt(rate * T), so the time is longer by six
+/// of them (and a few more for small counts); the run ends with the last iteration, not with this time.
 fn time_for(rate: Rate, count: u64, process: Process) -> Nanos {
     let count = match process {
         Process::Uniform => count,

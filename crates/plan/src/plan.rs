@@ -14,7 +14,8 @@ use plimsoll_wire::tls::ClientConfig;
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The requests of the run; iterations take them in turn (iteration `i` sends step `i mod len`). Never empty.
+    /// The requests of the run; iterations take them in turn (iteration `i` sends step `i mod len`). Never
+    /// empty.
     pub steps: Vec<Step>,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
@@ -134,7 +135,8 @@ pub enum Load {
         /// What happens to an arrival that finds every connection busy.
         overload: Overload,
     },
-    /// As many users as connections (times the pipelining depth), each starting anew when its last request ended.
+    /// As many users as connections (times the pipelining depth), each starting anew when its last request
+    /// ended.
     Closed,
 }
 
@@ -149,7 +151,8 @@ pub enum Overload {
     Grow,
 }
 
-/// End of the measured part: whichever comes first. At least one is set; in the open model the duration always is.
+/// End of the measured part: whichever comes first. At least one is set; in the open model the duration
+/// always is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// Length of the measured part.
@@ -192,8 +195,8 @@ pub enum Family {
 /// How wake-ups are spent: the largest cost of a load generator after the system calls themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// Coalesce: at high rates several arrivals share one wake-up, at most [`Pacing::BUDGET`] late; responses are
-    /// gathered, with their kernel receive time. At low rates every arrival has its own wake-up.
+    /// Coalesce: at high rates several arrivals share one wake-up, at most [`Pacing::BUDGET`] late; responses
+    /// are gathered, with their kernel receive time. At low rates every arrival has its own wake-up.
     #[default]
     Adaptive,
     /// Start every request at its time: own wake-up each, busy-polling before it.
@@ -202,8 +205,8 @@ pub enum Pacing {
 
 impl Pacing {
     /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up. Below 1 ms by what
-    /// the timer overshoots (15–30 µs) and by what it takes to send what one wake-up owes (4 µs each), so that the
-    /// 99th percentile of the start lag stays below 1 ms up to 50,000/s per worker.
+    /// the timer overshoots (15–30 µs) and by what it takes to send what one wake-up owes (4 µs each), so
+    /// that the 99th percentile of the start lag stays below 1 ms up to 50,000/s per worker.
     pub const BUDGET: Nanos = Nanos::from_micros(800);
 }
 

@@ -44,7 +44,8 @@ impl Plan {
 /// Collects problems while parts of a plan are built.
 ///
 /// Every part is a method that first reads all of its values and then checks them against each other; it
-/// returns `None` once it has reported a problem, so that no problem is reported that only follows from another.
+/// returns `None` once it has reported a problem, so that no problem is reported that only follows from
+/// another.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) problems: Problems,

@@ -1,7 +1,7 @@
 //! Sizes in bytes.
 
-/// Parses `4096`, `64k`, `64KiB`, `1.5MiB`, `2MB`: with `i` powers of 1024, with `B` alone powers of 1000, and a
-/// bare letter means powers of 1024.
+/// Parses `4096`, `64k`, `64KiB`, `1.5MiB`, `2MB`: with `i` powers of 1024, with `B` alone powers of 1000,
+/// and a bare letter means powers of 1024.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -54,13 +54,14 @@ pub(crate) fn bars(histogram: &Histogram) -> Vec<Bar> {
     bars
 }
 
-/// How many ranges make a row of a drawing: divisors of twenty, so that the limits recur in every power of ten.
+/// How many ranges make a row of a drawing: divisors of twenty, so that the limits recur in every power of
+/// ten.
 const WIDTHS: [usize; 6] = [1, 2, 4, 5, 10, 20];
 /// A row at the end of a drawing may gather this share of all values.
 const END_SHARE: f64 = 0.002;
 
-/// Joins neighbours, and gathers thin ends, until at most `most` rows are left to draw (or rows are powers of ten).
-/// Neighbouring rows without values are one row.
+/// Joins neighbours, and gathers thin ends, until at most `most` rows are left to draw (or rows are powers of
+/// ten). Neighbouring rows without values are one row.
 ///
 /// The first row may begin at zero and the last may end at [`u64::MAX`]: they hold what lies beyond.
 pub(crate) fn rows(bars: &[Bar], most: usize) -> Vec<Bar> {

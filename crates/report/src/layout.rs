@@ -150,8 +150,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What may be written to a terminal: control characters, which a server or a URL may have smuggled in, become
-    /// `?`, and without Unicode our own signs their ASCII spelling.
+    /// What may be written to a terminal: control characters, which a server or a URL may have smuggled in,
+    /// become `?`, and without Unicode our own signs their ASCII spelling.
     fn printable(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for character in text.chars() {
@@ -187,8 +187,8 @@ fn shortened(text: &str, room: usize, ellipsis: &str) -> String {
     text.chars().take(kept).chain(ellipsis.chars()).collect()
 }
 
-/// Breaks a sentence at spaces into lines of at most `width` characters; longer words stay whole, and so does a
-/// figure with its unit.
+/// Breaks a sentence at spaces into lines of at most `width` characters; longer words stay whole, and so does
+/// a figure with its unit.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -1,9 +1,9 @@
 //! One run result in, every format out.
 //!
-//! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and what the
-//! caller knows about it ([`RunContext`]). Every format is derived from it by [`render`], so no format can tell
-//! another story than the others. Nothing here reads a clock, the environment or a terminal: what a terminal
-//! can show is an argument ([`Style`]).
+//! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and what
+//! the caller knows about it ([`RunContext`]). Every format is derived from it by [`render`], so no format
+//! can tell another story than the others. Nothing here reads a clock, the environment or a terminal: what a
+//! terminal can show is an argument ([`Style`]).
 #![forbid(unsafe_code)]
 
 mod assembly;
@@ -22,7 +22,8 @@ pub use context::{Host, ModelContext, Preflight, RunContext};
 pub use result::RunResult;
 pub use summary::Summary;
 
-/// The version of the result contract: raised when a field changes its meaning or goes, not when one is added.
+/// The version of the result contract: raised when a field changes its meaning or goes, not when one is
+/// added.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// How a result is written.
@@ -36,7 +37,8 @@ pub enum Format {
     Csv,
 }
 
-/// What the reader's terminal can show. Only [`Format::Text`] looks at it, and nothing is told by colour alone.
+/// What the reader's terminal can show. Only [`Format::Text`] looks at it, and nothing is told by colour
+/// alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Emphasis by ANSI colours.

@@ -1,7 +1,7 @@
 //! The result contract: one versioned object that says everything about a run.
 //!
-//! Times are whole numbers of nanoseconds, in objects that say so (`unit`) or fields whose names do; other units
-//! are in the field's name. The documentation of each field is its description in the JSON Schema.
+//! Times are whole numbers of nanoseconds, in objects that say so (`unit`) or fields whose names do; other
+//! units are in the field's name. The documentation of each field is its description in the JSON Schema.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ pub struct RunResult {
     pub protocols: BTreeMap<String, u64>,
     /// Connections by TLS version.
     pub tls_versions: BTreeMap<String, u64>,
-    /// From when a request should have started until its last byte came: good responses, and timed-out requests as
-    /// lower bounds.
+    /// From when a request should have started until its last byte came: good responses, and timed-out
+    /// requests as lower bounds.
     pub response_time: Summary,
     /// From when a request was sent until its last byte came, of the same requests.
     pub service_time: Summary,
@@ -131,8 +131,8 @@ pub struct Target {
 pub enum ModelKind {
     /// Arrivals were scheduled and ignored responses.
     Open,
-    /// A fixed number of users; the next request started when the last had ended. Response time and start lag then
-    /// say nothing about a user's wait: read the service time.
+    /// A fixed number of users; the next request started when the last had ended. Response time and start lag
+    /// then say nothing about a user's wait: read the service time.
     Closed,
 }
 
@@ -223,7 +223,8 @@ pub struct AccountingResult {
 pub struct Rate {
     /// Mean of what the plan asked for; null in the closed model.
     pub target_per_s: Option<f64>,
-    /// Requests that ended with a whole response of any status within the measured part; null if that had no length.
+    /// Requests that ended with a whole response of any status within the measured part; null if that had no
+    /// length.
     pub achieved_per_s: Option<f64>,
     /// Requests started; null if the measured part had no length.
     pub started_per_s: Option<f64>,
@@ -382,7 +383,8 @@ pub struct Generator {
 pub struct Worker {
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
     pub cpu_share: Option<f64>,
-    /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not tell.
+    /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not
+    /// tell.
     pub run_delay_s: Option<f64>,
     /// Times that the scheduler took the CPU away.
     pub involuntary_switches: u64,

@@ -40,9 +40,9 @@ pub struct Summary {
     pub distribution: Vec<Bar>,
 }
 
-/// Percentiles by nearest rank: the smallest value such that at least ceil(p / 100 * count) values are not larger,
-/// shown less than 0.1 % too large. Null if there are too few values for any 95 % upper bound of the percentile,
-/// which takes ln(0.05) / ln(p / 100) independent ones.
+/// Percentiles by nearest rank: the smallest value such that at least ceil(p / 100 * count) values are not
+/// larger, shown less than 0.1 % too large. Null if there are too few values for any 95 % upper bound of the
+/// percentile, which takes ln(0.05) / ln(p / 100) independent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// The median.

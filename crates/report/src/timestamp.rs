@@ -13,8 +13,8 @@ pub(crate) fn rfc3339(unix: Nanos) -> String {
 
 /// The date of a day since 1970-01-01, in the proleptic Gregorian calendar.
 ///
-/// After Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`: years begin in March,
-/// so that the leap day is the last of its year, and 400 years have 146,097 days.
+/// After Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`: years begin in
+/// March, so that the leap day is the last of its year, and 400 years have 146,097 days.
 fn civil_from_days(days: u64) -> (u64, u64, u64) {
     // 719,468 days lie between 0000-03-01 and 1970-01-01.
     let days = days + 719_468;

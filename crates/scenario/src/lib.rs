@@ -4,8 +4,8 @@
 //! nothing else. No clock, no socket and no global random state: the time and the arrival index come in a
 //! [`Context`], random numbers from the caller's seeded stream, so that the same seed renders the same bytes.
 //!
-//! [`Template`] is any text with slots; [`RequestTemplate`] is one whole HTTP/1.1 request, validated, with its
-//! `content-length` kept true; [`RequestSpec`] is what it is compiled from.
+//! [`Template`] is any text with slots; [`RequestTemplate`] is one whole HTTP/1.1 request, validated, with
+//! its `content-length` kept true; [`RequestSpec`] is what it is compiled from.
 #![forbid(unsafe_code)]
 
 pub mod error;

@@ -3,12 +3,12 @@
 use crate::{Body, RequestSpec, RequestTemplate, TemplateError};
 
 impl RequestTemplate {
-    /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose path
-    /// and query are `path`.
+    /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose
+    /// path and query are `path`.
     ///
-    /// As browsers and curl do, and RFC 9110 section 15.4 allows: 303 turns every method but HEAD into GET, 301
-    /// and 302 turn POST into GET, and a request that became GET loses its body and the headers that describe
-    /// it; 307 and 308 repeat the request. Compiled on each call: redirects are not the hot path.
+    /// As browsers and curl do, and RFC 9110 section 15.4 allows: 303 turns every method but HEAD into GET,
+    /// 301 and 302 turn POST into GET, and a request that became GET loses its body and the headers that
+    /// describe it; 307 and 308 repeat the request. Compiled on each call: redirects are not the hot path.
     ///
     /// # Errors
     /// If `path` is no valid request target.

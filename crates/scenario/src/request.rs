@@ -596,11 +596,16 @@ mod tests {
             let spec = RequestSpec {
                 target: format!("/{}", join(&in_target)),
                 keep_alive,
-                ..with_headers(post(Body::Text(join(&in_body).into_bytes())), &[("X-Header", &format!("v{}", join(&in_header)))])
+                ..with_headers(
+                    post(Body::Text(join(&in_body).into_bytes())),
+                    &[("X-Header", &format!("v{}", join(&in_header)))],
+                )
             };
             let (first, headers, body) = parsed(&rendered(&spec, index));
             prop_assert!(first.starts_with("POST /") && first.ends_with(" HTTP/1.1"));
-            let value = |name: &str| headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.clone()).collect::<Vec<_>>();
+            let value = |name: &str| {
+                headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.clone()).collect::<Vec<_>>()
+            };
             prop_assert_eq!(value("Content-Length"), [body.len().to_string()]);
             prop_assert_eq!(value("Host"), ["example.test:8080"]);
             prop_assert_eq!(value("X-Header").len(), 1);

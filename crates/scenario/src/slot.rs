@@ -368,7 +368,8 @@ mod tests {
             a in any::<i64>(), b in any::<i64>(), shift in 0..64_u32, seed in any::<u64>(), n in 1..100_u32,
         ) {
             let (low, high) = ((a >> shift).min(b >> shift), (a >> shift).max(b >> shift));
-            let slots = [Slot::RandomInt { low, high }, Slot::RandomHex(n), Slot::RandomString(n), Slot::Uuid];
+            let slots =
+                [Slot::RandomInt { low, high }, Slot::RandomHex(n), Slot::RandomString(n), Slot::Uuid];
             for slot in slots {
                 let mut out = Vec::new();
                 slot.render(&Context::default(), &mut Random::new(seed, 0), &mut out);

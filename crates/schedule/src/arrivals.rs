@@ -17,12 +17,13 @@ pub enum Process {
     Poisson,
 }
 
-/// The arrivals of one shard of a profile, in the order of time, from the start of the run to the profile's end
-/// (exclusive).
+/// The arrivals of one shard of a profile, in the order of time, from the start of the run to the profile's
+/// end (exclusive).
 ///
-/// The indices count over the whole run; this shard has those with the remainder `shard.index` modulo `shard.of`.
-/// The uniform process steps from one of them to its next directly, with an addition and a carried remainder where
-/// the rate is constant. The Poisson process draws the gaps of all shards, since there is one sequence for the run.
+/// The indices count over the whole run; this shard has those with the remainder `shard.index` modulo
+/// `shard.of`. The uniform process steps from one of them to its next directly, with an addition and a
+/// carried remainder where the rate is constant. The Poisson process draws the gaps of all shards, since
+/// there is one sequence for the run.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     curve: Arc<Curve>,
@@ -61,8 +62,8 @@ impl Arrivals {
 
     /// How many arrivals of the whole run, not only of this shard, are intended before `at`; exact.
     ///
-    /// Immediate for the uniform process. The Poisson process is replayed on a copy, from here or from its start,
-    /// at a few tens of nanoseconds for each arrival.
+    /// Immediate for the uniform process. The Poisson process is replayed on a copy, from here or from its
+    /// start, at a few tens of nanoseconds for each arrival.
     pub fn count_before(&self, at: Nanos) -> u64 {
         let units = self.curve.units_before(at);
         match &self.source {
@@ -91,8 +92,9 @@ impl Iterator for Arrivals {
 
 /// Steps through the uniform process.
 ///
-/// On a constant segment arrival n is `(n * unit - first) / rate` into it, rounded down, so that the next of the
-/// shard is later by `stride * unit / rate`: the quotient is added, the remainder carried, and nothing divided.
+/// On a constant segment arrival n is `(n * unit - first) / rate` into it, rounded down, so that the next of
+/// the shard is later by `stride * unit / rate`: the quotient is added, the remainder carried, and nothing
+/// divided.
 #[derive(Clone, Debug)]
 struct Uniform {
     /// Units between two arrivals of the shard.

@@ -1,11 +1,12 @@
 //! The integral of a profile's rate, and its inverse, in exact arithmetic.
 //!
-//! One arrival is [`Curve::unit`] units, chosen such that every rate of the profile is a whole number of units per
-//! nanosecond and every stage has a whole number of units: with P the least common multiple of the rates' periods,
-//! a unit is 1/P of an arrival, or 1/(2P) if there is a ramp, whose area is (from + to) * duration / 2.
+//! One arrival is [`Curve::unit`] units, chosen such that every rate of the profile is a whole number of
+//! units per nanosecond and every stage has a whole number of units: with P the least common multiple of the
+//! rates' periods, a unit is 1/P of an arrival, or 1/(2P) if there is a ramp, whose area is (from + to) *
+//! duration / 2.
 //!
-//! Bounds, which [`Curve::new`] establishes: rates and `unit` are below 2^64, times below 2^64, and so whole areas
-//! are below 2^128. With a ramp `from` and `to` are even, their halves below 2^63.
+//! Bounds, which [`Curve::new`] establishes: rates and `unit` are below 2^64, times below 2^64, and so whole
+//! areas are below 2^128. With a ramp `from` and `to` are even, their halves below 2^63.
 
 use plimsoll_core::{Nanos, Rate};
 
@@ -57,7 +58,8 @@ impl Curve {
             let from = units_per_ns(stage.from, unit).ok_or(ProfileError::TooFine)?;
             let to = units_per_ns(stage.to, unit).ok_or(ProfileError::TooFine)?;
             let length = stage.duration.0;
-            // Even if the stage is a ramp, and below 2^128: the mean of two numbers of 64 bits, times 64 bits.
+            // Even if the stage is a ramp, and below 2^128: the mean of two numbers of 64 bits, times 64
+            // bits.
             let area = if from == to {
                 u128::from(from) * u128::from(length)
             } else {
@@ -87,7 +89,8 @@ impl Curve {
         self.segments.last().map_or(0, |segment| segment.end)
     }
 
-    /// The segment in which Λ grows beyond `level`, looked for from segment number `from` on; `None` if Λ never does.
+    /// The segment in which Λ grows beyond `level`, looked for from segment number `from` on; `None` if Λ
+    /// never does.
     pub(crate) fn segment_of(&self, level: u128, from: usize) -> Option<usize> {
         let later = self.segments.get(from..)?.iter().position(|segment| level < segment.end)?;
         Some(from + later)
@@ -152,8 +155,8 @@ impl Segment {
         Wide::product(self.bracket(t), t).div_ceil(self.length)
     }
 
-    /// The last t with area(t) ≤ `area`, for a ramp: a guess in floating point, then exact comparisons until t
-    /// satisfies it and t + 1 does not.
+    /// The last t with area(t) ≤ `area`, for a ramp: a guess in floating point, then exact comparisons until
+    /// t satisfies it and t + 1 does not.
     fn last_on_ramp(&self, area: u128) -> u64 {
         let limit = Wide::product(area, self.length);
         let fits = |t: u64| Wide::product(self.bracket(t), t) <= limit;
@@ -175,8 +178,9 @@ impl Segment {
         low
     }
 
-    /// Solves the quadratic equation of the ramp, within rounding. A falling ramp is solved from its end, where it
-    /// is a rising one: then nothing cancels out, and the guess is off by a few units in the last place.
+    /// Solves the quadratic equation of the ramp, within rounding. A falling ramp is solved from its end,
+    /// where it is a rising one: then nothing cancels out, and the guess is off by a few units in the last
+    /// place.
     fn guess(&self, area: u128) -> u64 {
         let (length, falling) = (self.length as f64, self.to < self.from);
         let (low, high, area) = if falling {
@@ -217,8 +221,8 @@ impl Wide {
     }
 }
 
-/// Units of one arrival: the least common multiple of all periods, doubled if there is a ramp; `None` if it has
-/// more than 64 bits.
+/// Units of one arrival: the least common multiple of all periods, doubled if there is a ramp; `None` if it
+/// has more than 64 bits.
 fn common_unit(stages: &[Stage]) -> Option<u64> {
     let mut unit = if stages.iter().all(Stage::is_constant) { 1 } else { 2 };
     let factor = unit;

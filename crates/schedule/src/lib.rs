@@ -1,13 +1,14 @@
 //! A load profile becomes an exact sequence of intended start times.
 //!
 //! ```text
-//!   "30s@1000,1m@5000" ─ parse_stages ─▶ Stage… ─▶ Profile ─┬─▶ Arrivals of shard 0 ─▶ Arrival { index, at } …
+//!   "30s@1000,1m@5000" ─ parse_stages ─▶ Stage… ─▶ Profile ─┬─▶ Arrivals of shard 0 ─▶ Arrival …
 //!   "5k/s"             ─ parse_rate ──▶ Rate ────▶          └─▶ Arrivals of shard 1 ─▶ …
 //! ```
 //!
-//! Pure: no clock, no socket, no thread. A schedule depends on the profile, the [`Process`] and the seed alone,
-//! never on how fast a target answers or on how many workers share it: the union over all shards is the schedule
-//! of the whole run, arrival by arrival. The types to know first are [`Profile`], [`Arrivals`] and [`Process`].
+//! Pure: no clock, no socket, no thread. A schedule depends on the profile, the [`Process`] and the seed
+//! alone, never on how fast a target answers or on how many workers share it: the union over all shards is
+//! the schedule of the whole run, arrival by arrival. The types to know first are [`Profile`], [`Arrivals`]
+//! and [`Process`].
 //!
 //! # Which arrivals, and when
 //!
@@ -15,20 +16,20 @@
 //! included. For [`Process::Uniform`]
 //!
 //! - arrival n is due at the **last whole nanosecond t with Λ(t) ≤ n**: at a constant rate that is
-//!   `floor(n * period / count)`, with arrival 0 at 0; a rest, through which Λ stands still, delays the arrival
-//!   that would fall on it to its end;
+//!   `floor(n * period / count)`, with arrival 0 at 0; a rest, through which Λ stands still, delays the
+//!   arrival that would fall on it to its end;
 //! - so `ceil(Λ(t))` arrivals are due before t;
-//! - the profile has **`floor(Λ(end))`** arrivals, each of which stands for a whole unit of the integral. A rate of
-//!   1/3s has three arrivals in 10 s, at 0, 3 and 6 s; the fourth would stand for the time from 9 to 12 s. A
-//!   profile with an integral below 1 therefore has none.
+//! - the profile has **`floor(Λ(end))`** arrivals, each of which stands for a whole unit of the integral. A
+//!   rate of 1/3s has three arrivals in 10 s, at 0, 3 and 6 s; the fourth would stand for the time from 9 to
+//!   12 s. A profile with an integral below 1 therefore has none.
 //!
-//! Everything is computed with integers. The rates of all stages are brought to one common denominator, which also
-//! makes the integral at each seam between stages exact, so nothing is rounded but the final time, down to a whole
-//! nanosecond: there is no drift, whatever the length of the run. A profile whose numbers do not fit is refused
-//! ([`ProfileError::TooFine`]) instead of approximated.
+//! Everything is computed with integers. The rates of all stages are brought to one common denominator, which
+//! also makes the integral at each seam between stages exact, so nothing is rounded but the final time, down
+//! to a whole nanosecond: there is no drift, whatever the length of the run. A profile whose numbers do not
+//! fit is refused ([`ProfileError::TooFine`]) instead of approximated.
 //!
-//! For [`Process::Poisson`] arrival n is due at the last whole nanosecond t with Λ(t) ≤ E, where E is the sum of
-//! n + 1 exponential gaps of mean 1 (time change, Cinlar 1975), as long as E is below Λ(end).
+//! For [`Process::Poisson`] arrival n is due at the last whole nanosecond t with Λ(t) ≤ E, where E is the sum
+//! of n + 1 exponential gaps of mean 1 (time change, Cinlar 1975), as long as E is below Λ(end).
 #![forbid(unsafe_code)]
 
 mod arrivals;

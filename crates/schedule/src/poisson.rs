@@ -2,7 +2,8 @@
 
 use plimsoll_core::Random;
 
-/// The stream of [`Random`] that the schedule draws from; other parts of a run take other streams of its seed.
+/// The stream of [`Random`] that the schedule draws from; other parts of a run take other streams of its
+/// seed.
 const STREAM: u64 = 0;
 
 /// The part of a double that holds its digits.
@@ -32,10 +33,10 @@ impl OperationalTime {
 
 /// An exponentially distributed number of mean 1: -ln(u) for u uniform in `{1..2^53} / 2^53`.
 ///
-/// The logarithm is made of additions, multiplications and one division alone, which IEEE 754 defines to the last
-/// bit, because those of the platforms' libraries differ in it, and then a seed would not give the same schedule
-/// everywhere. Argument reduction and polynomial are those of fdlibm's `e_log.c` (Sun Microsystems, 1993): with
-/// u = 2^k * (1 + f), sqrt(1/2) < 1 + f < sqrt(2), s = f / (2 + f),
+/// The logarithm is made of additions, multiplications and one division alone, which IEEE 754 defines to the
+/// last bit, because those of the platforms' libraries differ in it, and then a seed would not give the same
+/// schedule everywhere. Argument reduction and polynomial are those of fdlibm's `e_log.c` (Sun Microsystems,
+/// 1993): with u = 2^k * (1 + f), sqrt(1/2) < 1 + f < sqrt(2), s = f / (2 + f),
 ///
 /// ```text
 /// ln(u) = k * ln(2) + f - (f²/2 - s * (f²/2 + R(s²)))       |error of R| < 2^-58.45

@@ -57,15 +57,15 @@ impl Profile {
         &self.stages
     }
 
-    /// The integral of the rate, rounded down: the exact number of arrivals of the uniform process, and what a
-    /// Poisson process has on average. May be 0 for a short or slow profile. (A constant profile of more than
-    /// 2^64 arrivals, which only rates beyond 1e9/s can have, ends after that many.)
+    /// The integral of the rate, rounded down: the exact number of arrivals of the uniform process, and what
+    /// a Poisson process has on average. May be 0 for a short or slow profile. (A constant profile of more
+    /// than 2^64 arrivals, which only rates beyond 1e9/s can have, ends after that many.)
     pub fn total(&self) -> u64 {
         self.curve.total()
     }
 
-    /// The rate at one instant, in arrivals per second; 0 from the end on. Where two stages meet it is the rate of
-    /// the later one.
+    /// The rate at one instant, in arrivals per second; 0 from the end on. Where two stages meet it is the
+    /// rate of the later one.
     pub fn rate_at(&self, at: Nanos) -> f64 {
         let mut begin = Nanos::ZERO;
         for stage in &self.stages {

@@ -78,7 +78,8 @@ impl std::error::Error for ScheduleError {}
 /// The value is exact: `0.1` is one in ten seconds.
 ///
 /// # Errors
-/// [`ScheduleError::ZeroRate`] for zero, [`ScheduleError::Negative`] below it, else what is wrong with the text.
+/// [`ScheduleError::ZeroRate`] for zero, [`ScheduleError::Negative`] below it, else what is wrong with the
+/// text.
 pub fn parse_rate(text: &str) -> Result<Rate, ScheduleError> {
     match parse_rate_or_zero(text)? {
         rate if rate.is_zero() => Err(ScheduleError::ZeroRate),
@@ -88,13 +89,13 @@ pub fn parse_rate(text: &str) -> Result<Rate, ScheduleError> {
 
 /// Parses stages, as in `30s@1000,1m@5000,10s@=200,5s@=0`.
 ///
-/// - `duration@rate`: the rate goes linearly from that of the stage before to this one. The first stage, which has
-///   none before it, holds its rate.
+/// - `duration@rate`: the rate goes linearly from that of the stage before to this one. The first stage,
+///   which has none before it, holds its rate.
 /// - `duration@=rate`: the rate steps to this one at once and stays there.
 ///
-/// So the example holds 1,000/s for 30 s, climbs from 1,000/s to 5,000/s within a minute, falls to 200/s at once,
-/// stays there for 10 s and rests for 5 s. To hold a rate, name it again: `10s@100,10s@100`. To start from nothing
-/// write a short stage of rate 0 before the ramp: `1ms@0,30s@1000`.
+/// So the example holds 1,000/s for 30 s, climbs from 1,000/s to 5,000/s within a minute, falls to 200/s at
+/// once, stays there for 10 s and rests for 5 s. To hold a rate, name it again: `10s@100,10s@100`. To start
+/// from nothing write a short stage of rate 0 before the ramp: `1ms@0,30s@1000`.
 ///
 /// # Errors
 /// What is wrong with the first item that cannot be read.
@@ -135,8 +136,8 @@ pub fn parse_count(text: &str) -> Result<u64, ScheduleError> {
     u64::try_from(scaled / number.divisor).map_err(|_| ScheduleError::OutOfRange(text.to_owned()))
 }
 
-/// Parses a duration: `100ms`, `1.5s`, `2h`, `1m30s`; a bare number means seconds. The units are d, h, m or min, s,
-/// ms, us or µs, ns, the larger before the smaller.
+/// Parses a duration: `100ms`, `1.5s`, `2h`, `1m30s`; a bare number means seconds. The units are d, h, m or
+/// min, s, ms, us or µs, ns, the larger before the smaller.
 ///
 /// # Errors
 /// What is wrong with the text.

@@ -1,9 +1,9 @@
 //! The built-in servers.
 //!
 //! [`sink`] is the load sink: it accepts any request and answers what the Internet Computer's load sink
-//! answers, or whatever else it is told to, after a delay of a known law, through a queue of a known law, with
-//! faults of known shares, and keeps a log of the truth. It is what the measuring of Plimsoll is tested against
-//! (the targets T1 to T5), and it must not be the bottleneck of a run.
+//! answers, or whatever else it is told to, after a delay of a known law, through a queue of a known law,
+//! with faults of known shares, and keeps a log of the truth. It is what the measuring of Plimsoll is tested
+//! against (the targets T1 to T5), and it must not be the bottleneck of a run.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter
@@ -11,8 +11,8 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
-//! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a socket
-//! or reads a clock by itself: that is the driver's.
+//! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
+//! socket or reads a clock by itself: that is the driver's.
 #![forbid(unsafe_code)]
 
 pub mod sink;

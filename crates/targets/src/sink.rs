@@ -73,7 +73,8 @@ pub struct SinkReport {
     pub resets: u64,
     /// Requests that could not be answered any more: see [`Action::Abandoned`].
     pub abandoned: u64,
-    /// Connections that were ended for what the client sent (no valid HTTP/1.1, no valid TLS) or did not read.
+    /// Connections that were ended for what the client sent (no valid HTTP/1.1, no valid TLS) or did not
+    /// read.
     pub refused: u64,
     /// The log in the order of the requests' numbers, if it was kept in memory.
     pub truth: Vec<TruthRow>,
@@ -85,8 +86,8 @@ impl Sink {
     /// Starts the threads of a sink, each with a backend of its own, and returns once all of them listen.
     ///
     /// # Errors
-    /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that cannot
-    /// be written, no backend.
+    /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
+    /// cannot be written, no backend.
     pub fn start<O: Open + 'static>(options: SinkOptions, open: Arc<O>) -> Result<Self, SinkError> {
         let problems = options.problems();
         if !problems.is_empty() {
@@ -105,8 +106,8 @@ impl Sink {
                 .name(format!("sink-{index}"))
                 .spawn(move || serve(&place, &*open, &ready, &is_started))
                 .map_err(SinkError::Thread)?;
-            // The first thread resolves port 0, the others listen where it does. On an error the senders of the
-            // threads before are dropped, which ends them.
+            // The first thread resolves port 0, the others listen where it does. On an error the senders of
+            // the threads before are dropped, which ends them.
             endpoint = match is_ready.recv() {
                 Ok(listening) => listening?,
                 Err(_) => {

@@ -16,7 +16,8 @@ use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig};
 
 const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
 
-/// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to test.
+/// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
+/// test.
 macro_rules! on_every_backend {
     ($($name:ident,)+) => {$(
         mod $name {
@@ -322,8 +323,8 @@ fn overshoots(report: &SinkReport, mut due: impl FnMut(&plimsoll_targets::TruthR
     late
 }
 
-/// Most replies leave within 2 ms of their time. The median, because a machine that is busy with other tests takes
-/// the processor away for longer than that; lateness that accumulated would move the median, too.
+/// Most replies leave within 2 ms of their time. The median, because a machine that is busy with other tests
+/// takes the processor away for longer than that; lateness that accumulated would move the median, too.
 fn assert_punctual(late: &[Nanos]) {
     assert!(late[late.len() / 2] < Nanos::from_millis(2), "{:?}", &late[late.len() / 2..]);
 }
@@ -351,7 +352,8 @@ fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
                 let cdf = 1.0 - (-(time.0 as f64) / mean.0 as f64).exp();
                 (cdf - i as f64 / n).abs().max(((i + 1) as f64 / n - cdf).abs())
             });
-            // Kolmogorov-Smirnov: 1.95 / sqrt(400) = 0.098 at the level 0.001, and as much again for overshoots.
+            // Kolmogorov-Smirnov: 1.95 / sqrt(400) = 0.098 at the level 0.001, and as much again for
+            // overshoots.
             let distance = distance.fold(0.0, f64::max);
             assert!(distance < 0.2, "{distance}");
         }
@@ -476,8 +478,8 @@ fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
                     reset += 1;
                 }
                 Intent::Drop => {
-                    // Nothing comes until long after the reply would have been due; the counter shows that it was
-                    // read.
+                    // Nothing comes until long after the reply would have been due; the counter shows that it
+                    // was read.
                     let until = client.now() + Nanos::from_millis(5);
                     while client.now() < until || sink.counter() <= number {
                         let soon = client.now() + Nanos::from_millis(5);

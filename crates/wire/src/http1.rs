@@ -1,19 +1,21 @@
-//! HTTP/1.0 and HTTP/1.1 (RFC 9112): the client's half in [`ResponseClient`], the server's in [`RequestServer`].
+//! HTTP/1.0 and HTTP/1.1 (RFC 9112): the client's half in [`ResponseClient`], the server's in
+//! [`RequestServer`].
 //!
 //! ```text
 //!             ┌─ byte-identical to the memo: one comparison ──┐
-//!   input ────┤                                               ├──▶ framing ──▶ body counted ──▶ Response / Request
+//!   input ────┤                                               ├──▶ framing ──▶ body counted ──▶ Response
 //!             ├─ whole head in the input: httparse ───────────┤
 //!             └─ cut head: gathered per connection, httparse ─┘
 //! ```
 //!
-//! A target answers most requests with the same head, so a worker keeps the last one per target ([`HeadMemo`]) and
-//! recognises it again by comparing bytes (about 5 ns against about 100 ns for a parse). That changes no answer:
-//! `tests/http1/properties.rs` compares every result with and without it, and with the input cut at every byte.
+//! A target answers most requests with the same head, so a worker keeps the last one per target
+//! ([`HeadMemo`]) and recognises it again by comparing bytes (about 5 ns against about 100 ns for a parse).
+//! That changes no answer: `tests/http1/properties.rs` compares every result with and without it, and with
+//! the input cut at every byte.
 //!
-//! Where the RFC leaves a choice, the client is lenient (it measures servers as they are) wherever it can still know
-//! where the response ends: bare LF, obsolete line folding, white space before a colon, empty lines before a head.
-//! It is strict about everything that decides the length of a message.
+//! Where the RFC leaves a choice, the client is lenient (it measures servers as they are) wherever it can
+//! still know where the response ends: bare LF, obsolete line folding, white space before a colon, empty
+//! lines before a head. It is strict about everything that decides the length of a message.
 
 mod body;
 mod encode;
@@ -33,8 +35,8 @@ pub use response::{Capture, Owed, Response, ResponseClient};
 /// What a peer may make a connection hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of one head, from the first byte of its start line to its empty line. It also bounds the
-    /// trailer section of a chunked body.
+    /// The most bytes of one head, from the first byte of its start line to its empty line. It also bounds
+    /// the trailer section of a chunked body.
     pub head_bytes: usize,
     /// The most header fields of one head.
     pub headers: usize,
@@ -43,8 +45,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 KiB and 256 fields: several times what servers of today send, small enough for a million connections not
-    /// to be a danger. 32 interim responses: room for a server that reports progress.
+    /// 64 KiB and 256 fields: several times what servers of today send, small enough for a million
+    /// connections not to be a danger. 32 interim responses: room for a server that reports progress.
     fn default() -> Self {
         Self { head_bytes: 64 * 1024, headers: 256, interim: 32 }
     }

@@ -1,9 +1,10 @@
 //! TLS as a layer: bytes in, plaintext out; plaintext in, bytes out.
 //!
-//! A thin seam over rustls (with aws-lc-rs), so that neither the engine nor the targets know it. No socket and no
-//! clock of our own; certificate validity is checked against the system's clock, inside rustls.
+//! A thin seam over rustls (with aws-lc-rs), so that neither the engine nor the targets know it. No socket
+//! and no clock of our own; certificate validity is checked against the system's clock, inside rustls.
 //!
-//! [`ClientConfig`] and [`ServerConfig`] are built once and shared; a [`Session`] is one side of one connection.
+//! [`ClientConfig`] and [`ServerConfig`] are built once and shared; a [`Session`] is one side of one
+//! connection.
 
 mod client;
 mod error;

@@ -67,7 +67,7 @@ fn resets_and_statuses_are_classes_of_failures() {
             assert!(reset > 20, "{reset} of some 2,000 at 3 %");
             assert_eq!(errors(&result, "reset"), reset, "{}", result["errors"]);
             for (status, class) in [("503", "status_5xx"), ("404", "status_4xx")] {
-                let sent = saw.truth.ended(&result, &format!("status{status}"));
+                let sent = saw.truth.ended(&result, &format!("status {status}"));
                 assert!(sent > 40, "{sent} of some 2,000");
                 assert_eq!(errors(&result, class), sent);
                 assert_eq!(count(&result, &format!("/statuses/{status}")), sent);
@@ -86,21 +86,29 @@ fn connections_that_the_client_closes() {
         assert_eq!(saw.connections, 501, "with the preflight's");
         let (result, saw) = reconcile(backend, "", "-n 500 -c 10 --max-requests-per-connection 5");
         assert_eq!(account(&result, "ok"), 500);
-        assert_eq!((count(&result, "/connections/opened"), saw.connections), (100, 101));
+        // 100 if all are used up; each of the ten users may end within one.
+        let opened = count(&result, "/connections/opened");
+        assert!((100..110).contains(&opened), "{}", result["connections"]);
+        assert_eq!(saw.connections, opened + 1);
     });
 }
 
-/// A server that closes without a word may find the next request on its way: it was delivered to a connection that
-/// no one read any more. Such requests are counted as failed, are not sent again, and nothing else is amiss.
+/// Requests that were handed to a connection which the server had closed by then. No client can tell whether they were
+/// read: they are delivered, as far as it knows.
+fn lost(result: &Value) -> u64 {
+    let failed = errors(result, "closed_before_response") + errors(result, "reset");
+    failed + errors(result, "connect_refused") - account(result, "undelivered")
+}
+
+/// A server that closes without a word may find the next request on its way. Such requests are counted as failed, are
+/// not sent again, and nothing else is amiss.
 #[test]
 fn connections_that_the_server_closes() {
     on_each(|backend| {
         for load in ["-n 2000 -c 8", "--rate 1k -d 1s"] {
             let (result, saw) = observe(backend, "--max-requests-per-connection 10", load);
-            let lost = errors(&result, "closed_before_response") + errors(&result, "reset");
-            assert_eq!(account(&result, "failed"), lost, "{}", result["errors"]);
             assert_eq!(saw.truth.ended(&result, "replied"), account(&result, "ok"));
-            assert_eq!(saw.requests + lost, delivered(&result), "{load}: {}", result["accounting"]);
+            assert_eq!(saw.requests + lost(&result), delivered(&result), "{load}: {}", result["accounting"]);
             assert!(count(&result, "/connections/opened") >= account(&result, "ok") / 10);
         }
     });
@@ -117,11 +125,10 @@ fn a_server_that_ends() {
             let saw = sink.wait();
             let refused = errors(&result, "connect_refused");
             assert!(refused > 0, "{}", result["errors"]);
-            assert_eq!(account(&result, "undelivered"), refused);
-            let lost = errors(&result, "closed_before_response") + errors(&result, "reset");
-            assert_eq!(account(&result, "failed"), refused + lost, "{}", result["errors"]);
+            assert!(account(&result, "undelivered") >= refused, "{}", result["accounting"]);
             assert!(saw.requests <= delivered(&result), "{}", result["accounting"]);
-            assert!(delivered(&result) <= saw.requests + lost, "{}", result["accounting"]);
+            // The sink reads and counts some of the last requests before it ends, without an answer to them.
+            assert!(delivered(&result) <= saw.requests + lost(&result), "{}", result["accounting"]);
         }
     });
 }

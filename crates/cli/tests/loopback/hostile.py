@@ -19,14 +19,21 @@ ANSWERS = {
 BYTE_BY_BYTE = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: v\r\n\r\n"
 
 
-def serve(connection, manner):
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+# After these the connection can be used again.
+KEPT = ("byte-by-byte", "informed", "long-body")
+
+
+def has_request(connection):
     request = b""
     while b"\r\n\r\n" not in request:
         received = connection.recv(65536)
         if not received:
-            return
+            return False
         request += received
+    return True
+
+
+def answer(connection, manner):
     if manner == "silent":
         connection.recv(1)
     elif manner == "byte-by-byte":
@@ -47,14 +54,18 @@ def serve(connection, manner):
         connection.sendall(ANSWERS[manner])
 
 
-def accepted(connection, manner):
+def serve(connection, manner):
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
-        serve(connection, manner)
+        while has_request(connection):
+            answer(connection, manner)
+            if manner not in KEPT:
+                break
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(65536):
             pass
     except OSError:
-        pass
+        pass  # The client has gone, as it should from some of these.
     connection.close()
 
 
@@ -62,4 +73,4 @@ listener = socket.create_server(("127.0.0.1", 0), backlog=128)
 print(listener.getsockname()[1], flush=True)
 while True:
     client, _ = listener.accept()
-    threading.Thread(target=accepted, args=(client, sys.argv[1]), daemon=True).start()
+    threading.Thread(target=serve, args=(client, sys.argv[1]), daemon=True).start()

@@ -11,6 +11,7 @@ pub(crate) struct Row {
     pub(crate) id: u64,
     pub(crate) recv_ns: u64,
     pub(crate) reply_ns: Option<u64>,
+    /// What the sink did; with the status if it was one on purpose: `status 503`.
     pub(crate) action: String,
 }
 
@@ -26,13 +27,13 @@ impl Truth {
         assert_eq!(lines.next(), Some("id,recv_ns,reply_ns,action,status,number"));
         let row = |line: &str| {
             let fields: Vec<&str> = line.split(',').collect();
-            let &[id, recv, reply, action, _, _] = &fields[..] else { panic!("{line}") };
+            let &[id, recv, reply, action, status, _] = &fields[..] else { panic!("{line}") };
             let figure = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{line}"));
             Row {
                 id: figure(id),
                 recv_ns: figure(recv),
                 reply_ns: (!reply.is_empty()).then(|| figure(reply)),
-                action: action.to_owned(),
+                action: if action == "status" { format!("{action} {status}") } else { action.to_owned() },
             }
         };
         Self { rows: lines.map(row).collect() }

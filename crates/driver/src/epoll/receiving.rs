@@ -88,7 +88,8 @@ impl Epoll {
         let error = match result {
             Ok(0) => connection.send_error,
             Ok(length) => {
-                // With edges, less than was asked for means that all was read. An end wants a read of its own.
+                // With edges, less than was asked for means that all was read. An end wants a read of its
+                // own.
                 connection.readable = length == self.buffer.len() || connection.hangup;
                 if connection.readable {
                     self.list(token);

@@ -22,8 +22,8 @@ impl Epoll {
             Ok(()) => {}
             Err(_) if connection.phase == Phase::Sending => self.release(token),
             Err(error) => {
-                // What came before the connection broke is still to be read. Shutting down makes sure that the
-                // reading comes to an end.
+                // What came before the connection broke is still to be read. Shutting down makes sure that
+                // the reading comes to an end.
                 connection.outbox.clear(&mut self.pool);
                 if connection.send_error == 0 {
                     connection.send_error = error;

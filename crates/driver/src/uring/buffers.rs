@@ -21,8 +21,8 @@ const FIRST: usize = 128;
 /// Buffers lent at most, and places of the ring (16 bytes each). A power of two.
 const LARGEST: usize = 4096;
 
-/// Buffers in a ring that is shared with the kernel: it takes the one at the head for each receive, and we put
-/// those that are done with back at the tail.
+/// Buffers in a ring that is shared with the kernel: it takes the one at the head for each receive, and we
+/// put those that are done with back at the tail.
 ///
 /// The address space for all buffers is reserved at once; memory is used by those that were ever lent. When
 /// the kernel runs out, [`grow`](Self::grow) lends more, up to about one per connection. A receive that finds
@@ -87,8 +87,8 @@ impl Buffers {
         self.available += 1;
     }
 
-    /// Lends more buffers, after the kernel had none left. Few connections get few: a ring that fits the cache
-    /// is worth more to a large body than one that never runs out.
+    /// Lends more buffers, after the kernel had none left. Few connections get few: a ring that fits the
+    /// cache is worth more to a large body than one that never runs out.
     pub(super) fn grow(&mut self, connections: usize) {
         let most = connections.next_power_of_two().clamp(FIRST, LARGEST);
         if self.lent < most {

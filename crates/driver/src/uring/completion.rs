@@ -160,8 +160,8 @@ impl Uring {
     }
 
     fn accepted(&mut self, token: Token, result: i32, last: bool, at: Nanos) {
-        // SAFETY: the result of an accept request that is not negative is a descriptor that was opened for it,
-        // and nobody else has it. Of a cancellation it is a number of requests.
+        // SAFETY: the result of an accept request that is not negative is a descriptor that was opened for
+        // it, and nobody else has it. Of a cancellation it is a number of requests.
         let fd = (result >= 0 && token.kind == ACCEPT).then(|| unsafe { OwnedFd::from_raw_fd(result) });
         let Some(entry) = self.listeners.get_mut(token.slot as usize) else { return };
         let Some(listening) = entry else { return };

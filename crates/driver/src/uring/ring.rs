@@ -11,8 +11,8 @@ use crate::clock;
 
 /// Requests that fit between two submissions (64 bytes each). More is a further system call.
 const SUBMISSIONS: u32 = 1024;
-/// Answers that fit between two visits (16 bytes each): one receive and one send for each of 8,000 connections.
-/// If it overflows, the kernel keeps the rest in a list, which is slower.
+/// Answers that fit between two visits (16 bytes each): one receive and one send for each of 8,000
+/// connections. If it overflows, the kernel keeps the rest in a list, which is slower.
 const COMPLETIONS: u32 = 16 << 10;
 
 /// `struct io_uring_getevents_arg`.
@@ -50,7 +50,8 @@ pub(super) struct Patience {
 /// The queues of one io_uring instance. Belongs to the thread that opened it.
 pub(super) struct Ring {
     io: IoUring,
-    /// The registered number of the ring's descriptor, which spares the kernel its look-up and reference count.
+    /// The registered number of the ring's descriptor, which spares the kernel its look-up and reference
+    /// count.
     registered: Option<u32>,
     /// The kernel can lower the aim of a wait after a while (6.12).
     pub(super) lowers_aim: bool,
@@ -143,8 +144,8 @@ impl Ring {
         let queued = self.io.submission().len() as u32;
         let mut patience = patience;
         if !self.lowers_aim && patience.floor > Nanos::ZERO && patience.floor < patience.timeout {
-            // Before 6.12 a wait for `want` cannot lower its aim: end it at the floor, and let the caller, who
-            // sees that nothing came, wait again for one.
+            // Before 6.12 a wait for `want` cannot lower its aim: end it at the floor, and let the caller,
+            // who sees that nothing came, wait again for one.
             patience.timeout = patience.floor;
         }
         let timeout = clock::timespec(patience.timeout);
@@ -157,8 +158,8 @@ impl Ring {
             timeout: &raw const timeout as u64,
         };
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        // The kernel compares the count as a signed number, for which "all there can be" would be "less than none":
-        // it would not sleep at all.
+        // The kernel compares the count as a signed number, for which "all there can be" would be "less than
+        // none": it would not sleep at all.
         let want = patience.want.min(COMPLETIONS);
         match self.enter(queued, want, flags, Some(&argument)) {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
@@ -196,9 +197,9 @@ impl Ring {
             Some(index) => (index as i32, flags | EnterFlags::REGISTERED_RING),
             None => (self.io.as_raw_fd(), flags),
         };
-        // SAFETY: the argument is null (with no signal mask, the size is then not looked at), or, with EXT_ARG,
-        // an initialised structure of the size given; it and the timespec it points to live through the call.
-        // What the queued requests point to is valid by the promise of `push`.
+        // SAFETY: the argument is null (with no signal mask, the size is then not looked at), or, with
+        // EXT_ARG, an initialised structure of the size given; it and the timespec it points to live through
+        // the call. What the queued requests point to is valid by the promise of `push`.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
@@ -242,8 +243,8 @@ impl Drop for Ring {
 fn build(no_array: bool) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder
-        // Completions are made when this thread asks for them, not by interrupting it: the largest gain of all,
-        // and what lets a wait for n completions sleep through n - 1.
+        // Completions are made when this thread asks for them, not by interrupting it: the largest gain of
+        // all, and what lets a wait for n completions sleep through n - 1.
         .setup_single_issuer()
         .setup_defer_taskrun()
         // Tells in shared memory that there is work to ask for, for busy polling.

@@ -38,8 +38,8 @@ impl Uring {
         again
     }
 
-    /// Sends what was left when a send ended. Apart from waiting, so that the completions of sends, which come
-    /// at once as a rule, do not count towards what is waited for.
+    /// Sends what was left when a send ended. Apart from waiting, so that the completions of sends, which
+    /// come at once as a rule, do not count towards what is waited for.
     pub(super) fn send_rest(&mut self, now: Nanos) {
         if !self.resend.is_empty() {
             self.queue_rest();
@@ -101,9 +101,10 @@ impl Uring {
             // SAFETY: requests are made by the functions below and by `Connection`. They point to: the sealed
             // part of an outbox, which is not changed while `sending` is set; the pieces and the address of a
             // connection, boxed, changed only when no send or connect is under way; the message header, boxed
-            // and never changed; all of these belong to slots, which are not released while `in_kernel` counts
-            // this request, or to `self`, whose `drop` waits for the requests or leaks the memory. The kernel
-            // writes to nothing but the receive buffers, which are read between completion and recycling only.
+            // and never changed; all of these belong to slots, which are not released while `in_kernel`
+            // counts this request, or to `self`, whose `drop` waits for the requests or leaks the memory. The
+            // kernel writes to nothing but the receive buffers, which are read between completion and
+            // recycling only.
             if unsafe { self.ring.push(&entry) }.is_ok() {
                 return;
             }

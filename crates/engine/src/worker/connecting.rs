@@ -91,8 +91,8 @@ impl<B: Backend> Worker<'_, B> {
         self.open_now -= 1;
     }
 
-    /// Gives up a connection: the oldest request fails with `first`, those behind it were never answered. In the
-    /// closed model their users go on.
+    /// Gives up a connection: the oldest request fails with `first`, those behind it were never answered. In
+    /// the closed model their users go on.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let lane = self.conns[slot as usize].lane;
         let mut lost = std::mem::take(&mut self.conns[slot as usize].requests);

@@ -15,7 +15,8 @@ impl<B: Backend> Worker<'_, B> {
     /// Records the end of a request.
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, status: u16, at: Nanos) {
         self.counts.in_flight -= 1;
-        // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it was sent.
+        // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it
+        // was sent.
         let sent = if request.sent == AT_SEND { AT_SEND } else { request.sent.min(at) };
         let intended = request.intended.min(sent).min(at);
         let sample = Sample {
@@ -47,8 +48,8 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.last_done = self.counts.last_done.max(at);
     }
 
-    /// A request that ended without a response. In the closed model its user goes on, after a pause if it was the
-    /// connection that failed.
+    /// A request that ended without a response. In the closed model its user goes on, after a pause if it was
+    /// the connection that failed.
     pub(super) fn fail(&mut self, lane: u32, request: InFlight, class: ErrorClass, at: Nanos) {
         self.finish(&request, Outcome::Failed(class), 0, at);
         if !matches!(self.plan.load, Load::Closed) {
@@ -64,7 +65,14 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// A request that ended with a response that is an error of its own.
-    pub(super) fn fail_response(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
+    pub(super) fn fail_response(
+        &mut self,
+        lane: u32,
+        request: &InFlight,
+        class: ErrorClass,
+        status: u16,
+        at: Nanos,
+    ) {
         self.finish(request, Outcome::Failed(class), status, at);
         if matches!(self.plan.load, Load::Closed) {
             self.retries.push(Reverse((self.now, lane)));
@@ -111,8 +119,8 @@ impl<B: Backend> Worker<'_, B> {
             users += 1;
         }
         let conn = &mut self.conns[slot as usize];
-        // Its next responses belong to requests that are given up: take no new ones. A connection that is still
-        // being established goes on without them.
+        // Its next responses belong to requests that are given up: take no new ones. A connection that is
+        // still being established goes on without them.
         if connecting {
             conn.requests = Default::default();
         } else {

@@ -159,7 +159,10 @@ impl<B: Backend> Worker<'_, B> {
                 if conn.requests.is_empty() {
                     self.recorder.connections.closed_idle += 1;
                 } else {
-                    self.note_error(ErrorClass::ClosedBeforeResponse, "the server closed before its response");
+                    self.note_error(
+                        ErrorClass::ClosedBeforeResponse,
+                        "the server closed before its response",
+                    );
                 }
                 self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
             }

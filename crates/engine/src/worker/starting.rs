@@ -52,8 +52,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Open model: starts every arrival that is due, as far as connections allow.
     ///
-    /// There is no queue of waiting arrivals: the schedule is an exact sequence, and an arrival that is not taken
-    /// keeps its place and its intended time in it.
+    /// There is no queue of waiting arrivals: the schedule is an exact sequence, and an arrival that is not
+    /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
         if self.ended {
@@ -97,7 +97,14 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(blocked, at_limit, now);
     }
 
-    pub(super) fn new_request(&self, intended: Nanos, index: u64, step: u32, measured: bool, now: Nanos) -> InFlight {
+    pub(super) fn new_request(
+        &self,
+        intended: Nanos,
+        index: u64,
+        step: u32,
+        measured: bool,
+        now: Nanos,
+    ) -> InFlight {
         InFlight {
             intended,
             started: AT_SEND,
@@ -127,7 +134,8 @@ impl<B: Backend> Worker<'_, B> {
         let connections = &self.plan.connections;
         while let Some(&slot) = self.lanes[lane as usize].available.front() {
             let conn = &mut self.conns[slot as usize];
-            if conn.lane == lane && conn.listed && conn.has_room(connections.depth, connections.max_requests) {
+            if conn.lane == lane && conn.listed && conn.has_room(connections.depth, connections.max_requests)
+            {
                 return Some(slot);
             }
             if conn.lane == lane {
@@ -138,8 +146,8 @@ impl<B: Backend> Worker<'_, B> {
         None
     }
 
-    /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for longest, else
-    /// on one that is opened for it.
+    /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
+    /// longest, else on one that is opened for it.
     pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, mut request: InFlight, now: Nanos) {
         self.counts.in_flight += 1;
         self.counts.new_started += 1;
@@ -235,7 +243,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Hands everything written to the kernel, and notes when.
     ///
-    /// Sends happen one after the other between the two readings of the clock, so the i-th is given its share.
+    /// Sends happen one after the other between the two readings of the clock, so the i-th is given its
+    /// share.
     pub(super) fn flush(&mut self) {
         let flush = self.io.flush();
         self.now = self.now.max(flush.last);
@@ -255,6 +264,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 if request.intended == AT_SEND {
                     request.intended = at;
+                    // Counts from here, too: else a censored response time would be a little below the timeout.
+                    request.deadline = at + self.plan.timeout;
                 }
             }
         }

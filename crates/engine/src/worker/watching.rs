@@ -16,7 +16,8 @@ impl<B: Backend> Worker<'_, B> {
         let next_arrival = if over {
             None
         } else {
-            let due = self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
+            let due =
+                self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
             // While an arrival waits for a connection, the next thing to wait for is a response.
             due.map(|at| self.times.start + at).filter(|_| self.blocked_since.is_none())
         };
@@ -66,7 +67,11 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
         if at >= self.times.measure && self.record.stalls.len() < STALLS_KEPT {
-            self.record.stalls.push(Stall { worker: self.shard.index, at: at.since(self.times.start), length });
+            self.record.stalls.push(Stall {
+                worker: self.shard.index,
+                at: at.since(self.times.start),
+                length,
+            });
         }
     }
 

@@ -16,8 +16,8 @@ fn seed_and_secrets_do_not_count() {
 
 #[test]
 fn it_is_stable_over_versions() {
-    // A stored run is found again by this value: if a change of the plan makes it differ, raise the version in
-    // the canonical text and this value with it. The request carries the version of the program.
+    // A stored run is found again by this value: if a change of the plan makes it differ, raise the version
+    // in the canonical text and this value with it. The request carries the version of the program.
     let plan = plan(&[URL, "--rate", "100", "--header", "User-Agent:"]);
     assert_eq!(plan.fingerprint().to_string(), "74ef423654b0da126e9f1bc18fb1cb85");
 }

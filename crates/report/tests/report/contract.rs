@@ -156,7 +156,8 @@ fn assert_described(value: &Value, schema: &Value, root: &Value, path: &str) {
     }
 }
 
-/// Whether the value is of a type, and among the constants, that the schema names; without any, everything is.
+/// Whether the value is of a type, and among the constants, that the schema names; without any, everything
+/// is.
 fn type_fits(value: &Value, schema: &Value) -> bool {
     if let Some(constant) = schema.get("const") {
         return value == constant;

@@ -13,8 +13,8 @@ pub(crate) const fn us(micros: u64) -> Nanos {
     Nanos::from_micros(micros)
 }
 
-/// What request number `i` of a quiet server looks like: started 5 to 20 µs late, served in 0.8 to 1.3 ms, one in
-/// a hundred in 6 ms more.
+/// What request number `i` of a quiet server looks like: started 5 to 20 µs late, served in 0.8 to 1.3 ms,
+/// one in a hundred in 6 ms more.
 pub(crate) fn quiet(i: u64) -> Sample {
     let intended = Nanos(i * 1_000_000);
     let started = intended + Nanos(5_000 + i * 7_919 % 15_000);
@@ -35,7 +35,8 @@ pub(crate) fn quiet(i: u64) -> Sample {
     }
 }
 
-/// The record of one worker that saw these samples in order of their ends, with one interval per 1,000 of them.
+/// The record of one worker that saw these samples in order of their ends, with one interval per 1,000 of
+/// them.
 pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
     let names: Vec<String> = steps.iter().map(|&name| name.to_owned()).collect();
     let mut recorder = Recorder::new(&names);

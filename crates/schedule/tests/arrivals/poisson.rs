@@ -10,8 +10,8 @@ fn times(profile: &Profile, seed: u64) -> Vec<Nanos> {
     arrivals(profile, Process::Poisson, seed, 0, 1).map(|arrival| arrival.at).collect()
 }
 
-/// The Kolmogorov–Smirnov statistic of `values` against the uniform distribution on [0, 1], times sqrt(n): above
-/// 1.95 with a probability of 0.1 % (2 exp(-2 * 1.95²)).
+/// The Kolmogorov–Smirnov statistic of `values` against the uniform distribution on [0, 1], times sqrt(n):
+/// above 1.95 with a probability of 0.1 % (2 exp(-2 * 1.95²)).
 fn kolmogorov(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len() as f64;

@@ -43,7 +43,8 @@ fn integral(stages: &[Small], at: u64) -> (i128, i128) {
     sum
 }
 
-/// The schedule by its definition: arrival n at the last t with Λ(t) ≤ n, found by looking at every nanosecond.
+/// The schedule by its definition: arrival n at the last t with Λ(t) ≤ n, found by looking at every
+/// nanosecond.
 fn by_definition(stages: &[Small]) -> Vec<Nanos> {
     let end: u64 = stages.iter().map(|stage| stage.duration).sum();
     let (n, d) = integral(stages, end);
@@ -94,7 +95,10 @@ proptest! {
 
     #[test]
     fn long_ramps_satisfy_the_definition(
-        seconds in 1_u64..86_400, from in 0_u64..10_000_000, to in 0_u64..10_000_000, shares in prop::array::uniform16(0_u64..10_000),
+        seconds in 1_u64..86_400,
+        from in 0_u64..10_000_000,
+        to in 0_u64..10_000_000,
+        shares in prop::array::uniform16(0_u64..10_000),
     ) {
         prop_assume!(from != to);
         let profile = Profile::new(vec![second_ramp(seconds, from, to)]).unwrap();
@@ -130,8 +134,8 @@ fn second_ramp(seconds: u64, from: u64, to: u64) -> Stage {
     stage(Nanos::from_secs(seconds), Rate::per_second(from), Rate::per_second(to))
 }
 
-/// Whether Λ(t) ≤ index < Λ(t + 1) for the time t of that arrival, in units of 1 / (2 * 10^9 * duration) arrivals:
-/// at most 2^47 * 2^24 * 2^48 for a day at 1e7/s.
+/// Whether Λ(t) ≤ index < Λ(t + 1) for the time t of that arrival, in units of 1 / (2 * 10^9 * duration)
+/// arrivals: at most 2^47 * 2^24 * 2^48 for a day at 1e7/s.
 fn is_last_instant(profile: &Profile, seconds: u64, from: u64, to: u64, index: u64) -> bool {
     let duration = i128::from(seconds) * 1_000_000_000;
     let (from, to) = (i128::from(from), i128::from(to));

@@ -141,7 +141,11 @@ proptest! {
     }
 
     #[test]
-    fn counts_are_those_of_the_sequence(rate in rates(), arrivals in 1_u64..300, probes in prop::array::uniform8(0_u64..1100)) {
+    fn counts_are_those_of_the_sequence(
+        rate in rates(),
+        arrivals in 1_u64..300,
+        probes in prop::array::uniform8(0_u64..1100),
+    ) {
         let duration = Nanos(rate.arrival_at(arrivals).0 + 1);
         let profile = Profile::constant(rate, duration);
         let whole: Vec<Arrival> = uniform(&profile).collect();

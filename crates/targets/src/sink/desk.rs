@@ -19,8 +19,8 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Reads the requests of one thread's connections.
 ///
-/// With no delay, no drawn fault and no large body a request is answered where it is read: the reply goes into
-/// [`out`](Self::out). Otherwise it becomes an [`Arrival`].
+/// With no delay, no drawn fault and no large body a request is answered where it is read: the reply goes
+/// into [`out`](Self::out). Otherwise it becomes an [`Arrival`].
 #[derive(Debug)]
 pub(crate) struct Desk {
     setup: Arc<Setup>,

@@ -26,8 +26,8 @@ pub struct Fate {
     pub intent: Intent,
 }
 
-/// Draws the fate of every request of a sink from its seed and the request's number alone, so that it does not
-/// depend on threads, connections or timing, and can be recomputed from a log.
+/// Draws the fate of every request of a sink from its seed and the request's number alone, so that it does
+/// not depend on threads, connections or timing, and can be recomputed from a log.
 #[derive(Clone, Debug)]
 pub struct Law {
     seed: u64,
@@ -61,7 +61,8 @@ impl Law {
             return Fate { service, intent: Intent::Reply };
         }
         let mut random = Random::new(self.seed, number);
-        // The fault is drawn first and always, so that the same seed gives the same delays with and without faults.
+        // The fault is drawn first and always, so that the same seed gives the same delays with and without
+        // faults.
         let fault = random.unit();
         let intent =
             self.faults.iter().find(|&&(end, _)| fault < end).map_or(Intent::Reply, |&(_, intent)| intent);
@@ -144,8 +145,8 @@ mod tests {
     #[test]
     fn a_lognormal_delay_has_its_quantiles() {
         let drawn = delays(Delay::Lognormal { median: Nanos::from_millis(2), sigma: 0.5 });
-        // Standard normal quantiles; the sample quantile of 20,000 draws is within 4 % of the true one at all of them
-        // (its standard error is below 1.5 % at the 99th percentile).
+        // Standard normal quantiles; the sample quantile of 20,000 draws is within 4 % of the true one at all
+        // of them (its standard error is below 1.5 % at the 99th percentile).
         for (share, z) in [(0.1, -1.281_55_f64), (0.5, 0.0), (0.9, 1.281_55), (0.99, 2.326_35)] {
             let sample = drawn[(share * DRAWS as f64) as usize];
             let truth = 2e6 * (0.5 * z).exp();

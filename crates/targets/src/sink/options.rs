@@ -9,8 +9,8 @@ use plimsoll_wire::tls::ServerConfig;
 
 use super::reply::LARGEST_BODY;
 
-/// What a sink is told to do. [`SinkOptions::new`] gives the plain one: one thread, the counter as the answer, at
-/// once, without faults and without a log.
+/// What a sink is told to do. [`SinkOptions::new`] gives the plain one: one thread, the counter as the
+/// answer, at once, without faults and without a log.
 #[derive(Clone, Debug)]
 pub struct SinkOptions {
     /// Where to listen. Port 0 asks for a free one: see [`Sink::endpoint`](super::Sink::endpoint).
@@ -21,17 +21,17 @@ pub struct SinkOptions {
     pub tls: Option<ServerConfig>,
     /// What to answer.
     pub reply: Reply,
-    /// How long a request is served. Without `queue` and `per_connection_serial` all requests are served side by
-    /// side (an infinite server, T1).
+    /// How long a request is served. Without `queue` and `per_connection_serial` all requests are served side
+    /// by side (an infinite server, T1).
     pub delay: Delay,
-    /// CPU time burnt for every reply before it is sent, each reply on its own: a target that computes. The thread
-    /// does nothing else meanwhile, so it carries at most `1 / work` per second.
+    /// CPU time burnt for every reply before it is sent, each reply on its own: a target that computes. The
+    /// thread does nothing else meanwhile, so it carries at most `1 / work` per second.
     pub work: Nanos,
     /// One server with one FIFO queue over all connections, `delay` being the service time (T2: M/M/1 with an
     /// exponential delay, M/D/1 with a constant one). Needs `threads == 1`.
     pub queue: bool,
-    /// One server with one FIFO queue and a fixed service time of `1 / capacity`; `delay` comes on top of it, side
-    /// by side. Needs `threads == 1`.
+    /// One server with one FIFO queue and a fixed service time of `1 / capacity`; `delay` comes on top of it,
+    /// side by side. Needs `threads == 1`.
     pub capacity: Option<Rate>,
     /// Each connection is a server of its own with its own FIFO queue (T4).
     pub per_connection_serial: bool,
@@ -147,8 +147,9 @@ impl Reply {
 /// The body of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// What the Internet Computer's load sink answers: the CBOR map `{status: "replied", reply: {arg: <4 bytes>}}`
-    /// of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian, modulo 2^32.
+    /// What the Internet Computer's load sink answers: the CBOR map `{status: "replied", reply: {arg: <4
+    /// bytes>}}` of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian,
+    /// modulo 2^32.
     Counter,
     /// This many bytes of no meaning.
     Bytes(u64),

@@ -1,7 +1,7 @@
 //! Servers with a FIFO queue, as arithmetic on the ideal clock.
 //!
-//! A completion is computed from the arrival and the completion before it, never from the time at which a thread
-//! came to it. So a late wake-up delays one reply and does not shift those behind it.
+//! A completion is computed from the arrival and the completion before it, never from the time at which a
+//! thread came to it. So a late wake-up delays one reply and does not shift those behind it.
 
 use plimsoll_core::{Nanos, Rate};
 
@@ -20,8 +20,8 @@ impl SingleServer {
     }
 }
 
-/// One server with a FIFO queue and a fixed service time of `1 / rate`, exact for every rational rate: the k-th
-/// completion of a busy period is `floor(k / rate)` after its begin.
+/// One server with a FIFO queue and a fixed service time of `1 / rate`, exact for every rational rate: the
+/// k-th completion of a busy period is `floor(k / rate)` after its begin.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenServer {
     rate: Rate,
@@ -70,8 +70,9 @@ mod tests {
 
     #[test]
     fn an_mm1_queue_has_its_known_mean_and_quantiles() {
-        // Sojourn times of M/M/1 are exponential with the rate mu - lambda: mean 5 ms, p50 3.47 ms, p99 23.03 ms for
-        // mu = 1000/s and lambda = 800/s. They are strongly correlated, hence the wide bounds at 2,000,000 requests.
+        // Sojourn times of M/M/1 are exponential with the rate mu - lambda: mean 5 ms, p50 3.47 ms, p99 23.03
+        // ms for mu = 1000/s and lambda = 800/s. They are strongly correlated, hence the wide bounds at
+        // 2,000,000 requests.
         let mut random = Random::new(3, 0);
         let mut server = SingleServer::default();
         let mut arrival = 0.0;

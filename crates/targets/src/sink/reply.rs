@@ -6,13 +6,13 @@ use plimsoll_wire::http1::write_response_head;
 
 use super::options::{Body, Reply, SinkOptions};
 
-/// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of two
-/// text keys, without the self-describing tag; 32 bytes with the counter.
+/// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
+/// two text keys, without the self-describing tag; 32 bytes with the counter.
 const COUNTER_BODY: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 /// Bytes of the counter.
 const COUNTER_LEN: usize = 4;
-/// Fixed bodies up to this size are copied behind their head, larger ones are handed over without a copy: a copy of
-/// 16 KiB costs about as much as the second segment of a gathered write.
+/// Fixed bodies up to this size are copied behind their head, larger ones are handed over without a copy: a
+/// copy of 16 KiB costs about as much as the second segment of a gathered write.
 const INLINE_LIMIT: usize = 16 * 1024;
 /// The longest body of no meaning that is held in memory as a whole.
 pub(crate) const LARGEST_BODY: u64 = 1 << 30;
@@ -84,7 +84,8 @@ impl Form {
         !matches!(self.body, FormBody::Shared(_))
     }
 
-    /// Appends the reply to request `number`. Returns the body that has to be sent after it, if it is a large one.
+    /// Appends the reply to request `number`. Returns the body that has to be sent after it, if it is a large
+    /// one.
     #[inline]
     pub(crate) fn write(
         &self,

@@ -16,8 +16,8 @@ pub(crate) struct Setup {
     stop: AtomicBool,
 }
 
-/// The counter on a cache line of its own (128 bytes: x86 fetches lines in pairs), so that counting does not take
-/// the options away from the other threads.
+/// The counter on a cache line of its own (128 bytes: x86 fetches lines in pairs), so that counting does not
+/// take the options away from the other threads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnLine(AtomicU64);

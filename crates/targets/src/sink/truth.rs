@@ -20,8 +20,8 @@ pub enum Action {
     Dropped,
     /// The connection was reset in its place.
     Reset,
-    /// No reply could be sent: the connection had ended, or owed a dropped reply before this one, or the sink was
-    /// stopped.
+    /// No reply could be sent: the connection had ended, or owed a dropped reply before this one, or the sink
+    /// was stopped.
     Abandoned,
 }
 

@@ -19,8 +19,8 @@ use super::truth::{Action, FinishedSheet, RequestId, Sheet, TruthRow};
 const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long due replies wait behind reading.
 const PASS_EVENTS: u32 = 256;
-/// Replies of one flush: bounds how long the first of them waits for the last. At 1 µs each the wait is of the
-/// order of what a reply takes through the kernel, and the system call of the flush is shared by enough.
+/// Replies of one flush: bounds how long the first of them waits for the last. At 1 µs each the wait is of
+/// the order of what a reply takes through the kernel, and the system call of the flush is shared by enough.
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory...
 const UNREAD_BYTES: usize = 64 << 20;
@@ -226,8 +226,8 @@ impl<B: Backend> Worker<B> {
         }
         let mut arrivals = std::mem::take(&mut self.desk.arrivals);
         if self.agenda.is_one_queue() {
-            // One pass meets the connections in any order; the queue takes them as they came. The sort is stable:
-            // the requests of one segment stay in order.
+            // One pass meets the connections in any order; the queue takes them as they came. The sort is
+            // stable: the requests of one segment stay in order.
             arrivals.sort_by_key(|arrival| arrival.at);
         }
         for arrival in arrivals.drain(..) {
@@ -311,7 +311,8 @@ impl<B: Backend> Worker<B> {
         let Some(connection) = self.table.get(conn) else { return };
         let state = &mut connection.state;
         if state.mute {
-            // A dropped reply must look like one that takes for ever, so only the client ends this connection.
+            // A dropped reply must look like one that takes for ever, so only the client ends this
+            // connection.
             if state.peer_closed {
                 self.outlet.close(connection, Close::Now);
             }

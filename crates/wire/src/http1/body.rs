@@ -66,8 +66,8 @@ fn skip(remaining: &mut u64, input: &mut &[u8]) -> u64 {
     there as u64
 }
 
-/// Decodes the chunked transfer coding (RFC 9112 section 7.1). Extensions and trailers are checked for their form,
-/// bounded and dropped. A bare LF ends a line, as in heads; white space may follow a size.
+/// Decodes the chunked transfer coding (RFC 9112 section 7.1). Extensions and trailers are checked for their
+/// form, bounded and dropped. A bare LF ends a line, as in heads; white space may follow a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChunkReader {
     /// The size read so far, then the bytes left of the chunk.

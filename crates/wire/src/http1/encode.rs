@@ -1,10 +1,11 @@
 //! Response heads, written by the server's half.
 
-/// Appends a response head: status line, `content-type` if given, `content-length` unless this status never has one
-/// (1xx and 204, RFC 9110 section 8.6), `connection: close` if `close`, the `extra` fields, and the empty line.
+/// Appends a response head: status line, `content-type` if given, `content-length` unless this status never
+/// has one (1xx and 204, RFC 9110 section 8.6), `connection: close` if `close`, the `extra` fields, and the
+/// empty line.
 ///
-/// There is no Date field: a server with a clock gives it among `extra` (RFC 9110 section 6.6.1). Line ends and NUL
-/// in names and values are written as spaces, so that no value can end the head (section 5.5).
+/// There is no Date field: a server with a clock gives it among `extra` (RFC 9110 section 6.6.1). Line ends
+/// and NUL in names and values are written as spaces, so that no value can end the head (section 5.5).
 pub fn write_response_head(
     out: &mut Vec<u8>,
     status: u16,

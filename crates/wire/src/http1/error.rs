@@ -4,8 +4,8 @@ use std::fmt;
 
 use plimsoll_core::ErrorClass;
 
-/// The peer broke the protocol, or a limit. Where the next message would begin is not known any more: the connection
-/// has to be closed.
+/// The peer broke the protocol, or a limit. Where the next message would begin is not known any more: the
+/// connection has to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProtocolError {
     /// The first bytes cannot be those of an HTTP/1 message: another protocol, or garbage.
@@ -62,7 +62,8 @@ impl std::error::Error for ProtocolError {}
 /// The peer closed the connection while a response was incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Truncated {
-    /// Whether a byte of the final response had come; `false` if there were only whole interim (1xx) responses.
+    /// Whether a byte of the final response had come; `false` if there were only whole interim (1xx)
+    /// responses.
     pub started: bool,
 }
 

@@ -6,8 +6,8 @@ use httparse::Header;
 
 use super::{Limits, ProtocolError};
 
-/// How many header fields are parsed without touching the heap: a slot is 32 bytes of untouched stack. Heads with
-/// more are parsed a second time with room for [`Limits::headers`].
+/// How many header fields are parsed without touching the heap: a slot is 32 bytes of untouched stack. Heads
+/// with more are parsed a second time with room for [`Limits::headers`].
 const FIELDS_ON_STACK: usize = 128;
 
 /// What the framing fields of one head say (RFC 9112 sections 6 and 9.3).
@@ -42,9 +42,9 @@ impl FramingFields {
         Ok(fields)
     }
 
-    /// Whether the connection may be used again, as far as the version and these fields say (RFC 9112 section 9.3).
-    /// A message with both a transfer coding and a content-length must end it (section 6.1), and so must a transfer
-    /// coding in HTTP/1.0, which does not know them.
+    /// Whether the connection may be used again, as far as the version and these fields say (RFC 9112 section
+    /// 9.3). A message with both a transfer coding and a content-length must end it (section 6.1), and so
+    /// must a transfer coding in HTTP/1.0, which does not know them.
     pub(super) fn persistent(&self, version_minor: u8) -> bool {
         let suspicious = self.transfer_coded && (self.content_length.is_some() || version_minor == 0);
         !self.close && !suspicious && (version_minor >= 1 || self.keep_alive)
@@ -71,7 +71,8 @@ impl FramingFields {
 
     fn add_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in list(value) {
-            // "No coding" in RFC 2616 (section 3.6), dropped since; servers that still send it mean nothing by it.
+            // "No coding" in RFC 2616 (section 3.6), dropped since; servers that still send it mean nothing
+            // by it.
             if coding.eq_ignore_ascii_case(b"identity") {
                 continue;
             }
@@ -124,8 +125,8 @@ pub(super) fn parse_whole<'h, T>(
     }
     match parsed {
         Ok((value, length)) if length == head.len() => Ok(value),
-        // The empty line at the end of `head` is the first one, so a parse that stops elsewhere has not seen what
-        // it takes for line ends where they are.
+        // The empty line at the end of `head` is the first one, so a parse that stops elsewhere has not seen
+        // what it takes for line ends where they are.
         Ok(_) => Err(ProtocolError::Malformed("line ends")),
         Err(Refusal::Syntax(error)) => Err(from_httparse(error)),
         Err(Refusal::Meaning(error)) => Err(error),

@@ -4,8 +4,9 @@ use memchr::{memchr, memchr_iter};
 
 use super::{Limits, ProtocolError};
 
-/// The most bytes of empty lines before a start line. RFC 9112 section 2.2 asks for tolerance of at least one; four
-/// of them cover the known sinners (an extra CRLF after a body), and without a bound a peer could send them for ever.
+/// The most bytes of empty lines before a start line. RFC 9112 section 2.2 asks for tolerance of at least
+/// one; four of them cover the known sinners (an extra CRLF after a body), and without a bound a peer could
+/// send them for ever.
 const EMPTY_LINE_BYTES_MAX: usize = 8;
 
 /// Which kind of message a head opens: decides what its first bytes may be.
@@ -66,8 +67,8 @@ pub(super) fn take_head<'i>(
     Ok(complete.map(|wire_bytes| Found { place: Place::Spill, wire_bytes }))
 }
 
-/// Appends lines of `input` to `spill` until it holds a whole head; then its length with the empty lines before it,
-/// which are removed.
+/// Appends lines of `input` to `spill` until it holds a whole head; then its length with the empty lines
+/// before it, which are removed.
 fn gather(
     message: Message,
     limits: &Limits,
@@ -76,8 +77,8 @@ fn gather(
 ) -> Result<Option<usize>, ProtocolError> {
     while !input.is_empty() {
         let line = memchr(b'\n', input).map_or(input.len(), |lf| lf + 1);
-        // Not more than decides the matter: a line without an end is not copied whole. At least one byte, so that
-        // every pass advances.
+        // Not more than decides the matter: a line without an end is not copied whole. At least one byte, so
+        // that every pass advances.
         let line = line.min(limits.head_bytes.max(1));
         let (taken, rest) = input.split_at(line);
         spill.extend_from_slice(taken);
@@ -102,8 +103,9 @@ fn gather(
     Ok(None)
 }
 
-/// The length of the head at the front of `bytes`, which begin with a start line: up to and with the first empty
-/// line. A line of white space only is not empty: it continues the field before it (obsolete line folding).
+/// The length of the head at the front of `bytes`, which begin with a start line: up to and with the first
+/// empty line. A line of white space only is not empty: it continues the field before it (obsolete line
+/// folding).
 fn head_end(bytes: &[u8]) -> Option<usize> {
     memchr_iter(b'\n', bytes).find_map(|lf| match &bytes[lf + 1..] {
         [b'\n', ..] => Some(lf + 2),
@@ -130,14 +132,16 @@ fn empty_lines(bytes: &[u8]) -> usize {
 }
 
 impl Message {
-    /// Refuses bytes that cannot begin such a message, as soon as that is certain: a peer of another protocol may
-    /// never send the empty line that would end a head. Gives the length of the empty lines before the start line.
+    /// Refuses bytes that cannot begin such a message, as soon as that is certain: a peer of another protocol
+    /// may never send the empty line that would end a head. Gives the length of the empty lines before the
+    /// start line.
     fn check_start(self, limits: &Limits, bytes: &[u8]) -> Result<usize, ProtocolError> {
         let empty = empty_lines(bytes);
         if empty > EMPTY_LINE_BYTES_MAX {
             return Err(ProtocolError::Malformed("too many empty lines before the start line"));
         }
-        // What lies beyond the limit must not decide: cut there, the head is too large before it is anything else.
+        // What lies beyond the limit must not decide: cut there, the head is too large before it is anything
+        // else.
         let start = &bytes[empty..];
         let start = &start[..start.len().min(limits.head_bytes)];
         match self {
@@ -159,7 +163,8 @@ fn check_response_start(start: &[u8]) -> Result<(), ProtocolError> {
 fn check_request_start(start: &[u8]) -> Result<(), ProtocolError> {
     /// The part of the preface before the empty line (RFC 9113 section 3.4); `PRI` is reserved for it.
     const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
-    /// How far the method is looked at here: enough to tell binary protocols apart, and httparse sees it again.
+    /// How far the method is looked at here: enough to tell binary protocols apart, and httparse sees it
+    /// again.
     const METHOD_BYTES_SEEN: usize = 24;
     if start.starts_with(HTTP2_PREFACE) {
         return Err(ProtocolError::Http2Preface);

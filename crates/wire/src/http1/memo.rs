@@ -11,8 +11,8 @@ pub(super) trait ParsedHead: Copy {
 
 /// One head and what a parse of it gave.
 ///
-/// Invariant: `bytes` is a whole head, from its start line to its first empty line. So an input that begins with
-/// these bytes begins with this very head, whatever follows.
+/// Invariant: `bytes` is a whole head, from its start line to its first empty line. So an input that begins
+/// with these bytes begins with this very head, whatever follows.
 #[derive(Clone, Debug)]
 pub(super) struct Memo<H> {
     bytes: Vec<u8>,
@@ -20,7 +20,8 @@ pub(super) struct Memo<H> {
 }
 
 impl<H: ParsedHead> Memo<H> {
-    /// What a parse of the head at the front of `input` would give, and that head, if it is the one remembered.
+    /// What a parse of the head at the front of `input` would give, and that head, if it is the one
+    /// remembered.
     #[inline]
     pub(super) fn recognise<'i>(&self, limits: &Limits, input: &'i [u8]) -> Option<(H, &'i [u8])> {
         let head = self.head?;

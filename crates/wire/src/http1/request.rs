@@ -16,8 +16,8 @@ pub struct Request<'a> {
     pub method: &'a [u8],
     /// The request target, as sent.
     pub target: &'a [u8],
-    /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept has to be told that it is, by
-    /// `connection: keep-alive`.
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept has to be told that it is,
+    /// by `connection: keep-alive`.
     pub version_minor: u8,
     /// Whether the client will take another response on this connection.
     pub keep_alive: bool,
@@ -31,17 +31,18 @@ pub struct Request<'a> {
     pub id: Option<&'a [u8]>,
 }
 
-/// Reads the requests of one connection. One per connection; nothing on the heap between requests that came whole.
+/// Reads the requests of one connection. One per connection; nothing on the heap between requests that came
+/// whole.
 ///
 /// Call [`next`](Self::next) with what was received until it gives `None`; then, if
-/// [`wants_continue`](Self::wants_continue), send a 100. After an error the connection has to be answered with an
-/// error and closed: where the next request begins is not known any more.
+/// [`wants_continue`](Self::wants_continue), send a 100. After an error the connection has to be answered
+/// with an error and closed: where the next request begins is not known any more.
 ///
 /// It does not ask for a Host field: whether a request makes sense is its user's matter, not its framing's.
 #[derive(Debug, Default)]
 pub struct RequestServer {
-    /// While in a head that came in pieces: those pieces. While in a body: the head. Else empty, or the head of the
-    /// request that was returned last.
+    /// While in a head that came in pieces: those pieces. While in a body: the head. Else empty, or the head
+    /// of the request that was returned last.
     spill: Vec<u8>,
     phase: Phase,
     head: RequestHead,
@@ -78,8 +79,8 @@ impl RequestServer {
         }
     }
 
-    /// Consumes from the front of `input` until one request with its body is complete (`Some`) or the input is used
-    /// up (`None`).
+    /// Consumes from the front of `input` until one request with its body is complete (`Some`) or the input
+    /// is used up (`None`).
     #[inline]
     pub fn next<'a, 'i: 'a>(
         &'a mut self,
@@ -97,8 +98,8 @@ impl RequestServer {
         Ok(Some(self.head.request(head, self.body_bytes)))
     }
 
-    /// Whether a 100 (Continue) should be sent now: true once per request that asks for it and whose body has not
-    /// begun to arrive (RFC 9110 section 10.1.1).
+    /// Whether a 100 (Continue) should be sent now: true once per request that asks for it and whose body has
+    /// not begun to arrive (RFC 9110 section 10.1.1).
     pub fn wants_continue(&mut self) -> bool {
         std::mem::take(&mut self.continue_due)
     }

@@ -33,8 +33,8 @@ pub struct Response {
     pub head_bytes: u64,
     /// Bytes of the payload, without the framing of chunks.
     pub body_bytes: u64,
-    /// All bytes consumed since the response before: heads, interim responses, payload and its framing, and empty
-    /// lines before a head.
+    /// All bytes consumed since the response before: heads, interim responses, payload and its framing, and
+    /// empty lines before a head.
     pub wire_bytes: u64,
     /// Whether the server will read another request on this connection.
     pub keep_alive: bool,
@@ -42,19 +42,19 @@ pub struct Response {
     pub interim: u32,
 }
 
-/// Reads the responses of one connection. One per connection; 64 bytes, and nothing on the heap between responses
-/// unless the last one was captured.
+/// Reads the responses of one connection. One per connection; 64 bytes, and nothing on the heap between
+/// responses unless the last one was captured.
 ///
-/// Call [`next`](Self::next) with what was received until it gives `None`, [`finish`](Self::finish) when the peer
-/// has closed, and [`reset`](Self::reset) before use on another connection. After an error only `reset` makes sense:
-/// where the next response begins is not known any more.
+/// Call [`next`](Self::next) with what was received until it gives `None`, [`finish`](Self::finish) when the
+/// peer has closed, and [`reset`](Self::reset) before use on another connection. After an error only `reset`
+/// makes sense: where the next response begins is not known any more.
 ///
-/// It never asks for more than one response at a time, so it may be given bytes of a pipelined successor: `next`
-/// leaves them in its input.
+/// It never asks for more than one response at a time, so it may be given bytes of a pipelined successor:
+/// `next` leaves them in its input.
 #[derive(Debug)]
 pub struct ResponseClient {
-    /// While in a head that came in pieces: those pieces. After a captured head: that head. Else empty and without
-    /// an allocation.
+    /// While in a head that came in pieces: those pieces. After a captured head: that head. Else empty and
+    /// without an allocation.
     spill: Vec<u8>,
     /// Bytes consumed for this response so far.
     wire_bytes: u64,
@@ -98,7 +98,8 @@ impl ResponseClient {
         }
     }
 
-    /// Consumes from the front of `input` until one response is complete (`Some`) or the input is used up (`None`).
+    /// Consumes from the front of `input` until one response is complete (`Some`) or the input is used up
+    /// (`None`).
     ///
     /// `owed` must be the same in every call for one response. `memo` is that of the target.
     #[inline]
@@ -126,9 +127,9 @@ impl ResponseClient {
         self.advance(limits, memo, owed, input)
     }
 
-    /// The peer closed the connection. Completes a body that ends there; `Ok(None)` if no response had begun (empty
-    /// lines are no response). Call it once; the client is as after [`reset`](Self::reset) then, but for the captured
-    /// head of a response that this call completed.
+    /// The peer closed the connection. Completes a body that ends there; `Ok(None)` if no response had begun
+    /// (empty lines are no response). Call it once; the client is as after [`reset`](Self::reset) then, but
+    /// for the captured head of a response that this call completed.
     pub fn finish(&mut self) -> Result<Option<Response>, Truncated> {
         let result = match self.phase {
             Phase::Idle => Ok(None),
@@ -151,9 +152,9 @@ impl ResponseClient {
         }
     }
 
-    /// The value of the first header field of this name (in any case of letters) in the captured response; without
-    /// the white space around it, but with obsolete line folding as it came. `None` if there is no such field or no
-    /// captured response: it is kept until the next call of [`next`](Self::next).
+    /// The value of the first header field of this name (in any case of letters) in the captured response;
+    /// without the white space around it, but with obsolete line folding as it came. `None` if there is no
+    /// such field or no captured response: it is kept until the next call of [`next`](Self::next).
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         if self.phase != Phase::Idle || self.spill.is_empty() {
             return None;

@@ -9,8 +9,8 @@ use rustls::{RootCertStore, SupportedProtocolVersion, version};
 use super::verify::AcceptAny;
 use super::{TlsConfigError, pem, provider};
 
-/// Tickets kept for resumption per configuration. A server name takes eight of them (rustls), so this is enough for
-/// 512 names; beyond it the oldest are forgotten and connections to them shake hands in full.
+/// Tickets kept for resumption per configuration. A server name takes eight of them (rustls), so this is
+/// enough for 512 names; beyond it the oldest are forgotten and connections to them shake hands in full.
 const SESSIONS_KEPT: usize = 4096;
 
 /// How to speak TLS to a target.

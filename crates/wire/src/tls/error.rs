@@ -138,7 +138,8 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &CertificateError) -> fmt::R
         CertificateError::Revoked => f.write_str("it has been revoked"),
         CertificateError::BadEncoding => f.write_str("it cannot be read"),
         CertificateError::BadSignature => f.write_str("its signature is wrong"),
-        // What `openssl req -x509` makes unless told otherwise. The error of the path builder has no type here.
+        // What `openssl req -x509` makes unless told otherwise. The error of the path builder has no type
+        // here.
         CertificateError::Other(error) if error.to_string() == "CaUsedAsEndEntity" => {
             f.write_str("it is the certificate of an authority, and not of a server")
         }

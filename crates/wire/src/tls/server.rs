@@ -20,8 +20,9 @@ impl fmt::Debug for ServerConfig {
 }
 
 impl ServerConfig {
-    /// A server of TLS 1.2 and 1.3 with this certificate chain and key (PEM) that speaks the protocols of `alpn`,
-    /// the preferred one first. With `client_ca_pem` it demands a client certificate of one of those authorities.
+    /// A server of TLS 1.2 and 1.3 with this certificate chain and key (PEM) that speaks the protocols of
+    /// `alpn`, the preferred one first. With `client_ca_pem` it demands a client certificate of one of those
+    /// authorities.
     ///
     /// # Errors
     /// If a PEM file is unusable or the key does not fit the certificate.
@@ -57,7 +58,8 @@ impl ServerConfig {
                 TlsConfigError(format!("the certificate and key do not go together: {error}"))
             })?;
         config.alpn_protocols = alpn.to_vec();
-        // The session travels in the ticket, so that any number of clients can resume; a store would forget them.
+        // The session travels in the ticket, so that any number of clients can resume; a store would forget
+        // them.
         config.ticketer = Ticketer::new()?;
         Ok(Self(Arc::new(config)))
     }

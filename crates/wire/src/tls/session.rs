@@ -10,7 +10,8 @@ use super::{ClientConfig, ServerConfig, TlsConfigError, TlsError};
 /// One side of one TLS connection: no socket, no clock.
 ///
 /// After creating a client, and after each [`receive`](Self::receive), call [`transmit`](Self::transmit) and
-/// send what it gives, also after an error. [`send`](Self::send) is for the time from the end of the handshake on.
+/// send what it gives, also after an error. [`send`](Self::send) is for the time from the end of the
+/// handshake on.
 pub struct Session {
     connection: Connection,
     was_handshaking: bool,
@@ -52,23 +53,24 @@ impl Session {
     }
 
     fn new(mut connection: Connection) -> Self {
-        // With a limit, `send` would take a part of a large body and drop the rest. What is sent is fetched at once,
-        // so nothing piles up.
+        // With a limit, `send` would take a part of a large body and drop the rest. What is sent is fetched
+        // at once, so nothing piles up.
         connection.set_buffer_limit(None);
         Self { connection, was_handshaking: true }
     }
 
-    /// Takes all of the ciphertext and appends the plaintext to `plain`. What follows the peer's close_notify is
-    /// ignored.
+    /// Takes all of the ciphertext and appends the plaintext to `plain`. What follows the peer's close_notify
+    /// is ignored.
     ///
     /// # Errors
-    /// If the peer broke the protocol or its certificate was not accepted: the connection is over. Plaintext that
-    /// came before is in `plain`, and an alert for the peer may be waiting to be
+    /// If the peer broke the protocol or its certificate was not accepted: the connection is over. Plaintext
+    /// that came before is in `plain`, and an alert for the peer may be waiting to be
     /// [transmitted](Self::transmit).
     pub fn receive(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<Received, TlsError> {
         let mut received = Received::default();
         while !input.is_empty() {
-            // Takes a few KiB at once. Reading from a slice fails only if a buffer is full, and they are emptied below.
+            // Takes a few KiB at once. Reading from a slice fails only if a buffer is full, and they are
+            // emptied below.
             let taken = self.connection.read_tls(&mut input).unwrap_or(0);
             let processed = self.connection.process_new_packets();
             self.drain(plain);
@@ -104,7 +106,8 @@ impl Session {
         TlsError::new(error, self.connection.protocol_version().is_some())
     }
 
-    /// Encrypts `plain` and appends the records to `out`. What is given before the end of the handshake follows it.
+    /// Encrypts `plain` and appends the records to `out`. What is given before the end of the handshake
+    /// follows it.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         // Without a buffer limit a write takes everything.
         let _ = self.connection.writer().write_all(plain);

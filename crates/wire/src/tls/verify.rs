@@ -8,8 +8,8 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// Accepts every certificate (`-k`), but still checks that the peer holds its key: the handshake stays the work
-/// that it is in earnest, and a broken peer is still noticed.
+/// Accepts every certificate (`-k`), but still checks that the peer holds its key: the handshake stays the
+/// work that it is in earnest, and a broken peer is still noticed.
 #[derive(Debug)]
 pub(super) struct AcceptAny(pub(super) Arc<CryptoProvider>);
 

@@ -239,7 +239,11 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 1024,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn pipelined_responses_are_read_back_however_they_are_cut(all in exchanges(), places in places()) {
@@ -305,8 +309,8 @@ proptest! {
         read_requests(&Limits::default(), Memory::Kept, cut(&bytes, &places));
     }
 
-    /// httparse alone, with the strictest reading, as the oracle: what it accepts as a whole head is accepted, with
-    /// the same status and length, and its fields are found by name.
+    /// httparse alone, with the strictest reading, as the oracle: what it accepts as a whole head is
+    /// accepted, with the same status and length, and its fields are found by name.
     #[test]
     fn what_httparse_accepts_is_read_as_httparse_reads_it(
         status in 200_u16..1000,
@@ -340,7 +344,8 @@ proptest! {
     ) {
         // Controls other than line ends are the caller's to keep out: no encoder can guess what they meant.
         let printable = |text: &str| text.chars().filter(|&c| !c.is_control() || "\r\n\0".contains(c)).collect();
-        let extra: Vec<(String, String)> = extra.iter().map(|(name, value)| (name.clone(), printable(value))).collect();
+        let extra: Vec<(String, String)> =
+            extra.iter().map(|(name, value)| (name.clone(), printable(value))).collect();
         let mut bytes = Vec::new();
         write_response_head(&mut bytes, status, content_type.as_deref(), length, close, &extra);
         let head_bytes = bytes.len() as u64;

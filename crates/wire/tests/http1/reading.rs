@@ -29,8 +29,8 @@ pub(crate) enum Memory {
     FreshEveryTime,
 }
 
-/// Reads `pieces`, then the end of the stream. `owed` is about the first, second… response, and begins again after
-/// its last.
+/// Reads `pieces`, then the end of the stream. `owed` is about the first, second… response, and begins again
+/// after its last.
 pub(crate) fn read_responses<'p>(
     limits: &Limits,
     memory: Memory,
