@@ -10,6 +10,10 @@ use crate::statistic::{Spread, paired_ratios};
 /// Length of the run of each tool that comes before the pairs and is not counted, in seconds.
 const WARM_UP_S: u32 = 1;
 
+/// Share of a core in the hands of others from which on a run counts as disturbed: well above the few percent that
+/// interrupts and the counting in ticks make of nothing.
+const DISTURBED_SHARE: f64 = 0.1;
+
 /// Two tools against one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Duel {
@@ -135,6 +139,15 @@ impl Duel {
         rows.push(share("others on the server's core, %", |run| run.server_foreign_share * 100.0));
         let (subject, peer) = (self.subject.tool.name(), self.peer.tool.name());
         section.table(&["", subject, peer, "ratio in pairs", "limit", ""], &rows);
+        let disturbed = pairs.subject.iter().chain(&pairs.peer).filter(|run| is_disturbed(run)).count();
+        if disturbed > 0 {
+            section.note(format!(
+                "**Disturbed**: in {disturbed} of {} runs others had more than {:.0} % of a core. Figures to rely \
+                 on need a quiet machine.",
+                pairs.subject.len() + pairs.peer.len(),
+                DISTURBED_SHARE * 100.0
+            ));
+        }
         if let Some(invalid) = invalid_runs(&pairs.subject) {
             section.note(format!("Plimsoll's verdict on itself was `invalid` in {invalid}."));
         }
@@ -155,6 +168,10 @@ impl Duel {
             met: ratio.median <= limit.at_most,
         })
     }
+}
+
+fn is_disturbed(run: &Run) -> bool {
+    run.foreign_share > DISTURBED_SHARE || run.server_foreign_share > DISTURBED_SHARE
 }
 
 #[cfg(test)]
@@ -197,6 +214,22 @@ mod tests {
         assert!(section.text.contains("| server's use of its core, % | 95 (95..95) | 95 (95..95) |"));
         // 0.625 is above 0.62 although it is printed as 0.62: judged before rounding.
         assert_eq!(section.findings.iter().map(|finding| finding.met).collect::<Vec<_>>(), [false]);
+    }
+
+    #[test]
+    fn a_disturbed_run_is_called_so() {
+        let quiet = measured(1, 1.0, 1.0);
+        let mut pairs = Pairs { subject: vec![quiet.clone()], peer: vec![quiet] };
+        let mut section = Section::default();
+        duel(1.0).tabulate(&pairs, &mut section);
+        assert!(!section.text.contains("Disturbed"), "{}", section.text);
+        pairs.peer[0].server_foreign_share = 0.11;
+        duel(1.0).tabulate(&pairs, &mut section);
+        assert!(
+            section.text.contains("in 1 of 2 runs others had more than 10 % of a core"),
+            "{}",
+            section.text
+        );
     }
 
     #[test]

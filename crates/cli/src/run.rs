@@ -4,7 +4,7 @@ use std::io::Write;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run};
-use plimsoll_metrics::RunRecord;
+use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
@@ -70,9 +70,8 @@ fn execute_on<O: Open>(
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     };
-    let signals = SignalWatch::start(control.clone(), say).map_err(|error| {
-        Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
-    })?;
+    let signals = SignalWatch::start(control.clone(), say)
+        .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
@@ -82,7 +81,9 @@ fn execute_on<O: Open>(
     drop(line);
     let mut record = record.map_err(failure)?;
     record.interrupted = signals.received();
-    record.accounting.unmeasured += first.iter().map(|record| record.accounting.started - record.accounting.undelivered).sum::<u64>();
+    for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
+        record.accounting.unmeasured += started - undelivered + redirects_followed;
+    }
     let exit = exit_of(&record);
     let context = RunContext {
         tool_name: "plimsoll".to_owned(),

@@ -12,7 +12,7 @@ use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, Model, RunRecord, Snapshot, StepRecord, Verdict, verdict,
 };
-use plimsoll_plan::{Address, Load, Plan};
+use plimsoll_plan::{Address, Load, Pacing, Plan};
 
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
@@ -260,6 +260,7 @@ fn merge(
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),
         pacing_budget,
+        precise: plan.pacing == Pacing::Precise,
         interrupted: None,
         verdict: Verdict::default(),
     };

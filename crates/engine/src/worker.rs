@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
-use plimsoll_driver::{Backend, Endpoint, usage};
+use plimsoll_driver::{Backend, Endpoint, Wait, usage};
 use plimsoll_metrics::{Accounting, ConnectionRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord};
 use plimsoll_plan::{Load, Plan};
 use plimsoll_wire::http1::HeadMemo;
 
-use crate::connection::{Completed, Conn, State};
+use crate::connection::{Completed, Conn};
 use crate::control::{Control, Stop};
 use crate::lane::Lane;
 use crate::pacing::Pacer;
@@ -37,9 +37,10 @@ const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
-/// Requests written before they are handed to the kernel in the middle of a pass: keeps the target busy
-/// during long passes, and costs one more system call per so many requests.
-const FLUSH_EVERY: usize = 64;
+/// Requests written before they are handed to the kernel in the middle of a pass. It keeps the target busy
+/// during long passes, and bounds the error of the send times, which are interpolated over one flush: 16 sends
+/// take about 60 µs. The price is one more system call per so many requests, 0.02 µs each.
+const FLUSH_EVERY: usize = 16;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// Snapshot period.
@@ -132,6 +133,8 @@ pub struct Worker<'p, B> {
     rendered: Vec<u8>,
     scratch: Vec<u8>,
     open_now: u64,
+    /// Connections that are being established.
+    connecting: u32,
     sources: usize,
     unix_offset: u64,
     /// The time that serves all decisions of this pass; read again after each flush.
@@ -215,6 +218,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             rendered: Vec::new(),
             scratch: Vec::new(),
             open_now: 0,
+            connecting: 0,
             sources: shard.index as usize,
             unix_offset,
             now: Nanos::ZERO,
@@ -234,31 +238,28 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.lanes.iter().map(|lane| lane.initial).collect();
-        let mut connecting = 0;
         if self.plan.connections.keep_alive {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
-                    while *left > 0 && connecting < CONNECTING_AT_ONCE {
+                    while *left > 0 && self.connecting < CONNECTING_AT_ONCE {
                         *left -= 1;
                         let now = self.io.now();
-                        connecting += u32::from(self.open_connection(index as u32, now).is_some());
+                        // What failed is counted, and tried again under load.
+                        let _ = self.open_connection(index as u32, now);
                     }
                 }
-                if connecting == 0 || self.control.wish() == Stop::Now {
+                if self.connecting == 0 || self.control.wish() == Stop::Now {
                     break;
                 }
                 self.io.flush();
                 let now = self.io.now();
                 let until = self.timers.next_due().min(now + LONGEST_WAIT);
-                self.io.wait(wait_for_one(until));
+                // Handshakes of many connections share wake-ups; one alone is not kept waiting.
+                let want = self.connecting / 2;
+                self.io.wait(Wait { until, want, floor: Nanos::from_millis(1), spin: Nanos::ZERO });
                 self.handle_events();
                 let now = self.io.now();
                 self.expire(now);
-                connecting = self
-                    .conns
-                    .iter()
-                    .filter(|conn| matches!(conn.state, State::Connecting | State::Handshaking))
-                    .count() as u32;
             }
         }
         self.io.flush();
@@ -333,6 +334,6 @@ impl<'p, B: Backend> Worker<'p, B> {
     }
 }
 
-fn wait_for_one(until: Nanos) -> plimsoll_driver::Wait {
-    plimsoll_driver::Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO }
+fn wait_for_one(until: Nanos) -> Wait {
+    Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO }
 }

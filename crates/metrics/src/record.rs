@@ -379,6 +379,8 @@ pub struct RunRecord {
     /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with
     /// others.
     pub pacing_budget: Nanos,
+    /// Whether the user asked for the smallest start lag: then a larger one makes the run invalid.
+    pub precise: bool,
     /// Whether the run was interrupted by the user, and by which signal number.
     pub interrupted: Option<i32>,
     /// The verdict on the instrument.

@@ -227,7 +227,8 @@ impl Judge<'_> {
             }
             return Finding::Invalid;
         }
-        let limit = self.harmless().max(record.pacing_budget + PACING_SLACK);
+        let paced = if record.precise { Nanos::ZERO } else { record.pacing_budget + PACING_SLACK };
+        let limit = self.harmless().max(paced);
         if Nanos(p99) <= limit {
             return Finding::Good;
         }
@@ -237,8 +238,10 @@ impl Judge<'_> {
             figure::nanos(limit),
             self.waited(),
         );
-        self.find(Finding::Doubtful, ReasonCode::StartLag, evidence, hint);
-        Finding::Doubtful
+        // Who asks for precise pacing measures what a lag would spoil.
+        let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
+        self.find(finding, ReasonCode::StartLag, evidence, hint);
+        finding
     }
 
     /// States the limit of connections, if it was felt: as a reason if it did harm.

@@ -67,6 +67,7 @@ fn good(model: Model) -> RunRecord {
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,
+        precise: false,
         interrupted: None,
         verdict: Verdict::default(),
     }
@@ -140,6 +141,14 @@ fn start_lag() {
                 "all late, but by less than an interval",
                 |r| r.total.start_lag = filled(&[(us(990), 10_000)]),
                 "valid, warns start_lag",
+            ),
+            (
+                "the same with precise pacing, which was asked for to avoid it",
+                |r| {
+                    r.precise = true;
+                    r.total.start_lag = filled(&[(us(990), 10_000)]);
+                },
+                "start_lag",
             ),
             (
                 "p99 at 5 % of the service time",

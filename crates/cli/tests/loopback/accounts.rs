@@ -34,6 +34,24 @@ fn without_faults() {
 }
 
 #[test]
+fn several_targets_share_the_load() {
+    for load in ["-n 3000 -c 15", "--rate 3k -d 1s", "-n 3000 -c 15 -t 2"] {
+        let sinks = [Sink::start(""), Sink::start(""), Sink::start("")];
+        let urls: Vec<String> = sinks.iter().map(Sink::url).collect();
+        let result = run(&format!("run {} {load} -o json", urls.join(" "))).result();
+        assert_balance(&result);
+        assert_eq!(account(&result, "unmeasured"), 3, "a preflight each");
+        let shares = sinks.map(|sink| sink.stop().requests);
+        assert_eq!(shares.iter().sum::<u64>(), delivered(&result));
+        let steps = result["by_step"].as_array().expect("a list");
+        assert_eq!(steps.iter().map(|step| count(step, "/ok") + 1).collect::<Vec<_>>(), shares);
+        if load.contains("rate") {
+            assert_eq!(shares, [1_001; 3]);
+        }
+    }
+}
+
+#[test]
 fn with_a_warm_up() {
     on_each(|backend| {
         for load in ["-c 8 --warmup 300ms -d 700ms", "--rate 1k --warmup 300ms -d 700ms"] {

@@ -148,3 +148,16 @@ fn every_arrival_of_a_rate_is_started() {
         assert_eq!(per_second.iter().sum::<u64>(), 25_000, "{per_second:?}");
     });
 }
+
+#[test]
+fn a_ramp_is_the_integral_of_its_rate() {
+    let sink = Sink::start("");
+    // 1,000/s for a second; then up to 3,000/s within another, 2,000/s on average; then a rest.
+    let result = run(&format!("{} --stages 1s@1000,1s@3000,500ms@=0 -t 2 -o json", sink.url())).result();
+    assert_balance(&result);
+    assert_eq!((account(&result, "scheduled"), account(&result, "started")), (3_000, 3_000));
+    let per_second: Vec<u64> =
+        result["intervals"].as_array().expect("a list").iter().map(|i| count(i, "/scheduled")).collect();
+    // Intervals end with the loop that handles them, so an arrival at a seam may count before or after it.
+    assert!(per_second[0].abs_diff(1_000) <= 20 && per_second[1].abs_diff(2_000) <= 60, "{per_second:?}");
+}

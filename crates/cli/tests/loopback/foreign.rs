@@ -222,28 +222,50 @@ fn nginx_unix_socket() {
     });
 }
 
-/// HTTP/1.0: every response ends with its connection.
-#[test]
-fn python_http_server() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.path().join("folder")).expect("it is ours");
+/// Python's http.server with a folder in its root, and its URL.
+fn python_http_server(folder: &Folder) -> Option<(Process, String)> {
+    std::fs::create_dir_all(folder.path().join("folder")).expect("it is ours");
     folder.write("folder/index.html", "<p>hello</p>");
     let directory = folder.path().display().to_string();
     let arguments = ["-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", &directory];
-    let Some(mut server) = python(&arguments) else { return };
+    let mut server = python(&arguments)?;
     let line = server.stdout.wait_for("Serving HTTP on");
-    let url =
-        line.split(['(', ')']).find(|part| part.starts_with("http://")).expect("it says where").to_owned();
+    let url = line.split(['(', ')']).find(|part| part.starts_with("http://")).expect("it says where");
+    Some((server, url.to_owned()))
+}
+
+/// HTTP/1.0: every response ends with its connection.
+#[test]
+fn python_closes_every_connection() {
+    let folder = Folder::new();
+    let Some((_server, url)) = python_http_server(&folder) else { return };
     on_each(|backend| {
         let at = |path: &str, load: &str| balanced(&format!("{url}{path} {load} --backend {backend}"));
         let closing = at("folder/", "-n 60 -c 4");
         assert_eq!((account(&closing, "ok"), count(&closing, "/connections/opened")), (60, 60));
         let open = at("folder/", "--rate 50 -d 1s");
         assert_eq!(account(&open, "ok"), 50, "{}", open["errors"]);
-        let followed = at("folder", "-n 20 -c 2 --follow-redirects");
-        assert_eq!((account(&followed, "ok"), account(&followed, "redirects_followed")), (20, 20));
         assert_eq!(errors(&at("missing", "-n 20 -c 2"), "status_4xx"), 20);
         assert_eq!(account(&at("folder/", "-n 20 -c 2 -X HEAD"), "ok"), 20);
+    });
+}
+
+/// It redirects a folder without its slash, and logs every request.
+#[test]
+fn python_redirects() {
+    on_each(|backend| {
+        let folder = Folder::new();
+        let Some((server, url)) = python_http_server(&folder) else { return };
+        let load = "-n 20 -c 2 --follow-redirects";
+        let result = balanced(&format!("{url}folder {load} --backend {backend}"));
+        assert_eq!((account(&result, "ok"), account(&result, "redirects_followed")), (20, 20));
+        let warm = "--rate 50 --warmup 300ms -d 300ms --follow-redirects";
+        let warmed = balanced(&format!("{url}folder {warm} --backend {backend}"));
+        assert_eq!(account(&warmed, "redirects_followed"), account(&warmed, "ok"));
+        server.signal("INT");
+        let log = server.finish().stderr;
+        let logged = log.matches("\"GET /folder").count() as u64;
+        assert_eq!(logged, delivered(&result) + delivered(&warmed), "{}", warmed["accounting"]);
     });
 }
 

@@ -81,7 +81,7 @@ fn against(manner: &str, backend: &str) -> Option<(Finished, Value)> {
     let mut server = python(&["-c", include_str!("hostile.py"), manner])?;
     let port = server.stdout.wait_for("").trim().to_owned();
     let common = format!("http://127.0.0.1:{port}/ --timeout 400ms --backend {backend}");
-    let refused = run(&common);
+    let refused = run(&format!("{common} -n 4 -c 4"));
     let result = run(&format!("{common} -n 20 -c 4 --no-preflight -o json")).result();
     assert_balance(&result);
     assert_eq!(account(&result, "started"), 20);

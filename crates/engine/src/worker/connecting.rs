@@ -26,6 +26,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 lane.open += 1;
                 self.open_now += 1;
+                self.connecting += 1;
                 let connections = &mut self.recorder.connections;
                 connections.peak_open = connections.peak_open.max(self.open_now);
                 let conn = &mut self.conns[slot];
@@ -82,6 +83,7 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(how) = close {
             self.io.close(conn.id, how);
         }
+        self.connecting -= u32::from(matches!(conn.state, State::Connecting | State::Handshaking));
         conn.state = State::Free;
         conn.client.reset();
         conn.tls = None;
@@ -138,6 +140,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn on_open(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
         conn.state = State::Open;
+        self.connecting -= 1;
         self.recorder.connections.opened += 1;
         let lane = &mut self.lanes[conn.lane as usize];
         lane.connected();

@@ -272,7 +272,6 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         request.redirects += 1;
-        self.counts.accounting.redirects_followed += u64::from(request.measured);
         request.bytes_sent += self.rendered.len() as u64;
         let conn = &mut self.conns[slot as usize];
         if usable {
@@ -307,6 +306,12 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn transmit_rendered(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         conn.served += 1;
+        // Not earlier: a connection that has to be opened for it may fail, and then the target does not get it.
+        let accounting = &mut self.counts.accounting;
+        match conn.requests.last_mut() {
+            Some(request) if request.measured => accounting.redirects_followed += 1,
+            _ => accounting.unmeasured += 1,
+        }
         let out = self.io.outbox(conn.id);
         match &mut conn.tls {
             None => out.extend_from_slice(&self.rendered),

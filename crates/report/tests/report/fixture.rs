@@ -112,6 +112,7 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
         backend: "io_uring",
         rss_peak_bytes: Some(12_345_678),
         pacing_budget: Nanos::ZERO,
+        precise: false,
         interrupted: None,
         verdict: Verdict::default(),
     };

@@ -53,7 +53,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn arbitrary_bytes_bring_no_plaintext(bytes in prop::collection::vec(any::<u8>(), 0..600), cut in 1_usize..100) {
+    fn arbitrary_bytes_bring_no_plaintext(
+        bytes in prop::collection::vec(any::<u8>(), 0..600),
+        cut in 1_usize..100,
+    ) {
         let (client, server) = pair(Versions::Both);
         for session in [Session::client(&client, NAME).unwrap(), Session::server(&server).unwrap()] {
             let (mut session, mut plain) = (session, Vec::new());
@@ -69,7 +72,12 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_in_the_handshake_is_noticed(tls13: bool, at: prop::sample::Index, bit in 0_u8..8, flight in 0_usize..3) {
+    fn a_flipped_bit_in_the_handshake_is_noticed(
+        tls13: bool,
+        at: prop::sample::Index,
+        bit in 0_u8..8,
+        flight in 0_usize..3,
+    ) {
         let (client, server) = pair(if tls13 { Versions::Tls13 } else { Versions::Tls12 });
         let mut link = Link::new(&client, &server, NAME);
         let mut bytes = Vec::new();
@@ -107,7 +115,12 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_in_the_data_is_noticed(tls13: bool, at: prop::sample::Index, bit in 0_u8..8, size in 1_usize..3000) {
+    fn a_flipped_bit_in_the_data_is_noticed(
+        tls13: bool,
+        at: prop::sample::Index,
+        bit in 0_u8..8,
+        size in 1_usize..3000,
+    ) {
         let (client, server) = pair(if tls13 { Versions::Tls13 } else { Versions::Tls12 });
         let mut link = Link::established(&client, &server, NAME);
         let (sent, mut wire) = (vec![7; size], Vec::new());
