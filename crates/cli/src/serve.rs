@@ -28,7 +28,6 @@ pub(crate) fn command(args: &SinkArgs) -> Result<Exit, Failure> {
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     };
-    say(format!("sink: listening on {}", sink.endpoint()));
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let handle = signals.handle();
@@ -39,6 +38,8 @@ pub(crate) fn command(args: &SinkArgs) -> Result<Exit, Failure> {
             stopper.stop();
         }
     });
+    // Not before signals are watched for: who has read this may end the sink at once.
+    say(format!("sink: listening on {}", sink.endpoint()));
     let report = sink.wait();
     handle.close();
     let _ = watch.join();

@@ -58,6 +58,7 @@ impl Requests {
         self.first.is_none()
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, request: InFlight) {
         if self.first.is_none() {
             self.first = Some(request);
@@ -66,9 +67,12 @@ impl Requests {
         }
     }
 
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<InFlight> {
         let popped = self.first.take();
-        self.first = self.rest.pop_front();
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_front();
+        }
         popped
     }
 

@@ -111,15 +111,15 @@ fn connections_that_the_client_closes() {
     });
 }
 
-/// Requests that were handed to a connection which the server had closed by then. No client can tell whether they were
-/// read: they are delivered, as far as it knows.
+/// Requests that were handed to a connection which the server had closed by then. No client can tell whether
+/// they were read: they are delivered, as far as it knows.
 fn lost(result: &Value) -> u64 {
     let failed = errors(result, "closed_before_response") + errors(result, "reset");
     failed + errors(result, "connect_refused") - account(result, "undelivered")
 }
 
-/// A server that closes without a word may find the next request on its way. Such requests are counted as failed, are
-/// not sent again, and nothing else is amiss.
+/// A server that closes without a word may find the next request on its way. Such requests are counted as
+/// failed, are not sent again, and nothing else is amiss.
 #[test]
 fn connections_that_the_server_closes() {
     on_each(|backend| {

@@ -9,8 +9,9 @@ use crate::sink::Sink;
 const KEYS: &[(&str, &str)] = &[
     (
         "",
-        "schema_version tool run verdict accounting rate duration_s bytes protocols response_time service_time \
-         start_lag connect_time tls_time first_byte_time statuses errors by_step intervals generator",
+        "schema_version tool run verdict accounting rate duration_s bytes protocols response_time \
+         service_time start_lag connect_time tls_time first_byte_time statuses errors by_step intervals \
+         generator",
     ),
     ("/tool", "name version"),
     ("/run", "id seed started_at args plan_hash host"),

@@ -66,8 +66,8 @@ struct Nginx {
 impl Nginx {
     /// `None`, and a word on stderr, if nginx is not installed.
     fn start() -> Option<Self> {
-        // Between finding a port and listening on it another process may take it: then nginx ends, and the next
-        // attempt finds another.
+        // Between finding a port and listening on it another process may take it: then nginx ends, and the
+        // next attempt finds another.
         for _ in 0..5 {
             let folder = Folder::new();
             let certificate = Certificate::new(&folder);

@@ -14,9 +14,13 @@ ANSWERS = {
     "cut-head": b"HTTP/1.1 200 OK\r\ncontent-le",
     "no-answer": b"",
     "until-close": b"HTTP/1.1 200 OK\r\nx:no space\r\n\r\n0123456789",
-    "informed": b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    "informed": b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
 }
-BYTE_BY_BYTE = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: v\r\n\r\n"
+BYTE_BY_BYTE = (
+    b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    b"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nt: v\r\n\r\n"
+)
 
 
 # After these the connection can be used again.

@@ -67,7 +67,8 @@ fn a_second_interrupt_reports_at_once() {
         assert_balance(&result);
         assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", result["drain_s"]);
         assert_eq!(account(&result, "in_flight_at_stop"), account(&result, "started"));
-        // The last requests were handed to the kernel, and the connection was closed behind them: they arrive.
+        // The last requests were handed to the kernel, and the connection was closed behind them: they
+        // arrive.
         assert_eq!(sink.stop().requests, delivered(&result));
     });
 }

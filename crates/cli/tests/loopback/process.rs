@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longest time without a line from a process that is waited for: three times the longest run of these tests. Who
-/// is silent for longer hangs.
+/// Longest time without a line from a process that is waited for: three times the longest run of these tests.
+/// Who is silent for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The lines of one output of a process, as they come.
@@ -131,15 +131,15 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// The result on stdout. The run may have been judged invalid, for the machine may be busy, but it must have
-    /// come to a result.
+    /// The result on stdout. The run may have been judged invalid, for the machine may be busy, but it must
+    /// have come to a result.
     pub(crate) fn result(&self) -> Value {
         assert!(matches!(self.code, Some(0 | 3 | 130)), "{:?}: {}", self.code, self.stderr);
         serde_json::from_str(&self.stdout).expect("stdout carries the result only")
     }
 
-    /// Asserts that it ended as a refusal: this code, nothing on stdout, an `error:` that has `message`, and for what
-    /// is not plain from the command line (code 1) a hint.
+    /// Asserts that it ended as a refusal: this code, nothing on stdout, an `error:` that has `message`, and
+    /// for what is not plain from the command line (code 1) a hint.
     pub(crate) fn assert_refused(&self, code: i32, message: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "stdout carries the result only");
@@ -155,7 +155,8 @@ pub(crate) fn run(args: &str) -> Finished {
     Process::plimsoll(args).finish()
 }
 
-/// A folder of a test's own, with a short path (that of a unix socket has at most 107 bytes). It goes with this.
+/// A folder of a test's own, with a short path (that of a unix socket has at most 107 bytes). It goes with
+/// this.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 

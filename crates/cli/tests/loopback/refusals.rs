@@ -126,8 +126,8 @@ fn a_server_that_never_answers() {
     });
 }
 
-/// More bytes than the content-length says belong to no request: the response before them is whole and good, and
-/// the connection is not used again.
+/// More bytes than the content-length says belong to no request: the response before them is whole and good,
+/// and the connection is not used again.
 #[test]
 fn a_body_that_is_longer_than_it_says() {
     on_each(|backend| {

@@ -41,8 +41,8 @@ impl Sink {
         format!("http://{}/", self.endpoint)
     }
 
-    /// Waits until it has logged more than the one request of a preflight. The log is written in blocks, so that the
-    /// load is then under way for some 100 requests. For a [telling](Self::telling) sink.
+    /// Waits until it has logged more than the one request of a preflight. The log is written in blocks, so
+    /// that the load is then under way for some 100 requests. For a [telling](Self::telling) sink.
     pub(crate) fn wait_for_load(&mut self) {
         let header = self.process.stdout.wait_for("recv_ns");
         assert!(header.starts_with("id,"));

@@ -50,8 +50,9 @@ impl Truth {
         self.of_run(result).filter(|row| row.action == action).count() as u64
     }
 
-    /// The true response times of a run whose arrival `n` was due `schedule[n]` after its start, sorted: from then
-    /// until the sink handed its reply to the kernel. The requests must have carried the index of their arrival.
+    /// The true response times of a run whose arrival `n` was due `schedule[n]` after its start, sorted: from
+    /// then until the sink handed its reply to the kernel. The requests must have carried the index of their
+    /// arrival.
     pub(crate) fn response_times(&self, result: &Value, schedule: &[u64]) -> Vec<u64> {
         let start = count(result, "/run/started_at_monotonic_ns");
         let mut replies = HashMap::new();

@@ -38,13 +38,18 @@ impl Uring {
         if last {
             connection.in_kernel -= 1;
         }
+        // What an open connection meets becomes an event; only its owner ends it. So only what was closing before
+        // can be gone now, and the usual completion needs no second look.
+        let closing = connection.closing != Closing::Open;
         match token.kind {
             RECEIVE => self.received(token, result, flags, at),
             SEND => self.sent(token, result, at),
             CONNECT => self.connected(token, result, at),
             _ => {}
         }
-        self.release_if_gone(token);
+        if closing {
+            self.release_if_gone(token);
+        }
     }
 
     pub(super) fn received(&mut self, token: Token, result: i32, flags: u32, at: Nanos) {

@@ -306,7 +306,8 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn transmit_rendered(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         conn.served += 1;
-        // Not earlier: a connection that has to be opened for it may fail, and then the target does not get it.
+        // Not earlier: a connection that has to be opened for it may fail, and then the target does not get
+        // it.
         let accounting = &mut self.counts.accounting;
         match conn.requests.last_mut() {
             Some(request) if request.measured => accounting.redirects_followed += 1,

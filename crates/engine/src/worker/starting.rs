@@ -243,8 +243,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Hands everything written to the kernel, and notes when.
     ///
-    /// Sends happen one after the other between the two readings of the clock, so the i-th is given its
-    /// share.
+    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
+    /// its share: see [`Flush`](plimsoll_driver::Flush).
     pub(super) fn flush(&mut self) {
         let flush = self.io.flush();
         self.now = self.now.max(flush.last);
@@ -254,7 +254,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let span = flush.last.since(flush.first).0;
         for (position, slot) in self.unsent.drain(..).enumerate() {
-            let at = flush.first + Nanos(span * (2 * position as u64 + 1) / (2 * count));
+            let at = flush.first + Nanos(span * position as u64 / count);
             let conn = &mut self.conns[slot as usize];
             if let Some(request) = conn.requests.iter_mut().find(|request| request.sent == AT_SEND) {
                 request.sent = at;
@@ -264,7 +264,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 if request.intended == AT_SEND {
                     request.intended = at;
-                    // Counts from here, too: else a censored response time would be a little below the timeout.
+                    // Counts from here, too: else a censored response time would be a little below the
+                    // timeout.
                     request.deadline = at + self.plan.timeout;
                 }
             }
