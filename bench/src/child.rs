@@ -1,7 +1,7 @@
 //! A child process whose use of the machine is accounted, and which never outlives this program.
 //!
-//! The only `unsafe` of this crate: the standard library offers neither `wait4` with its figures, nor a wait with a
-//! time limit, nor limits and a death signal for a child.
+//! The only `unsafe` of this crate: the standard library offers neither `wait4` with its figures, nor a wait
+//! with a time limit, nor limits and a death signal for a child.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -11,7 +11,8 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// A running child. It is killed and reaped when this is dropped, and killed by the kernel should this program die.
+/// A running child. It is killed and reaped when this is dropped, and killed by the kernel should this
+/// program die.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
@@ -33,8 +34,8 @@ pub(crate) struct Usage {
 }
 
 impl Running {
-    /// Starts `command` with as many file descriptors as the hard limit allows. Must be called on the main thread:
-    /// the kernel takes the end of the starting thread for that of the program.
+    /// Starts `command` with as many file descriptors as the hard limit allows. Must be called on the main
+    /// thread: the kernel takes the end of the starting thread for that of the program.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         // SAFETY: the closure runs between fork and exec and makes only system calls, all of which are
         // async-signal-safe; it touches no memory but its own stack.
@@ -59,8 +60,8 @@ impl Running {
         let timeout_ms = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
         loop {
             let mut entry = libc::pollfd { fd: self.pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: `entry` is one valid pollfd for the length of the call, and its descriptor is open as long as
-            // `self.pidfd` lives.
+            // SAFETY: `entry` is one valid pollfd for the length of the call, and its descriptor is open as
+            // long as `self.pidfd` lives.
             match unsafe { libc::poll(&raw mut entry, 1, timeout_ms) } {
                 -1 => {
                     let error = io::Error::last_os_error();
@@ -73,8 +74,8 @@ impl Running {
         }
     }
 
-    /// Waits for the child to end by itself, at most for `limit`, and says what it used. A child that is still
-    /// there then is killed.
+    /// Waits for the child to end by itself, at most for `limit`, and says what it used. A child that is
+    /// still there then is killed.
     pub(crate) fn finish(mut self, limit: Duration) -> io::Result<Usage> {
         if !self.ends_within(limit)? {
             self.end();
@@ -91,8 +92,8 @@ impl Running {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         loop {
-            // SAFETY: both pointers are valid for writes of their types during the call. `pid` is our own child and
-            // not reaped yet (`self.reaped`), so that it cannot name another process.
+            // SAFETY: both pointers are valid for writes of their types during the call. `pid` is our own
+            // child and not reaped yet (`self.reaped`), so that it cannot name another process.
             if unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) } == pid {
                 break;
             }

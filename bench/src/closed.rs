@@ -137,8 +137,8 @@ fn request_size(pairs: &Pairs) -> String {
     format!("Plimsoll's requests had {} bytes on average, the head included.", bytes / requests.max(1))
 }
 
-/// What each side negotiated. wrk does not tell: what the system's OpenSSL negotiates with its defaults, as wrk
-/// does, stands for it.
+/// What each side negotiated. wrk does not tell: what the system's OpenSSL negotiates with its defaults, as
+/// wrk does, stands for it.
 fn tls_notes(session: &Session, duel: &Duel, pairs: &Pairs, section: &mut Section) -> Result<()> {
     let versions: Vec<&str> =
         pairs.subject.iter().filter_map(|run| run.reading.detail.tls.as_deref()).collect();

@@ -39,8 +39,8 @@ impl Pinned {
         command
     }
 
-    /// The line to print, as typed in the root of the repository: programs by their names alone, and `directory` as
-    /// `$DIR`, for paths of one machine say nothing on another.
+    /// The line to print, as typed in the root of the repository: programs by their names alone, and
+    /// `directory` as `$DIR`, for paths of one machine say nothing on another.
     pub(crate) fn line(&self, directory: &Path) -> String {
         let directory = directory.display().to_string();
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();

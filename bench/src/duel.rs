@@ -10,8 +10,8 @@ use crate::statistic::{Spread, paired_ratios};
 /// Length of the run of each tool that comes before the pairs and is not counted, in seconds.
 const WARM_UP_S: u32 = 1;
 
-/// Share of a core in the hands of others from which on a run counts as disturbed: well above the few percent that
-/// interrupts and the counting in ticks make of nothing.
+/// Share of a core in the hands of others from which on a run counts as disturbed: well above the few percent
+/// that interrupts and the counting in ticks make of nothing.
 const DISTURBED_SHARE: f64 = 0.1;
 
 /// Two tools against one server.

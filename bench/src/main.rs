@@ -1,8 +1,8 @@
 //! Paired benchmarks of Plimsoll against the peers that are installed.
 //!
-//! `cargo run --release -p bench -- h1 --vs wrk` starts a server on one core and the tools in turn on the other,
-//! accounts their CPU time and memory as the kernel does, and prints Markdown: medians with their spread, the
-//! ratios within the pairs, and whether they meet the limits. `RESULTS.md` holds such output.
+//! `cargo run --release -p bench -- h1 --vs wrk` starts a server on one core and the tools in turn on the
+//! other, accounts their CPU time and memory as the kernel does, and prints Markdown: medians with their
+//! spread, the ratios within the pairs, and whether they meet the limits. `RESULTS.md` holds such output.
 
 #![deny(unsafe_code)]
 
@@ -79,7 +79,8 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     }
 }
 
-/// Writes a part of the document. Parts are written as they come: an interrupted run leaves what it had measured.
+/// Writes a part of the document. Parts are written as they come: an interrupted run leaves what it had
+/// measured.
 fn print(text: impl Display) {
     let mut out = std::io::stdout().lock();
     // A reader that has seen enough is no failure.

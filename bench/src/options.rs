@@ -43,7 +43,8 @@ pub(crate) struct Options {
     pub(crate) plimsoll: Option<PathBuf>,
     /// Nice value for the scheduling group of server and tools, from -20 to 19; negative ones need root
     ///
-    /// Where the kernel groups processes by session, nice has no effect from one session to another, and this has.
+    /// Where the kernel groups processes by session, nice has no effect from one session to another, and this
+    /// has.
     #[arg(long, value_name = "NICE", allow_negative_numbers = true)]
     pub(crate) autogroup_nice: Option<i32>,
 }

@@ -9,7 +9,8 @@ use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::Spread;
 
-/// Requests per second of the comparison: 100 on each of 50 connections for h2load, which takes a rate per connection.
+/// Requests per second of the comparison: 100 on each of 50 connections for h2load, which takes a rate per
+/// connection.
 const RATE: u64 = 5_000;
 /// The most that the percentile 99 of the start lag may be with the default pacing.
 const DEFAULT_LAG_NS: f64 = 1e6;
@@ -58,8 +59,8 @@ fn against_h2load(session: &Session) -> Result<Section> {
     Ok(section)
 }
 
-/// `--precise` alone. A machine that cannot hold it has to be told so by the verdict: such a run keeps the promise
-/// too, and is shown as what it is.
+/// `--precise` alone. A machine that cannot hold it has to be told so by the verdict: such a run keeps the
+/// promise too, and is shown as what it is.
 fn precise(session: &Session) -> Result<Section> {
     let server = Server::start(session, &Serves::Sink(Vec::new()))?;
     let seconds = session.options.seconds;

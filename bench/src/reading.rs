@@ -1,6 +1,7 @@
 //! What the tools say about their own runs, read from their output.
 //!
-//! A run with errors of any kind is no measurement: an error may cost less than a response. It is refused here.
+//! A run with errors of any kind is no measurement: an error may cost less than a response. It is refused
+//! here.
 
 use serde_json::Value;
 

@@ -118,7 +118,8 @@ fn start(
     Err(cannot(&format!("not ready within {} s", START.as_secs())))
 }
 
-/// A port that nothing listens on. nginx has to be told one; should somebody else take it first, nginx says so.
+/// A port that nothing listens on. nginx has to be told one; should somebody else take it first, nginx says
+/// so.
 fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -126,8 +127,8 @@ fn free_port() -> Result<u16> {
         .map_err(|error| Failure::because("cannot find a free port", error))
 }
 
-/// One process without a master, so that ending it leaves no worker behind; it serves like the one worker that it
-/// would start.
+/// One process without a master, so that ending it leaves no worker behind; it serves like the one worker
+/// that it would start.
 fn nginx_configuration(directory: &Path, port: u16, certificate: Option<&(String, String)>) -> String {
     let directory = directory.display();
     let (ssl, tls) = certificate.map_or_else(Default::default, |(cert, key)| {

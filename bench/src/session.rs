@@ -1,4 +1,5 @@
-//! One use of the harness: its options, the program under test, and a directory for what the runs leave behind.
+//! One use of the harness: its options, the program under test, and a directory for what the runs leave
+//! behind.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -34,8 +34,8 @@ impl Display for Spread {
     }
 }
 
-/// The ratio of each value to the one that was measured right beside it. What disturbs the machine for longer than
-/// one pair disturbs both and drops out, which it would not in the ratio of two medians.
+/// The ratio of each value to the one that was measured right beside it. What disturbs the machine for longer
+/// than one pair disturbs both and drops out, which it would not in the ratio of two medians.
 pub(crate) fn paired_ratios(subject: &[f64], peer: &[f64]) -> Vec<f64> {
     subject.iter().zip(peer).map(|(subject, peer)| subject / peer).collect()
 }
@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_pair_by_pair() {
-        // In the second pair the machine was half as fast for both: the medians of each side alone would say 0.5.
+        // In the second pair the machine was half as fast for both: the medians of each side alone would say
+        // 0.5.
         let ratios = paired_ratios(&[5.0, 12.0, 6.0], &[10.0, 16.0, 12.0]);
         assert_eq!(ratios, [0.5, 0.75, 0.5]);
         assert_eq!(Spread::of(ratios).map(|ratio| ratio.median), Some(0.5));

@@ -259,6 +259,7 @@ fn servers_that_close_between_requests_cost_connections_and_no_requests() {
             let crossed = record.total.errors[ErrorClass::ClosedBeforeResponse as usize]
                 + record.total.errors[ErrorClass::Reset as usize];
             assert_eq!(record.accounting.ok + crossed, 1000);
+            assert_eq!(record.accounting.undelivered, 0, "what was not sent moved to another connection");
         }
     }
 }

@@ -5,11 +5,14 @@ use plimsoll_driver::{Backend, Close, ConnId, SocketOptions};
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
-use crate::connection::{Conn, State};
+use crate::connection::{AT_SEND, Conn, InFlight, State};
 
 impl<B: Backend> Worker<'_, B> {
-    /// Begins to connect for `lane`; `None` if not even a socket could be made, which is counted.
-    pub(super) fn open_connection(&mut self, lane_index: u32, now: Nanos) -> Option<u32> {
+    /// Begins to connect for `lane`.
+    ///
+    /// # Errors
+    /// If not even a socket could be made. That is counted here.
+    pub(super) fn open_connection(&mut self, lane_index: u32, now: Nanos) -> Result<u32, ErrorClass> {
         let lane = &mut self.lanes[lane_index as usize];
         let endpoint = lane.next_endpoint();
         let sources = &self.plan.connections.sources;
@@ -38,29 +41,19 @@ impl<B: Backend> Worker<'_, B> {
                 conn.since = now;
                 conn.served = 0;
                 self.arm(slot as u32);
-                Some(slot as u32)
+                Ok(slot as u32)
             }
             Err(error) => {
-                self.connect_failed(error.class(), &format!("connect to {endpoint}: {error}"));
-                None
+                let class = of_connecting(error.class());
+                self.connect_failed(class, &format!("connect to {endpoint}: {error}"));
+                Err(class)
             }
         }
     }
 
     pub(super) fn connect_failed(&mut self, class: ErrorClass, reason: &str) {
-        // An error of the connect call that has no better class is still one of connecting.
-        let class = if class == ErrorClass::Io { ErrorClass::ConnectFailed } else { class };
         self.recorder.connections.failed[class as usize] += 1;
         self.note_error(class, reason);
-    }
-
-    /// The class that the failed socket call had: the one with a reason that concerns this machine.
-    pub(super) fn last_connect_failure(&self) -> ErrorClass {
-        let failed = &self.recorder.connections.failed;
-        [ErrorClass::DescriptorsExhausted, ErrorClass::PortsExhausted]
-            .into_iter()
-            .find(|class| failed[*class as usize] > 0)
-            .unwrap_or(ErrorClass::ConnectFailed)
     }
 
     pub(super) fn arm(&mut self, slot: u32) {
@@ -94,9 +87,10 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Gives up a connection: the oldest request fails with `first`, those behind it were never answered. In
-    /// the closed model their users go on.
+    /// the closed model their users go on. What was not yet sent moves to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let lane = self.conns[slot as usize].lane;
+        let established = matches!(self.conns[slot as usize].state, State::Open | State::Doomed);
         let mut lost = std::mem::take(&mut self.conns[slot as usize].requests);
         self.release(slot, close);
         let mut class = first;
@@ -104,8 +98,13 @@ impl<B: Backend> Worker<'_, B> {
             if request.abandoned {
                 continue;
             }
+            if established && request.sent == AT_SEND {
+                // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
+                self.seat(lane, None, InFlight { bytes_sent: 0, ..request }, now);
+                continue;
+            }
             self.fail(lane, request, class, now);
-            if !first.is_connect() && first != ErrorClass::Tls {
+            if established {
                 class = ErrorClass::ClosedBeforeResponse;
             }
         }
@@ -176,4 +175,9 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.list(slot);
     }
+}
+
+/// An error of the connect call that has no better class is still one of connecting.
+pub(super) fn of_connecting(class: ErrorClass) -> ErrorClass {
+    if class.is_connect() { class } else { ErrorClass::ConnectFailed }
 }

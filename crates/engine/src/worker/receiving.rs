@@ -5,6 +5,7 @@ use plimsoll_driver::{Backend, Chunk, Close, Event, SystemError};
 use plimsoll_plan::Load;
 use plimsoll_scenario::Context;
 
+use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, Worker};
 use crate::connection::{AT_SEND, Completed, Fault, InFlight, State};
 
@@ -128,10 +129,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn on_connect_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
-        let class = match error.class() {
-            ErrorClass::Io | ErrorClass::Reset => ErrorClass::ConnectFailed,
-            class => class,
-        };
+        let class = of_connecting(error.class());
         self.connect_failed(class, &format!("connect: {error}"));
         self.break_off(slot, class, None, at);
     }
@@ -277,14 +275,17 @@ impl<B: Backend> Worker<'_, B> {
         if usable {
             conn.requests.push(request);
             self.transmit_rendered(slot);
-        } else if let Some(fresh) = self.open_connection(lane, self.now) {
-            // The server closes after each response: the same request goes on over a new connection.
-            let conn = &mut self.conns[fresh as usize];
-            conn.prepared = Some(self.rendered.clone());
-            conn.requests.push(request);
-            self.arm(fresh);
-        } else {
-            self.fail(lane, request, self.last_connect_failure(), at);
+            return;
+        }
+        match self.open_connection(lane, self.now) {
+            Ok(fresh) => {
+                // The server closes after each response: the same request goes on over a new connection.
+                let conn = &mut self.conns[fresh as usize];
+                conn.prepared = Some(self.rendered.clone());
+                conn.requests.push(request);
+                self.arm(fresh);
+            }
+            Err(class) => self.fail(lane, request, class, at),
         }
     }
 

@@ -148,10 +148,15 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
     /// longest, else on one that is opened for it.
-    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, mut request: InFlight, now: Nanos) {
+    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, request: InFlight, now: Nanos) {
         self.counts.in_flight += 1;
         self.counts.new_started += 1;
         self.counts.accounting.started += u64::from(request.measured);
+        self.seat(lane, slot, request, now);
+    }
+
+    /// The same for a request that was counted before.
+    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, mut request: InFlight, now: Nanos) {
         let connections = &self.plan.connections;
         if let Some(slot) = slot
             && self.conns[slot as usize].has_room(connections.depth, connections.max_requests)
@@ -168,14 +173,13 @@ impl<B: Backend> Worker<'_, B> {
         }
         begin_now(&mut request, now);
         match self.open_connection(lane, now) {
-            Some(slot) => {
+            Ok(slot) => {
                 self.put(slot, request, now);
                 if self.plan.connections.depth > 1 {
                     self.list(slot);
                 }
             }
-            // The reason was noted by open_connection.
-            None => self.fail(lane, request, self.last_connect_failure(), now),
+            Err(class) => self.fail(lane, request, class, now),
         }
     }
 
@@ -256,6 +260,10 @@ impl<B: Backend> Worker<'_, B> {
         for (position, slot) in self.unsent.drain(..).enumerate() {
             let at = flush.first + Nanos(span * position as u64 / count);
             let conn = &mut self.conns[slot as usize];
+            if matches!(conn.state, State::Connecting | State::Handshaking) {
+                // The one that was written to is gone, and its slot has a new one.
+                continue;
+            }
             if let Some(request) = conn.requests.iter_mut().find(|request| request.sent == AT_SEND) {
                 request.sent = at;
                 // Without a connection to open, taking up and sending are one: the start lag holds both.
