@@ -74,6 +74,11 @@ impl<T> Slots<T> {
         ConnId::new(index, slot.generation)
     }
 
+    /// All entries, expired ones included.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.entry.as_ref())
+    }
+
     /// The entry of an id that is not stale.
     pub(crate) fn get(&self, conn: ConnId) -> Option<&T> {
         let slot = self.slots.get(conn.slot())?;
