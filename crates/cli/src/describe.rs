@@ -35,7 +35,9 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         Load::Open { profile, process, overload } => {
             let rate = match profile.stages() {
                 [only] if only.from == only.to => format!("{}/s", trimmed(only.to.per_second_f64())),
-                stages => format!("{}, peak {}/s", plural(stages.len() as u64, "stage"), trimmed(profile.peak())),
+                stages => {
+                    format!("{}, peak {}/s", plural(stages.len() as u64, "stage"), trimmed(profile.peak()))
+                }
             };
             let arrivals = match process {
                 Process::Uniform => "uniform",
@@ -154,15 +156,33 @@ mod tests {
     #[test]
     fn secrets_do_not_reach_the_result() {
         let args = [
-            "run", "http://u:p@host/", "--basic", "u:p", "--bearer=token", "-H", "Authorization: Basic eA==",
-            "-HCookie: a=b", "--header=Accept: text/html", "-b", "x",
+            "run",
+            "http://u:p@host/",
+            "--basic",
+            "u:p",
+            "--bearer=token",
+            "-H",
+            "Authorization: Basic eA==",
+            "-HCookie: a=b",
+            "--header=Accept: text/html",
+            "-b",
+            "x",
         ];
         let shown = redacted(args.iter().map(ToString::to_string));
         assert_eq!(
             shown,
             [
-                "run", "http://<redacted>@host/", "--basic", "<redacted>", "--bearer=<redacted>", "-H",
-                "Authorization: <redacted>", "-HCookie: <redacted>", "--header=Accept: text/html", "-b", "x",
+                "run",
+                "http://<redacted>@host/",
+                "--basic",
+                "<redacted>",
+                "--bearer=<redacted>",
+                "-H",
+                "Authorization: <redacted>",
+                "-HCookie: <redacted>",
+                "--header=Accept: text/html",
+                "-b",
+                "x",
             ]
         );
     }

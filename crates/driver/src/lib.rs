@@ -238,8 +238,9 @@ pub struct Wait {
     pub spin: Nanos,
 }
 
-/// Clock readings around the system calls of one flush. Sends happen in the order in which the connections were
-/// first written to since the last flush, so the i-th of n began at about `first + (last - first) * i / n`.
+/// Clock readings around the system calls of one flush. Sends happen in the order in which the connections
+/// were first written to since the last flush, so the i-th of n began at about `first + (last - first) * i /
+/// n`.
 ///
 /// Its begin, not its middle: on loopback the reply may be there before the call that sends has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

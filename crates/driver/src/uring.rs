@@ -447,9 +447,9 @@ impl Uring {
 impl Uring {
     /// Makes every request in the kernel end. False if some did not.
     ///
-    /// Shutting a socket down ends what is waiting on it. Cancelling everything at once would do that as well,
-    /// but the kernel then looks for each request from the beginning, which for 10,000 connections took longer
-    /// than to open them; so that is left for the few that remain.
+    /// Shutting a socket down ends what is waiting on it. Cancelling everything at once would do that as
+    /// well, but the kernel then looks for each request from the beginning, which for 10,000 connections took
+    /// longer than to open them; so that is left for the few that remain.
     fn end_everything(&mut self) -> bool {
         for connection in self.slots.entries() {
             socket::shutdown(&connection.fd, Shutdown::Both);

@@ -11,8 +11,9 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Wait;
 use plimsoll_plan::Pacing;
 
-/// Longest time for which responses are gathered in the closed model. With a target of 20 µs per request and 64
-/// connections 300 µs gather about 15 responses per wake-up; beyond that the wake-ups are no longer what costs.
+/// Longest time for which responses are gathered in the closed model. With a target of 20 µs per request and
+/// 64 connections 300 µs gather about 15 responses per wake-up; beyond that the wake-ups are no longer what
+/// costs.
 const GATHER_MAX: Nanos = Nanos::from_micros(300);
 /// Below this a timed sleep costs more than the wake-ups that it saves.
 const GATHER_MIN: Nanos = Nanos::from_micros(20);

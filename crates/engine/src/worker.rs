@@ -38,8 +38,8 @@ const STALLS_KEPT: usize = 100;
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
 /// Requests written before they are handed to the kernel in the middle of a pass. It keeps the target busy
-/// during long passes, and bounds the error of the send times, which are interpolated over one flush: 16 sends
-/// take about 60 µs. The price is one more system call per so many requests, 0.02 µs each.
+/// during long passes, and bounds the error of the send times, which are interpolated over one flush: 16
+/// sends take about 60 µs. The price is one more system call per so many requests, 0.02 µs each.
 const FLUSH_EVERY: usize = 16;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;

@@ -204,9 +204,9 @@ pub enum Pacing {
 }
 
 impl Pacing {
-    /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up, the time to send what the
-    /// wake-up owes included. Below 1 ms by what the timer overshoots (15–50 µs), so that the 99th percentile of
-    /// the start lag stays below 1 ms on a machine that wakes its threads in time.
+    /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up, the time to send what
+    /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–50 µs), so that the 99th
+    /// percentile of the start lag stays below 1 ms on a machine that wakes its threads in time.
     pub const BUDGET: Nanos = Nanos::from_micros(930);
 }
 

@@ -38,8 +38,8 @@ impl Uring {
         if last {
             connection.in_kernel -= 1;
         }
-        // What an open connection meets becomes an event; only its owner ends it. So only what was closing before
-        // can be gone now, and the usual completion needs no second look.
+        // What an open connection meets becomes an event; only its owner ends it. So only what was closing
+        // before can be gone now, and the usual completion needs no second look.
         let closing = connection.closing != Closing::Open;
         match token.kind {
             RECEIVE => self.received(token, result, flags, at),
