@@ -45,7 +45,7 @@ fn plan(flags: &[(&'static str, &str)]) -> Plan {
             "--follow-redirects" => patch.follow_redirects = given,
             "--disable-keepalive" => patch.disable_keepalive = true,
             "--precise" => patch.precise = true,
-            "--url" => patch.urls.push(given.unwrap()),
+            "--url" => patch.urls.extend(given),
             other => panic!("the test knows no flag {other}"),
         }
     }
@@ -73,14 +73,14 @@ fn delivered(record: &RunRecord) -> u64 {
 fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[Endpoint]>> = plan.targets.iter().map(|_| vec![server()].into()).collect();
-    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).unwrap();
-    record.accounting.check().unwrap();
+    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
+    assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);
     (record, open.truth())
 }
 
 fn percentile(record: &RunRecord, p: f64) -> Nanos {
-    Nanos(record.total.response_time.percentile(p).unwrap())
+    Nanos(record.total.response_time.percentile(p).expect("there are responses"))
 }
 
 #[track_caller]
