@@ -71,11 +71,12 @@ fn caveats(cores: usize) -> String {
         "
 How to read the figures:
 
-* Cells are `median (min..max)` over the runs. Ratios are taken within each pair and then summed up the same way.
-* CPU time is the kernel's for the whole process (`wait4`), start-up, drain and report included, divided by the
-  completed requests that the tool itself reports. A run with errors of any kind does not count.
-* The total is exact to the scheduler's clock. Where the kernel samples at its tick (`CONFIG_TICK_CPU_ACCOUNTING`),
-  the split into user and sys is an estimate whose error falls with the length of the run.
+* Cells are `median (min..max)` over the runs. Ratios are taken within each pair, then summed up the same way.
+* CPU time is the kernel's for the whole process (`wait4`), start-up, drain and report included, divided by
+  the completed requests that the tool itself reports. A run with errors of any kind does not count.
+* The total is exact to the scheduler's clock. Where the kernel samples at its tick
+  (`CONFIG_TICK_CPU_ACCOUNTING`), the split into user and sys is an estimate whose error falls with the length
+  of the run.
 * On loopback, sys holds part of the server's network work too, and wanders more than user does.
 * Peak RSS (`ru_maxrss`) is not below that of this harness, a few MiB: a process keeps the peak of its parent.
 * \"Others\" is what the core did beside the measured process, interrupts and stolen time included, in ticks of

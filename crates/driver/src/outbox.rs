@@ -79,6 +79,16 @@ impl Outbox {
         if self.sealed.is_empty() { Some(&self.open) } else { None }
     }
 
+    /// What the kernel has not taken of the sealed bytes, if it is one piece: the usual case.
+    #[inline]
+    pub(crate) fn only_sealed(&self) -> Option<&[u8]> {
+        if self.sealed.len() == 1 {
+            self.sealed.front().map(|first| &first.bytes()[self.taken..])
+        } else {
+            None
+        }
+    }
+
     /// The first sealed pieces that the kernel has not taken: how many there are in `pieces`.
     pub(crate) fn gather(&self, pieces: &mut [libc::iovec; MAX_PIECES]) -> usize {
         let mut skip = self.taken;

@@ -24,6 +24,9 @@ pub(crate) struct InFlight {
     pub(crate) sent: Nanos,
     /// When the first byte of the response came, [`Nanos::MAX`] before.
     pub(crate) first_byte: Nanos,
+    /// Closed model: when the response arrived that made its user ready; never, if there was none on this
+    /// connection.
+    pub(crate) ready: Nanos,
     /// When it times out.
     pub(crate) deadline: Nanos,
     /// Global index of its iteration.
@@ -241,6 +244,7 @@ mod tests {
             started: AT_SEND,
             sent: AT_SEND,
             first_byte: Nanos::MAX,
+            ready: Nanos::MAX,
             deadline: Nanos(index),
             index,
             bytes_sent: 0,

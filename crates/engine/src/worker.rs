@@ -141,6 +141,8 @@ pub struct Worker<'p, B> {
     now: Nanos,
     /// Whether arrivals are over.
     ended: bool,
+    /// Whether a response of this pass was told to the pacer: one is enough for its means.
+    observed: bool,
     /// Whether the last pass left events for the next.
     more: bool,
     /// Since when an arrival is due and finds no connection.
@@ -223,6 +225,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             unix_offset,
             now: Nanos::ZERO,
             ended: false,
+            observed: false,
             more: false,
             blocked_since: None,
             blocked_at_limit: false,

@@ -263,6 +263,8 @@ impl Generator {
             backend: record.backend.to_owned(),
             calibration: None,
             stamped: sum(|worker| worker.stamped),
+            turnaround_mean_ns: sum(|worker| worker.turnaround.0)
+                .checked_div(sum(|worker| worker.turnarounds)),
             unstamped: sum(|worker| worker.unstamped),
             workers: record.workers.iter().map(Worker::new).collect(),
         }

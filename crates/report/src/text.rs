@@ -405,6 +405,14 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
     }
     page.field("generator", &line);
+    if let Some(turnaround) = generator.turnaround_mean_ns {
+        let share = result.service_time.mean.map_or_else(String::new, |service| {
+            let share = turnaround as f64 / (service + turnaround).max(1) as f64;
+            format!(", {} of a user's cycle", figure::share(share))
+        });
+        let span = figure::nanos(Nanos(turnaround));
+        page.field("", &format!("{span} from a response to the next request of its user{share}"));
+    }
     let responses = generator.stamped + generator.unstamped;
     if responses > 0 {
         let share = figure::share(generator.stamped as f64 / responses as f64);

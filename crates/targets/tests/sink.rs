@@ -552,14 +552,17 @@ fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
     let conn = client.connect(sink.endpoint());
     // 2 GB, of which the sink holds one body only.
     client.send(conn, &GET.repeat(2000));
-    while sink.counter() < 2000 {
+    // What it leaves unread is looked at before each piece that is read, and the requests come in one piece or in
+    // several: so the cut comes with one of these, or with the next one, but not before this many replies.
+    while sink.counter() < 320 {
         std::thread::yield_now();
     }
     client.send(conn, GET);
     assert_eq!(client.end(conn), End::Reset);
     let report = sink.stop();
     assert_identity(&report);
-    assert_eq!((report.counter, report.refused), (2000, 1));
+    assert!((320..=2000).contains(&report.counter), "{report:?}");
+    assert_eq!(report.refused, 1);
 }
 
 fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {

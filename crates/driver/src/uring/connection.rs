@@ -101,15 +101,14 @@ impl Connection {
         self.sending = true;
         let fd = Fd(self.fd.as_raw_fd());
         let flags = libc::MSG_WAITALL | libc::MSG_NOSIGNAL;
-        let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MAX_PIECES];
-        let count = self.outbox.gather(&mut pieces);
         // More than a request can carry is sent in parts, like any short send.
         const LARGEST: usize = 1 << 30;
-        if count == 1 {
-            let length = pieces[0].iov_len.min(LARGEST) as u32;
-            let entry = opcode::Send::new(fd, pieces[0].iov_base.cast(), length).flags(flags);
-            return Some(entry.build());
+        if let Some(piece) = self.outbox.only_sealed() {
+            let length = piece.len().min(LARGEST) as u32;
+            return Some(opcode::Send::new(fd, piece.as_ptr(), length).flags(flags).build());
         }
+        let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MAX_PIECES];
+        let count = self.outbox.gather(&mut pieces);
         let stored = self.pieces.get_or_insert_with(Pieces::new);
         stored.pieces = pieces;
         stored.message.msg_iov = stored.pieces.as_mut_ptr();

@@ -13,6 +13,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
         self.now = self.io.now();
         self.more = false;
+        self.observed = false;
         let mut left = EVENTS_PER_PASS;
         while let Some(event) = self.io.next_event() {
             left -= 1;
@@ -88,9 +89,11 @@ impl<B: Backend> Worker<'_, B> {
         } else {
             self.record.unstamped += 1;
         }
-        if let Some(request) = self.conns[slot as usize].requests.get_mut(0)
+        if !self.observed
+            && let Some(request) = self.conns[slot as usize].requests.get_mut(0)
             && request.sent != AT_SEND
         {
+            self.observed = true;
             let cycle = self.now.since(request.sent);
             self.pacer.observe(cycle, stamped, received);
         }
@@ -228,7 +231,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         self.finish(&request, outcome, response.status, at);
         if matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(lane, usable.then_some(slot), self.now);
+            self.next_iteration(lane, usable.then_some(slot), at, self.now);
         } else if usable {
             self.list(slot);
         }

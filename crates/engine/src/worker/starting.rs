@@ -16,14 +16,14 @@ impl<B: Backend> Worker<'_, B> {
         for lane in 0..self.lanes.len() as u32 {
             let users = u64::from(self.lanes[lane as usize].initial) * u64::from(self.plan.connections.depth);
             for _ in 0..users {
-                self.next_iteration(lane, None, now);
+                self.next_iteration(lane, None, Nanos::MAX, now);
             }
         }
     }
 
     /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
-    /// connection on which its last one ended, if that can be used again.
-    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, now: Nanos) {
+    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if unknown.
+    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) {
         if now >= self.times.end || self.counts.remaining == Some(0) {
             return;
         }
@@ -36,7 +36,8 @@ impl<B: Backend> Worker<'_, B> {
         let step = self.lanes[lane as usize].next_step();
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
-        self.place(lane, slot, self.new_request(AT_SEND, index, step, measured, now), now);
+        let request = self.new_request(AT_SEND, index, step, measured, now);
+        self.place(lane, slot, InFlight { ready, ..request }, now);
     }
 
     /// Closed model: users whose back-off is over try again.
@@ -46,7 +47,7 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
             self.retries.pop();
-            self.next_iteration(lane, None, now);
+            self.next_iteration(lane, None, Nanos::MAX, now);
         }
     }
 
@@ -110,6 +111,7 @@ impl<B: Backend> Worker<'_, B> {
             started: AT_SEND,
             sent: AT_SEND,
             first_byte: Nanos::MAX,
+            ready: Nanos::MAX,
             deadline: now + self.plan.timeout,
             index,
             bytes_sent: 0,
@@ -272,6 +274,10 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 if request.intended == AT_SEND {
                     request.intended = at;
+                    if request.measured && request.ready != Nanos::MAX {
+                        self.record.turnaround += at.since(request.ready);
+                        self.record.turnarounds += 1;
+                    }
                     // Counts from here, too: else a censored response time would be a little below the
                     // timeout.
                     request.deadline = at + self.plan.timeout;

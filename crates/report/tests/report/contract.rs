@@ -10,8 +10,8 @@ use crate::{fixture, rendered};
 /// The fixed names, as the design states them. `[]` is any element of an array, `<n>` any key of a map.
 const CONTRACT: &str = "
     schema_version tool.name tool.version
-    run.id run.seed run.started_at run.args[] run.plan_hash run.host.hostname run.host.kernel run.host.cpu_model
-    run.host.cpus run.host.governor run.host.memory_bytes run.host.soft_descriptors
+    run.id run.seed run.started_at run.args[] run.plan_hash run.host.hostname run.host.kernel
+    run.host.cpu_model run.host.cpus run.host.governor run.host.memory_bytes run.host.soft_descriptors
     verdict.valid verdict.invalid_reasons[] verdict.thresholds
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop

@@ -328,7 +328,8 @@ fn one_head_answers_get_and_head_requests_differently() {
 fn captured_heads_are_there_until_the_next_response() {
     let capture = Owed { head_request: false, capture: Capture::Headers };
     let bytes = b"\r\nHTTP/1.1 100 Continue\r\nLocation: /wrong\r\n\r\n\
-        HTTP/1.1 302 Found\r\nLOCATION:/next \r\nSet-Cookie: a\r\nset-cookie: b\r\nEmpty:\r\nContent-Length: 2\r\n\r\nok\
+        HTTP/1.1 302 Found\r\nLOCATION:/next \r\nSet-Cookie: a\r\nset-cookie: b\r\nEmpty:\r\n\
+        Content-Length: 2\r\n\r\nok\
         HTTP/1.1 204 No Content\r\n\r\n";
     for size in [1, 2, 7, 50, bytes.len()] {
         let (mut client, mut memo) = (ResponseClient::new(), HeadMemo::new());
