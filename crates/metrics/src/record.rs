@@ -285,8 +285,9 @@ pub struct WorkerRecord {
     /// The longest time that a wake-up waited on purpose to gather several responses: so much later than it
     /// arrived may an unstamped response have been read.
     pub gather_time: Nanos,
-    /// Closed model: time from the arrival of a response to the sending of its user's next request on the same
-    /// connection, summed. The generator's own part of a user's cycle: gathering, decoding, waiting for its turn.
+    /// Closed model: time from the arrival of a response to the sending of its user's next request on the
+    /// same connection, summed. The generator's own part of a user's cycle: gathering, decoding, waiting for
+    /// its turn.
     pub turnaround: Nanos,
     /// How many turnarounds are in the sum.
     pub turnarounds: u64,

@@ -370,9 +370,9 @@ pub struct Generator {
     pub backend: String,
     /// What this machine can generate at most; null if it was not calibrated.
     pub calibration: Option<serde_json::Value>,
-    /// Closed model: mean time in nanoseconds from the arrival of a response to the sending of its user's next
-    /// request, which is the generator's own part of a user's cycle and lowers the achieved rate; null in the
-    /// open model.
+    /// Closed model: mean time in nanoseconds from the arrival of a response to the sending of its user's
+    /// next request, which is the generator's own part of a user's cycle and lowers the achieved rate; null
+    /// in the open model.
     pub turnaround_mean_ns: Option<u64>,
     /// Responses whose arrival was stamped by the kernel.
     pub stamped: u64,

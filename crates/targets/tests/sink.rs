@@ -552,8 +552,9 @@ fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
     let conn = client.connect(sink.endpoint());
     // 2 GB, of which the sink holds one body only.
     client.send(conn, &GET.repeat(2000));
-    // What it leaves unread is looked at before each piece that is read, and the requests come in one piece or in
-    // several: so the cut comes with one of these, or with the next one, but not before this many replies.
+    // What it leaves unread is looked at before each piece that is read, and the requests come in one piece
+    // or in several: so the cut comes with one of these, or with the next one, but not before this many
+    // replies.
     while sink.counter() < 320 {
         std::thread::yield_now();
     }

@@ -22,7 +22,8 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
-    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if unknown.
+    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
+    /// unknown.
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) {
         if now >= self.times.end || self.counts.remaining == Some(0) {
             return;
