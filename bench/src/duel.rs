@@ -7,8 +7,9 @@ use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::{Spread, paired_ratios};
 
-/// Length of the run of each tool that comes before the pairs and is not counted, in seconds.
-const WARM_UP_S: u32 = 1;
+/// Length of the run of each tool that comes before the pairs and is not counted, in seconds. Long enough for
+/// wrk to open 10,000 connections and to get an answer.
+const WARM_UP_S: u32 = 3;
 
 /// Share of a core in the hands of others from which on a run counts as disturbed: well above the few percent
 /// that interrupts and the counting in ticks make of nothing.

@@ -53,7 +53,7 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
     };
     let mut description = vec![first];
     if plan.pacing == Pacing::Precise {
-        description.push("precise pacing: one wake-up per arrival, busy-polling before it".to_owned());
+        description.push("precise pacing: polls busily before every arrival".to_owned());
     }
     ModelContext {
         description,

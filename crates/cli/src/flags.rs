@@ -229,7 +229,7 @@ struct TlsArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instrument")]
 struct InstrumentArgs {
-    /// Smallest start lag instead of smallest CPU cost: one wake-up per request, busy-polling
+    /// Smallest start lag instead of smallest CPU cost: polls busily before every request
     #[arg(long)]
     precise: bool,
     /// System interface: auto, epoll or uring [default: auto]

@@ -327,6 +327,23 @@ fn cpu() {
                 "cpu_saturation, warns start_lag",
             ),
             (
+                "all of it and on time, with precise pacing, which polls busily",
+                |r| {
+                    r.precise = true;
+                    use_cpu(r, 10_000);
+                },
+                "valid",
+            ),
+            (
+                "all of it and late with precise pacing",
+                |r| {
+                    r.precise = true;
+                    use_cpu(r, 10_000);
+                    r.total.start_lag = filled(&[(us(400), 100)]);
+                },
+                "start_lag cpu_saturation",
+            ),
+            (
                 "95 % and too few started",
                 |r| {
                     use_cpu(r, 9_500);

@@ -199,15 +199,15 @@ pub enum Pacing {
     /// are gathered, with their kernel receive time. At low rates every arrival has its own wake-up.
     #[default]
     Adaptive,
-    /// Start every request at its time: own wake-up each, busy-polling before it.
+    /// Start every request at its time, busy-polling up to 1 ms before it: a core for exactness.
     Precise,
 }
 
 impl Pacing {
     /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up, the time to send what
-    /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–50 µs), so that the 99th
+    /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–200 µs), so that the 99th
     /// percentile of the start lag stays below 1 ms on a machine that wakes its threads in time.
-    pub const BUDGET: Nanos = Nanos::from_micros(930);
+    pub const BUDGET: Nanos = Nanos::from_micros(800);
 }
 
 /// Which driver backend to use.
