@@ -41,7 +41,7 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Resolve { authority, reason } => write!(f, "cannot resolve `{authority}`: {reason}"),
+            Self::Resolve { reason, .. } => f.write_str(reason),
             Self::Preflight { authority, reason, .. } => {
                 write!(f, "the first request to `{authority}` got no response: {reason}")
             }
