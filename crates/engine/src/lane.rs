@@ -39,6 +39,8 @@ pub(crate) struct Lane {
     steps: Vec<u32>,
     turn: usize,
     streams: Vec<Stream>,
+    /// Arrivals from this index on are beyond the iterations that were asked for.
+    arrivals_end: u64,
     failing_since: Option<Nanos>,
 }
 
@@ -55,6 +57,7 @@ impl Lane {
             let share = Shard { index: target as u32, of: targets }.share_of(mine);
             (share as u32).max(1)
         };
+        let arrivals_end = arrivals_end(plan);
         (0..plan.targets.len())
             .map(|target| {
                 let steps: Vec<u32> = (0..plan.steps.len())
@@ -84,6 +87,7 @@ impl Lane {
                     steps,
                     turn: 0,
                     streams,
+                    arrivals_end,
                     failing_since: None,
                 }
             })
@@ -106,13 +110,15 @@ impl Lane {
 
     /// The next arrival of this lane and its step, without taking it.
     pub(crate) fn peek(&mut self) -> Option<(Arrival, u32)> {
+        let end = self.arrivals_end;
+        let peek = |stream: &mut Stream| {
+            let arrival = stream.arrivals.peek().filter(|arrival| arrival.index < end)?;
+            Some((arrival, stream.step))
+        };
         if let [only] = self.streams.as_mut_slice() {
-            return only.arrivals.peek().map(|arrival| (arrival, only.step));
+            return peek(only);
         }
-        self.streams
-            .iter_mut()
-            .filter_map(|stream| stream.arrivals.peek().map(|arrival| (arrival, stream.step)))
-            .min_by_key(|(arrival, _)| (arrival.at, arrival.index))
+        self.streams.iter_mut().filter_map(peek).min_by_key(|(arrival, _)| (arrival.at, arrival.index))
     }
 
     /// Takes the arrival that [`peek`](Self::peek) showed for `step`.
@@ -131,5 +137,17 @@ impl Lane {
     pub(crate) fn backoff(&mut self, now: Nanos) -> Nanos {
         let since = *self.failing_since.get_or_insert(now);
         now.since(since).clamp(BACKOFF_MIN, BACKOFF_MAX)
+    }
+}
+
+/// The index of the first arrival that is not asked for: of a counted run of the open model, as many as its
+/// iterations after those of the warm-up.
+fn arrivals_end(plan: &Plan) -> u64 {
+    match (&plan.load, plan.end.iterations) {
+        (Load::Open { profile, process, .. }, Some(iterations)) => {
+            let whole = Arrivals::new(profile, *process, plan.seed, Shard::WHOLE);
+            whole.count_before(plan.warmup).saturating_add(iterations)
+        }
+        _ => u64::MAX,
     }
 }

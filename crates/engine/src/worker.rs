@@ -298,7 +298,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();
-            if self.counts.remaining == Some(0) && self.counts.in_flight == 0 && now < self.times.end {
+            if now < self.times.end && self.is_counted_out() {
                 self.times.end = self.counts.last_done.max(self.times.measure);
                 self.times.drained = self.times.end;
             }

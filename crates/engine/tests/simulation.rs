@@ -112,6 +112,20 @@ fn an_open_run_starts_every_arrival_and_not_one_more() {
     }
 }
 
+#[test]
+fn a_counted_open_run_starts_exactly_its_iterations() {
+    for flags in [
+        &[("--rate", "1000"), ("-n", "500"), ("--arrival", "poisson")][..],
+        &[("--rate", "1000"), ("-n", "500"), ("--arrival", "poisson"), ("--warmup", "300ms"), ("-t", "3")][..],
+        &[("--rate", "1000"), ("-n", "500"), ("--warmup", "300ms"), ("-t", "2")][..],
+        &[("--rate", "1000"), ("-n", "500")][..],
+    ] {
+        let (record, _) = simulate(&plan(flags), world(Behaviour::default()));
+        assert_eq!((record.accounting.scheduled, record.accounting.ok), (500, 500), "{flags:?}");
+        assert!(record.duration < Nanos::from_millis(700), "{flags:?}: {:?}", record.duration);
+    }
+}
+
 /// MEASUREMENT R1: a freeze of the target shows in the response time, whatever the connections.
 #[test]
 fn a_freeze_of_the_target_is_seen_by_every_request_that_was_due_in_it() {

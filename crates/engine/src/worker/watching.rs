@@ -11,6 +11,17 @@ use super::{INTERVAL, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::pacing::Outlook;
 
 impl<B: Backend> Worker<'_, B> {
+    /// Whether a counted run has nothing left to start and nothing to wait for.
+    pub(super) fn is_counted_out(&mut self) -> bool {
+        if self.plan.end.iterations.is_none() || self.counts.in_flight > 0 {
+            return false;
+        }
+        match self.counts.remaining {
+            Some(remaining) => remaining == 0,
+            None => self.lanes.iter_mut().all(|lane| lane.peek().is_none()),
+        }
+    }
+
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
         let over = now >= self.times.end;
         let next_arrival = if over {
