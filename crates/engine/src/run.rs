@@ -233,13 +233,14 @@ fn merge(
     }
     accounting.check().map_err(RunError::Accounting)?;
     let answered: u64 = total.statuses.values().sum();
-    let target_per_second = match &plan.load {
-        Load::Closed => None,
-        Load::Open { .. } if duration == Nanos::ZERO => None,
-        Load::Open { .. } => Some(accounting.scheduled as f64 / duration.as_secs_f64()),
+    let model = match plan.load {
+        Load::Closed => Model::Closed,
+        Load::Open { .. } => Model::Open,
     };
+    let target_per_second = (model == Model::Open && duration > Nanos::ZERO)
+        .then(|| accounting.scheduled as f64 / duration.as_secs_f64());
     let mut record = RunRecord {
-        model: if target_per_second.is_some() { Model::Open } else { Model::Closed },
+        model,
         duration,
         warmup: plan.warmup,
         drain,
@@ -264,9 +265,6 @@ fn merge(
         interrupted: None,
         verdict: Verdict::default(),
     };
-    if matches!(plan.load, Load::Open { .. }) {
-        record.model = Model::Open;
-    }
     record.verdict = verdict::judge(&record);
     Ok(record)
 }

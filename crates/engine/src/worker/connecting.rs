@@ -103,7 +103,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.seat(lane, None, InFlight { bytes_sent: 0, ..request }, now);
                 continue;
             }
-            self.fail(lane, request, class, now);
+            self.fail(lane, &request, class, 0, now);
             if established {
                 class = ErrorClass::ClosedBeforeResponse;
             }

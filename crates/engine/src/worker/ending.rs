@@ -48,10 +48,10 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.last_done = self.counts.last_done.max(at);
     }
 
-    /// A request that ended without a response. In the closed model its user goes on, after a pause if it was
-    /// the connection that failed.
-    pub(super) fn fail(&mut self, lane: u32, request: InFlight, class: ErrorClass, at: Nanos) {
-        self.finish(&request, Outcome::Failed(class), 0, at);
+    /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its user
+    /// goes on, after a pause if it was the connection that failed.
+    pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
+        self.finish(request, Outcome::Failed(class), status, at);
         if !matches!(self.plan.load, Load::Closed) {
             return;
         }
@@ -62,21 +62,6 @@ impl<B: Backend> Worker<'_, B> {
             Nanos::ZERO
         };
         self.retries.push(Reverse((now + pause, lane)));
-    }
-
-    /// A request that ended with a response that is an error of its own.
-    pub(super) fn fail_response(
-        &mut self,
-        lane: u32,
-        request: &InFlight,
-        class: ErrorClass,
-        status: u16,
-        at: Nanos,
-    ) {
-        self.finish(request, Outcome::Failed(class), status, at);
-        if matches!(self.plan.load, Load::Closed) {
-            self.retries.push(Reverse((self.now, lane)));
-        }
     }
 
     /// Deals with every deadline that has come.

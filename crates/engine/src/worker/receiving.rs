@@ -269,7 +269,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         if let Some(reason) = problem {
             self.note_error(ErrorClass::Redirect, &reason);
-            self.fail_response(lane, &request, ErrorClass::Redirect, status, at);
+            self.fail(lane, &request, ErrorClass::Redirect, status, at);
             return;
         }
         request.redirects += 1;
@@ -288,7 +288,7 @@ impl<B: Backend> Worker<'_, B> {
                 conn.requests.push(request);
                 self.arm(fresh);
             }
-            Err(class) => self.fail(lane, request, class, at),
+            Err(class) => self.fail(lane, &request, class, 0, at),
         }
     }
 

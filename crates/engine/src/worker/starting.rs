@@ -159,7 +159,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// The same for a request that was counted before.
-    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, mut request: InFlight, now: Nanos) {
+    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, request: InFlight, now: Nanos) {
         let connections = &self.plan.connections;
         if let Some(slot) = slot
             && self.conns[slot as usize].has_room(connections.depth, connections.max_requests)
@@ -174,7 +174,6 @@ impl<B: Backend> Worker<'_, B> {
             self.list(slot);
             return;
         }
-        begin_now(&mut request, now);
         match self.open_connection(lane, now) {
             Ok(slot) => {
                 self.put(slot, request, now);
@@ -182,7 +181,7 @@ impl<B: Backend> Worker<'_, B> {
                     self.list(slot);
                 }
             }
-            Err(class) => self.fail(lane, request, class, now),
+            Err(class) => self.fail(lane, &request, class, 0, now),
         }
     }
 
