@@ -48,8 +48,8 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.last_done = self.counts.last_done.max(at);
     }
 
-    /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its user
-    /// goes on, after a pause if it was the connection that failed.
+    /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its
+    /// user goes on, after a pause if it was the connection that failed.
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
         self.finish(request, Outcome::Failed(class), status, at);
         if !matches!(self.plan.load, Load::Closed) {
