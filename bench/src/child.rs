@@ -55,6 +55,13 @@ impl Running {
         self.child.id()
     }
 
+    /// Interrupts the child, as a terminal does.
+    pub(crate) fn interrupt(&self) -> io::Result<()> {
+        let pid = libc::pid_t::try_from(self.child.id()).map_err(io::Error::other)?;
+        // SAFETY: kill takes two integers. `pid` is our own child and not reaped yet: reaping takes `self`.
+        if unsafe { libc::kill(pid, libc::SIGINT) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// Waits until the child has ended, or for `limit`. Whether it has ended.
     pub(crate) fn ends_within(&self, limit: Duration) -> io::Result<bool> {
         let timeout_ms = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);

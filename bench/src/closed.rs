@@ -91,7 +91,9 @@ fn duels(session: &Session, case: Case) -> Result<Vec<Duel>> {
             ]
         }
         Case::Post => vec![post(session, peer)?],
-        Case::Rate | Case::Memory | Case::All => Vec::new(),
+        Case::Rate | Case::Memory | Case::H2 | Case::H2tls | Case::Crud | Case::H2memory | Case::All => {
+            Vec::new()
+        }
     })
 }
 
@@ -140,8 +142,7 @@ fn request_size(pairs: &Pairs) -> String {
 /// What each side negotiated. wrk does not tell: what the system's OpenSSL negotiates with its defaults, as
 /// wrk does, stands for it.
 fn tls_notes(session: &Session, duel: &Duel, pairs: &Pairs, section: &mut Section) -> Result<()> {
-    let versions: Vec<&str> =
-        pairs.subject.iter().filter_map(|run| run.reading.detail.tls.as_deref()).collect();
+    let versions: Vec<&str> = pairs.subject.iter().filter_map(|run| run.reading.tls.as_deref()).collect();
     if versions.len() < pairs.subject.len() || versions.iter().any(|tls| !tls.starts_with("TLSv1.3 ")) {
         return Err(Failure::new(format!("plimsoll did not speak TLS 1.3 throughout: {versions:?}")));
     }

@@ -10,9 +10,10 @@ use crate::failure::{Failure, Result};
 const ADMINISTRATIVE: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// The Debian packages of the programs that this harness starts.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("wrk", "wrk"),
     ("h2load", "nghttp2-client"),
+    ("nghttpd", "nghttp2-server"),
     ("nginx", "nginx-light"),
     ("openssl", "openssl"),
     ("taskset", "util-linux"),

@@ -9,8 +9,13 @@ use crate::machine::{self, Machine};
 use crate::session::Session;
 
 /// Programs beside Plimsoll whose versions are told, and the flag that asks for them.
-const VERSIONED: [(&str, &str); 4] =
-    [("wrk", "--version"), ("h2load", "--version"), ("nginx", "-v"), ("openssl", "version")];
+const VERSIONED: [(&str, &str); 5] = [
+    ("wrk", "--version"),
+    ("h2load", "--version"),
+    ("nginx", "-v"),
+    ("nghttpd", "--version"),
+    ("openssl", "version"),
+];
 
 /// The head of the document.
 pub(crate) fn text(session: &Session) -> String {

@@ -130,6 +130,7 @@ mod tests {
             ),
             ("nginx", "nginx version: nginx/1.22.1", "nginx/1.22.1"),
             ("h2load", "h2load nghttp2/1.52.0", "nghttp2/1.52.0"),
+            ("nghttpd", "nghttpd nghttp2/1.52.0", "nghttp2/1.52.0"),
             ("openssl", "OpenSSL 3.0.19 27 Jan 2026 (Library: OpenSSL 3.0.19)", "OpenSSL 3.0.19 27 Jan 2026"),
         ] {
             assert_eq!(bare_version(line, program), version);

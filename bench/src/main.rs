@@ -9,9 +9,11 @@
 mod child;
 mod closed;
 mod command;
+mod crud;
 mod duel;
 mod failure;
 mod header;
+mod http2;
 mod machine;
 mod memory;
 mod options;
@@ -22,6 +24,7 @@ mod run;
 mod server;
 mod session;
 mod statistic;
+mod streams;
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -73,6 +76,9 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
         Case::Rate => rate::measure(session),
         Case::Memory => memory::measure(session),
+        Case::H2 | Case::H2tls => http2::measure(session, case),
+        Case::Crud => crud::measure(session),
+        Case::H2memory => streams::measure(session),
         Case::H1 | Case::Slow | Case::Nginx | Case::Post | Case::Tls | Case::All => {
             closed::measure(session, case)
         }

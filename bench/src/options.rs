@@ -66,6 +66,14 @@ pub(crate) enum Case {
     Rate,
     /// Memory of 10,000 idle connections, and growth over time
     Memory,
+    /// HTTP/2 without TLS, GET, against the sink, nghttpd and nginx
+    H2,
+    /// HTTP/2 over TLS 1.3, GET, against the sink
+    H2tls,
+    /// Create, update and delete resources over HTTP/2, with replies that never come and failures
+    Crud,
+    /// Memory of 1,000 HTTP/2 connections with 100 streams each
+    H2memory,
     /// All of these
     All,
 }

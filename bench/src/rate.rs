@@ -171,7 +171,7 @@ mod tests {
             invalid_reasons: reason.map(str::to_owned).into_iter().collect(),
             ..Detail::default()
         };
-        Run::undisturbed(1.0, 1.0, Reading { completed: started, per_s: 1.0, detail })
+        Run::undisturbed(1.0, 1.0, Reading { completed: started, per_s: 1.0, detail, ..Reading::default() })
     }
 
     #[test]

@@ -14,6 +14,10 @@ pub(crate) struct Reading {
     pub(crate) completed: u64,
     /// Of these per second, by the tool's own clock.
     pub(crate) per_s: f64,
+    /// The protocols that were spoken, if the tool tells; `h2c` is h2load's word for HTTP/2 without TLS.
+    pub(crate) protocols: Vec<String>,
+    /// TLS version and cipher suite, if the tool tells.
+    pub(crate) tls: Option<String>,
     /// What only Plimsoll tells.
     pub(crate) detail: Detail,
 }
@@ -23,6 +27,12 @@ pub(crate) struct Reading {
 pub(crate) struct Detail {
     pub(crate) scheduled: u64,
     pub(crate) started: u64,
+    /// Requests that ended without a good response, a status of 400 and more included.
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) in_flight_at_stop: u64,
+    /// Requests that failed or timed out, by class; empty if none did.
+    pub(crate) errors: Vec<(String, u64)>,
     /// The percentile 99 of the start lag in nanoseconds; none with too few samples.
     pub(crate) start_lag_p99_ns: Option<u64>,
     /// Codes of the reasons for which the run is invalid.
@@ -33,8 +43,6 @@ pub(crate) struct Detail {
     pub(crate) bytes_sent: u64,
     /// `io_uring` or `epoll`.
     pub(crate) backend: String,
-    /// TLS version and cipher suite.
-    pub(crate) tls: Option<String>,
 }
 
 /// Reads the output of wrk.
@@ -71,11 +79,26 @@ pub(crate) fn h2load(output: &str) -> Result<Reading> {
         .find_map(|line| line.strip_prefix("finished in "))
         .and_then(|line| line.split(", ").find_map(|part| part.strip_suffix(" req/s")))
         .and_then(|rate| rate.parse().ok());
-    positive("h2load", count("succeeded"), per_s)
+    // "Application protocol: h2", "TLS Protocol: TLSv1.3", "Cipher: TLS_AES_256_GCM_SHA384"
+    let said = |name: &str| output.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let tls = said("TLS Protocol:").zip(said("Cipher:")).map(|(version, suite)| format!("{version} {suite}"));
+    let protocols = said("Application protocol:").map(str::to_owned).into_iter().collect();
+    Ok(Reading { protocols, tls, ..positive("h2load", count("succeeded"), per_s)? })
 }
 
-/// Reads the JSON result of Plimsoll.
+/// Reads the JSON result of Plimsoll, which must have no errors.
 pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
+    let reading = plimsoll_among_faults(output)?;
+    let Detail { failed, timed_out, errors, .. } = &reading.detail;
+    if failed + timed_out > 0 {
+        return Err(Failure::new(format!("plimsoll had errors, so its run does not count: {errors:?}")));
+    }
+    Ok(reading)
+}
+
+/// Reads the JSON result of Plimsoll against a server that fails on purpose: whoever asks for it has to
+/// account for every error.
+pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
     let result: Value = serde_json::from_str(output)
         .map_err(|error| Failure::because("plimsoll did not write a JSON result", error))?;
     let count = |pointer: &str| {
@@ -85,10 +108,10 @@ pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
             .ok_or_else(|| Failure::new(format!("plimsoll's result has no number at {pointer}")))
     };
     let text = |pointer: &str| result.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    if count("/accounting/failed")? + count("/accounting/timed_out")? > 0 {
-        let errors = result.pointer("/errors").map(Value::to_string).unwrap_or_default();
-        return Err(Failure::new(format!("plimsoll had errors, so its run does not count: {errors}")));
-    }
+    let entries = |pointer: &str| {
+        let object = result.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+        object.map(|(name, value)| (name.clone(), value.clone()))
+    };
     let reasons = result
         .pointer("/verdict/invalid_reasons")
         .and_then(Value::as_array)
@@ -96,25 +119,30 @@ pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
     let detail = Detail {
         scheduled: count("/accounting/scheduled")?,
         started: count("/accounting/started")?,
+        failed: count("/accounting/failed")?,
+        timed_out: count("/accounting/timed_out")?,
+        in_flight_at_stop: count("/accounting/in_flight_at_stop")?,
+        errors: entries("/errors").filter_map(|(name, number)| Some((name, number.as_u64()?))).collect(),
         start_lag_p99_ns: result.pointer("/start_lag/p/99").and_then(Value::as_u64),
         invalid_reasons: reasons.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         peak_open: count("/connections/peak_open")?,
         bytes_sent: count("/bytes/sent")?,
         backend: text("/generator/backend").unwrap_or_default(),
-        tls: text("/run/targets/0/tls_version")
-            .zip(text("/run/targets/0/tls_cipher"))
-            .map(|(version, cipher)| format!("{version} {cipher}")),
     };
+    let tls = text("/run/targets/0/tls_version")
+        .zip(text("/run/targets/0/tls_cipher"))
+        .map(|(version, cipher)| format!("{version} {cipher}"));
+    let protocols = entries("/protocols").map(|(name, _)| name).collect();
     let per_s = result.pointer("/rate/achieved_per_s").and_then(Value::as_f64);
     let reading = positive("plimsoll", Some(count("/accounting/ok")?), per_s)?;
-    Ok(Reading { detail, ..reading })
+    Ok(Reading { protocols, tls, detail, ..reading })
 }
 
 /// Without a single response there is nothing to divide by.
 fn positive(tool: &str, completed: Option<u64>, per_s: Option<f64>) -> Result<Reading> {
     match (completed, per_s) {
         (Some(0), _) => Err(Failure::new(format!("{tool} completed no request"))),
-        (Some(completed), Some(per_s)) => Ok(Reading { completed, per_s, detail: Detail::default() }),
+        (Some(completed), Some(per_s)) => Ok(Reading { completed, per_s, ..Reading::default() }),
         _ => Err(Failure::new(format!("{tool} did not say how many requests it completed"))),
     }
 }
@@ -136,7 +164,10 @@ Transfer/sec:     20.09MB
 
     const H2LOAD: &str = "\
 starting benchmark...
-Application protocol: http/1.1
+TLS Protocol: TLSv1.3
+Cipher: TLS_AES_256_GCM_SHA384
+Server Temp Key: X25519 253 bits
+Application protocol: h2
 
 finished in 2.00s, 500.00 req/s, 72.75KB/s
 requests: 1000 total, 1005 started, 1000 done, 1000 succeeded, 0 failed, 0 errored, 0 timeout
@@ -150,7 +181,7 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
       "verdict": {"valid": false, "invalid_reasons": ["start_lag", "stall"]},
       "accounting": {"scheduled": 10000, "started": 9990, "dropped": 0, "never_started": 10, "ok": 9985,
                      "failed": 0, "timed_out": 0, "in_flight_at_stop": 5},
-      "rate": {"target_per_s": 5000.0, "achieved_per_s": 4992.5}, "bytes": {"sent": 689310, "received": 1},
+      "rate": {"target_per_s": 5000.0, "achieved_per_s": 4992.5}, "protocols": {"h2": 9985}, "bytes": {"sent": 689310, "received": 1},
       "start_lag": {"unit": "ns", "p": {"50": 100, "99": 41000, "99.9": null}},
       "errors": {}, "connections": {"peak_open": 50}, "generator": {"backend": "io_uring"}}"#;
 
@@ -175,6 +206,10 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
     fn h2load_is_counted_by_its_own_words() {
         let reading = h2load(H2LOAD).unwrap();
         assert_eq!((reading.completed, reading.per_s), (1000, 500.0));
+        assert_eq!(reading.protocols, ["h2"]);
+        assert_eq!(reading.tls.as_deref(), Some("TLSv1.3 TLS_AES_256_GCM_SHA384"));
+        let plain = h2load(&H2LOAD.replace("Cipher", "").replace("h2\n", "h2c\n")).unwrap();
+        assert_eq!((plain.protocols, plain.tls), (vec!["h2c".to_owned()], None));
         for part in ["failed", "errored", "timeout"] {
             let output = H2LOAD.replace(&format!("0 {part}"), &format!("3 {part}"));
             assert!(h2load(&output).unwrap_err().to_string().contains(&format!("3 {part}")));
@@ -185,23 +220,32 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
     fn plimsoll_is_read_from_its_result() {
         let reading = plimsoll(PLIMSOLL).unwrap();
         assert_eq!((reading.completed, reading.per_s), (9985, 4992.5));
+        assert_eq!(reading.protocols, ["h2"]);
+        assert_eq!(reading.tls.as_deref(), Some("TLSv1.3 TLS13_AES_256_GCM_SHA384"));
         assert_eq!(
             reading.detail,
             Detail {
                 scheduled: 10_000,
                 started: 9990,
+                failed: 0,
+                timed_out: 0,
+                in_flight_at_stop: 5,
+                errors: Vec::new(),
                 start_lag_p99_ns: Some(41_000),
                 invalid_reasons: vec!["start_lag".to_owned(), "stall".to_owned()],
                 peak_open: 50,
                 bytes_sent: 689_310,
                 backend: "io_uring".to_owned(),
-                tls: Some("TLSv1.3 TLS13_AES_256_GCM_SHA384".to_owned()),
             }
         );
         for part in ["failed", "timed_out"] {
             let output = PLIMSOLL.replace(&format!("\"{part}\": 0"), &format!("\"{part}\": 1"));
             assert!(plimsoll(&output).is_err(), "{part}");
         }
+        let output = PLIMSOLL.replace("\"failed\": 0", "\"failed\": 7");
+        let output = output.replace("\"errors\": {}", "\"errors\": {\"status_4xx\": 7}");
+        let detail = plimsoll_among_faults(&output).unwrap().detail;
+        assert_eq!((detail.failed, detail.errors), (7, vec![("status_4xx".to_owned(), 7)]));
         let too_few = PLIMSOLL.replace("41000", "null");
         assert_eq!(plimsoll(&too_few).unwrap().detail.start_lag_p99_ns, None);
     }

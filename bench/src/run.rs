@@ -41,14 +41,6 @@ impl Tool {
             Self::Peer(_) => command::find(self.name()),
         }
     }
-
-    fn read(self, output: &str) -> Result<Reading> {
-        match self {
-            Self::Plimsoll => reading::plimsoll(output),
-            Self::Peer(Peer::Wrk) => reading::wrk(output),
-            Self::Peer(Peer::H2load) => reading::h2load(output),
-        }
-    }
 }
 
 /// A tool with its arguments, in which `{url}` and `{seconds}` stand for what a run fills in.
@@ -56,11 +48,14 @@ impl Tool {
 pub(crate) struct Load {
     pub(crate) tool: Tool,
     pub(crate) args: Vec<String>,
+    /// The server fails on purpose: errors are not held against the run, but have to be accounted for.
+    pub(crate) among_faults: bool,
 }
 
 impl Load {
     pub(crate) fn new<S: AsRef<str>>(tool: Tool, args: &[S]) -> Self {
-        Self { tool, args: args.iter().map(|arg| arg.as_ref().to_owned()).collect() }
+        let args = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
+        Self { tool, args, among_faults: false }
     }
 
     /// Plimsoll with one worker and the session's backend.
@@ -73,6 +68,15 @@ impl Load {
             load.args.extend(["--backend".to_owned(), backend.clone()]);
         }
         load
+    }
+
+    fn read(&self, output: &str) -> Result<Reading> {
+        match self.tool {
+            Tool::Plimsoll if self.among_faults => reading::plimsoll_among_faults(output),
+            Tool::Plimsoll => reading::plimsoll(output),
+            Tool::Peer(Peer::Wrk) => reading::wrk(output),
+            Tool::Peer(Peer::H2load) => reading::h2load(output),
+        }
     }
 
     /// The command on the tools' core.
@@ -164,7 +168,7 @@ pub(crate) fn run(
     if !accepted {
         return Err(failed(&format!("exit code {}: {}", usage.code, said(&errors).trim())));
     }
-    let reading = load.tool.read(&said(&output)).map_err(|error| failed(&error))?;
+    let reading = load.read(&said(&output)).map_err(|error| failed(&error))?;
     Ok(Run {
         usage,
         reading,

@@ -1,8 +1,8 @@
-//! The servers under load: the sink and nginx, each with one thread on its own core.
+//! The servers under load: our own, nginx and nghttpd, each with one thread on its own core.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,10 +19,16 @@ pub(crate) enum Serves {
     Sink(Vec<String>),
     /// The sink with TLS.
     SinkTls,
+    /// `plimsoll target` and the name of the target, with further flags.
+    Target(&'static str, Vec<String>),
     /// nginx, `return 200 "ok"`.
     Nginx,
     /// The same with TLS 1.3.
     NginxTls,
+    /// The same with HTTP/2 in place of HTTP/1.1.
+    NginxH2c,
+    /// nghttpd with a file of two bytes, HTTP/2 without TLS.
+    Nghttpd,
 }
 
 /// A running server; it ends when this is dropped.
@@ -33,6 +39,8 @@ pub(crate) struct Server {
     pub(crate) url: String,
     /// The command line that started it.
     pub(crate) line: String,
+    /// What it writes to stderr.
+    log: PathBuf,
 }
 
 /// How long a server may take until it can be used.
@@ -43,13 +51,17 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Server {
     pub(crate) fn start(session: &Session, serves: &Serves) -> Result<Self> {
         match serves {
-            Serves::Sink(flags) => sink(session, flags, "http"),
+            Serves::Sink(flags) => own(session, &["sink"], flags, "http"),
+            Serves::Target(name, flags) => own(session, &["target", name], flags, "http"),
             Serves::SinkTls => {
                 let (cert, key) = certificate(session)?;
-                sink(session, &["--tls-cert".to_owned(), cert, "--tls-key".to_owned(), key], "https")
+                let flags = ["--tls-cert".to_owned(), cert, "--tls-key".to_owned(), key];
+                own(session, &["sink"], &flags, "https")
             }
-            Serves::Nginx => nginx(session, false),
-            Serves::NginxTls => nginx(session, true),
+            Serves::Nginx => nginx(session, Listens::Plain),
+            Serves::NginxTls => nginx(session, Listens::Tls),
+            Serves::NginxH2c => nginx(session, Listens::H2c),
+            Serves::Nghttpd => nghttpd(session),
         }
     }
 
@@ -58,41 +70,87 @@ impl Server {
         machine::process_cpu_us(self.running.pid())
     }
 
+    /// Interrupts it, waits for its end, and returns what it said on stderr in all.
+    pub(crate) fn stop(self) -> Result<String> {
+        let Self { running, line, log, .. } = self;
+        let failed = |error: &dyn std::fmt::Display| Failure::because(format!("cannot stop `{line}`"), error);
+        running.interrupt().map_err(|error| failed(&error))?;
+        let usage = running.finish(START).map_err(|error| failed(&error))?;
+        let said = fs::read_to_string(&log).map_err(|error| failed(&error))?;
+        match usage.code {
+            0 => Ok(said),
+            code => Err(failed(&format!("exit code {code}: {}", said.trim()))),
+        }
+    }
+
     /// Host and port of its URL.
     pub(crate) fn authority(&self) -> &str {
         self.url.split("//").nth(1).unwrap_or_default().trim_end_matches('/')
     }
 }
 
-fn sink(session: &Session, flags: &[String], scheme: &str) -> Result<Server> {
-    let mut args = ["sink", "--listen", "127.0.0.1:0", "--threads", "1"].map(str::to_owned).to_vec();
+fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> Result<Server> {
+    let mut args: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+    args.extend(["--listen", "127.0.0.1:0", "--threads", "1"].map(str::to_owned));
     args.extend_from_slice(flags);
     let pinned = session.on_server_core(&session.plimsoll, &args);
     // It says on stderr which port it was given.
-    let log = session.directory().join("sink.log");
+    let log = session.directory().join("own.log");
     start(session, &pinned, &log, || {
         let text = fs::read_to_string(&log).unwrap_or_default();
         let (line, _) = text.split_once('\n')?;
-        Some(format!("{scheme}://{}/", line.strip_prefix("sink: listening on ")?))
+        let (_, authority) = line.split_once("listening on ")?;
+        Some(format!("{scheme}://{authority}/"))
     })
 }
 
-fn nginx(session: &Session, tls: bool) -> Result<Server> {
+/// What nginx speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Listens {
+    Plain,
+    Tls,
+    H2c,
+}
+
+fn nginx(session: &Session, listens: Listens) -> Result<Server> {
     let nginx = command::find("nginx")?;
     let directory = session.directory();
     let port = free_port()?;
-    let certificate = if tls { Some(certificate(session)?) } else { None };
-    let configuration = nginx_configuration(directory, port, certificate.as_ref());
+    let (scheme, parameter, tls) = match listens {
+        Listens::Plain => ("http", "", String::new()),
+        Listens::H2c => ("http", " http2", String::new()),
+        Listens::Tls => {
+            let (cert, key) = certificate(session)?;
+            let tls = format!("ssl_certificate {cert}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;");
+            ("https", " ssl", tls)
+        }
+    };
+    let configuration = nginx_configuration(directory, port, parameter, &tls);
     let (file, log) = (directory.join("nginx.conf"), directory.join("nginx.log"));
     fs::write(&file, configuration)
         .map_err(|error| Failure::because(format!("cannot write {}", file.display()), error))?;
     let [prefix, file, errors] = [directory, &file, &log].map(|path| path.display().to_string());
     let pinned = session.on_server_core(&nginx, &["-p", &prefix, "-c", &file, "-e", &errors]);
+    start(session, &pinned, &directory.join("nginx.err"), || connectable(scheme, port))
+}
+
+fn nghttpd(session: &Session) -> Result<Server> {
+    let nghttpd = command::find("nghttpd")?;
+    let content = session.directory().join("htdocs");
+    let file = content.join("index.html");
+    fs::create_dir_all(&content)
+        .and_then(|()| fs::write(&file, "ok"))
+        .map_err(|error| Failure::because(format!("cannot write {}", file.display()), error))?;
+    let (port, content) = (free_port()?, content.display().to_string());
+    let args = ["--no-tls", "-n", "1", "-a", "127.0.0.1", "-d", &content, &port.to_string()];
+    let pinned = session.on_server_core(&nghttpd, &args);
+    start(session, &pinned, &session.directory().join("nghttpd.err"), || connectable("http", port))
+}
+
+/// The URL of a server that does not say when it is ready: once it can be connected to.
+fn connectable(scheme: &str, port: u16) -> Option<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let scheme = if tls { "https" } else { "http" };
-    start(session, &pinned, &directory.join("nginx.err"), || {
-        TcpStream::connect(address).ok().map(|_| format!("{scheme}://{address}/"))
-    })
+    TcpStream::connect(address).ok().map(|_| format!("{scheme}://{address}/"))
 }
 
 /// Starts a server and waits until `ready` knows its URL. `log` takes its stderr.
@@ -109,7 +167,8 @@ fn start(
     let running = Running::start(&mut command).map_err(|error| cannot(&error))?;
     for _ in 0..START.as_millis() / LOOK.as_millis() {
         if let Some(url) = ready() {
-            return Ok(Server { running, url, line: pinned.line(session.directory()) });
+            let line = pinned.line(session.directory());
+            return Ok(Server { running, url, line, log: log.to_owned() });
         }
         if running.ends_within(LOOK).map_err(|error| cannot(&error))? {
             return Err(cannot(&fs::read_to_string(log).unwrap_or_default().trim()));
@@ -118,8 +177,8 @@ fn start(
     Err(cannot(&format!("not ready within {} s", START.as_secs())))
 }
 
-/// A port that nothing listens on. nginx has to be told one; should somebody else take it first, nginx says
-/// so.
+/// A port that nothing listens on. Other people's servers have to be told one; should somebody else take it
+/// first, they say so.
 fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
@@ -128,12 +187,9 @@ fn free_port() -> Result<u16> {
 }
 
 /// One process without a master, so that ending it leaves no worker behind; it serves like the one worker
-/// that it would start.
-fn nginx_configuration(directory: &Path, port: u16, certificate: Option<&(String, String)>) -> String {
+/// that it would start. `parameter` says how it listens, `tls` holds further directives.
+fn nginx_configuration(directory: &Path, port: u16, parameter: &str, tls: &str) -> String {
     let directory = directory.display();
-    let (ssl, tls) = certificate.map_or_else(Default::default, |(cert, key)| {
-        (" ssl", format!("ssl_certificate {cert}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;"))
-    });
     let spools: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("  {name}_temp_path {directory}/{name};\n"))
         .concat();
@@ -148,7 +204,7 @@ http {{
   access_log off;
   keepalive_requests 100000000;
 {spools}  server {{
-    listen 127.0.0.1:{port}{ssl} backlog=4096;
+    listen 127.0.0.1:{port}{parameter} backlog=4096;
     {tls}
     location / {{ return 200 \"ok\"; }}
   }}
@@ -183,16 +239,13 @@ mod tests {
 
     #[test]
     fn nginx_writes_only_below_the_directory() {
-        let plain = nginx_configuration(Path::new("/d"), 8081, None);
+        let plain = nginx_configuration(Path::new("/d"), 8081, "", "");
         assert!(plain.contains("listen 127.0.0.1:8081 backlog=4096;"), "{plain}");
         assert!(!plain.contains("ssl"), "{plain}");
         assert_eq!(plain.matches("temp_path /d/").count(), 5, "{plain}");
         assert_eq!(plain.matches('{').count(), plain.matches('}').count());
-        let tls = nginx_configuration(Path::new("/d"), 8081, Some(&("/d/c".to_owned(), "/d/k".to_owned())));
+        let tls = nginx_configuration(Path::new("/d"), 8081, " ssl", "ssl_certificate /d/c;");
         assert!(tls.contains("listen 127.0.0.1:8081 ssl backlog=4096;"), "{tls}");
-        assert!(
-            tls.contains("ssl_certificate /d/c; ssl_certificate_key /d/k; ssl_protocols TLSv1.3;"),
-            "{tls}"
-        );
+        assert!(tls.contains("\n    ssl_certificate /d/c;\n"), "{tls}");
     }
 }

@@ -1,9 +1,9 @@
 //! What a run was, in words: for the report and the result.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Load, Overload, Pacing, Plan};
+use plimsoll_plan::{Load, Overload, Pacing, Plan, Protocol};
 use plimsoll_report::{Host, ModelContext, Preflight};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::Process;
@@ -24,19 +24,25 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         until = format!("{until} after {} of warm-up", span(plan.warmup));
     }
     let count = plural(u64::from(connections.initial), "connection");
+    let http2 = plan.targets.iter().any(|target| target.protocol.may_be_http2());
+    let in_flight = match (http2, connections.streams, connections.depth) {
+        (true, streams, _) => format!(" × {}", plural(u64::from(streams), "stream")),
+        (false, _, 1) => String::new(),
+        (false, _, depth) => format!(" × {depth} requests in flight"),
+    };
+    let (protocol, steps) = (protocol(plan), steps(plan));
     let (first, arrivals) = match &plan.load {
         Load::Closed => {
-            let depth = match connections.depth {
-                1 => String::new(),
-                depth => format!(" × {depth} requests in flight"),
-            };
-            (format!("closed: {count}{depth}, {threads}, for {until}"), None)
+            let of = steps.map(|steps| format!(", iterations of {steps} requests")).unwrap_or_default();
+            (format!("closed: {count}{in_flight}, {protocol}, {threads}{of}, for {until}"), None)
         }
         Load::Open { profile, process, overload } => {
             let rate = match profile.stages() {
-                [only] if only.from == only.to => format!("{}/s", trimmed(only.to.per_second_f64())),
+                [only] if only.from == only.to => constant(only.to, steps),
                 stages => {
-                    format!("{}, peak {}/s", plural(stages.len() as u64, "stage"), trimmed(profile.peak()))
+                    let of = steps.map(|steps| format!(" (iterations of {steps} requests)"));
+                    let (count, peak) = (plural(stages.len() as u64, "stage"), trimmed(profile.peak()));
+                    format!("{count}, peak {peak}/s{}", of.unwrap_or_default())
                 }
             };
             let arrivals = match process {
@@ -44,22 +50,62 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
                 Process::Poisson => "poisson",
             };
             let policy = match overload {
-                Overload::Queue => format!("{count}, then queue"),
-                Overload::Drop => format!("{count}, then drop"),
-                Overload::Grow => format!("{count}, growing to {}", connections.max),
+                Overload::Queue => format!("{count}{in_flight}, then queue"),
+                Overload::Drop => format!("{count}{in_flight}, then drop"),
+                Overload::Grow => format!("{count}{in_flight}, growing to {}", connections.max),
             };
-            (format!("open: {rate} {arrivals}, {policy}, {threads}, for {until}"), Some(arrivals.to_owned()))
+            let first = format!("open: {rate} {arrivals}, {policy}, {protocol}, {threads}, for {until}");
+            (first, Some(arrivals.to_owned()))
         }
     };
     let mut description = vec![first];
     if plan.pacing == Pacing::Precise {
         description.push("precise pacing: polls busily before every arrival".to_owned());
     }
+    if let Some(rate) = connections.rate {
+        description.push(format!("{}/s new connections at the start", trimmed(rate.per_second_f64())));
+    }
     ModelContext {
         description,
         arrivals,
         connections: u64::from(connections.initial),
-        depth: u64::from(connections.depth),
+        depth: u64::from(if http2 { connections.streams } else { connections.depth }),
+    }
+}
+
+/// What is spoken.
+fn protocol(plan: &Plan) -> String {
+    let mut names = Vec::new();
+    for target in &plan.targets {
+        let name = match target.protocol {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Http2 => "HTTP/2",
+            Protocol::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(" and ")
+}
+
+/// Requests of one iteration, if there are several. Flags make scenarios of equal length only.
+fn steps(plan: &Plan) -> Option<u64> {
+    plan.scenarios.first().map(|scenario| scenario.steps.len() as u64).filter(|&steps| steps > 1)
+}
+
+/// A constant rate of iterations, and of requests if one has several.
+fn constant(rate: Rate, steps: Option<u64>) -> String {
+    let iterations = trimmed(rate.per_second_f64());
+    // In whole numbers: three times 3333.333/s is 10000/s.
+    let requests =
+        steps.and_then(|steps| Rate::new(rate.count().checked_mul(steps)?, rate.period()).zip(Some(steps)));
+    match requests {
+        None => format!("{iterations}/s"),
+        Some((requests, steps)) => format!(
+            "{} requests/s ({iterations} iterations/s of {steps} requests)",
+            trimmed(requests.per_second_f64())
+        ),
     }
 }
 
@@ -151,7 +197,70 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::{Disk, Given, PlanPatch};
+
     use super::*;
+
+    fn described(change: impl FnOnce(&mut PlanPatch)) -> (Vec<String>, u64) {
+        let given = |text: &str| Some(Given::new("flag", text));
+        let mut patch = PlanPatch {
+            urls: given("https://a.test/").into_iter().collect(),
+            insecure: true,
+            connections: given("4"),
+            duration: given("5s"),
+            ..PlanPatch::default()
+        };
+        change(&mut patch);
+        let model = model(&Plan::resolve(patch, &Disk).unwrap());
+        (model.description, model.depth)
+    }
+
+    #[test]
+    fn a_run_names_its_protocol_and_what_is_in_flight() {
+        let given = |text: &str| Given::new("flag", text);
+        let (lines, depth) = described(|patch| patch.pipeline = Some(given("3")));
+        let expected = "closed: 4 connections × 3 requests in flight, HTTP/1.1, 1 thread, for 5s";
+        assert_eq!((&*lines, depth), (&[expected.to_owned()][..], 3));
+
+        let (lines, depth) = described(|patch| {
+            (patch.http2, patch.streams) = (true, vec![given("8")]);
+            patch.connection_rate = Some(given("0.5"));
+        });
+        let first = "closed: 4 connections × 8 streams, HTTP/2, 1 thread, for 5s";
+        assert_eq!((lines[0].as_str(), depth), (first, 8));
+        assert_eq!(lines[1..], ["0.500/s new connections at the start"]);
+
+        let (lines, _) = described(|patch| {
+            patch.urls.push(given("http://a.test/"));
+            patch.alpn = Some(given("h2,http/1.1"));
+            patch.crud.delete_method = Some(given("DELETE"));
+        });
+        assert_eq!(
+            lines,
+            ["closed: 4 connections × 1 stream, HTTP/2 or HTTP/1.1 by ALPN and HTTP/1.1, 1 thread, \
+              iterations of 2 requests, for 5s"]
+        );
+    }
+
+    #[test]
+    fn a_rate_of_several_steps_is_shown_in_requests_too() {
+        let given = |text: &str| Some(Given::new("flag", text));
+        let crud = |patch: &mut PlanPatch| {
+            patch.crud.update_method = given("PATCH");
+            patch.crud.delete_method = given("DELETE");
+        };
+        let (lines, _) = described(|patch| {
+            crud(patch);
+            patch.rps = given("25");
+        });
+        let tail = "uniform, 4 connections, then queue, HTTP/1.1, 1 thread, for 5s";
+        assert_eq!(lines, [format!("open: 100 requests/s (33.333 iterations/s of 3 requests) {tail}")]);
+        let (lines, _) = described(|patch| {
+            crud(patch);
+            (patch.duration, patch.stages) = (None, given("2s@10,3s@20"));
+        });
+        assert_eq!(lines, [format!("open: 2 stages, peak 20/s (iterations of 3 requests) {tail}")]);
+    }
 
     #[test]
     fn secrets_do_not_reach_the_result() {

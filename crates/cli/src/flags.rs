@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{Given, PlanPatch, Problem};
+use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
 use plimsoll_scenario::suggest;
 
 use crate::sink_flags::SinkArgs;
+use crate::target_flags::TargetArgs;
 
 /// Finds and proves the load line of a server: a load generator whose numbers can be believed
 #[derive(Debug, Parser)]
@@ -49,11 +50,17 @@ pub(crate) enum Command {
     /// server does, and their response time counts from there.
     ///
     /// Durations are written 100ms, 30s or 1m30s (a bare number is seconds), counts 10k or 1m, rates 5000,
-    /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run.
+    /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run, but for --rps.
     #[command(after_long_help = TEMPLATE_HELP)]
     Run(Box<RunArgs>),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
+    ///
+    /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell
+    /// (HTTP/2 with prior knowledge). Laws of time and faults are those of single requests, so of single
+    /// streams on HTTP/2.
     Sink(Box<SinkArgs>),
+    /// Run a built-in server that answers what it is asked for, to test scenarios against
+    Target(TargetArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(DemoArgs),
     /// Print the JSON Schema of a format
@@ -67,6 +74,7 @@ Templates:
     ${uuid}      random UUID (version 4)         ${random_int(low,high)}  both ends included
     ${timestamp_s}, _ms, _us, _ns  time since 1970
     ${random_hex(n)}, ${random_string(n)}  n random hexadecimal digits, letters and digits
+    ${range(start,end)}  start, start + 1, … up to but without end, and again
   Write $${ for a literal ${. The body of -b @file is sent as it is.
 
 Exit codes:
@@ -83,7 +91,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     request: RequestArgs,
     #[command(flatten)]
+    crud: CrudArgs,
+    #[command(flatten)]
     connection: ConnectionArgs,
+    #[command(flatten)]
+    http2: Http2Args,
     #[command(flatten)]
     tls: TlsArgs,
     #[command(flatten)]
@@ -157,16 +169,78 @@ struct RequestArgs {
     /// Limit for a whole response, from its start [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
+    /// Another name of --timeout
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    stream_timeout: Option<String>,
     /// Follow redirects within the same authority, at most N in a row [default: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(hide_short_help = true)]
     follow_redirects: Option<String>,
 }
 
+/// The scenario of h2loadrunner's command line.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Create, update, delete")]
+struct CrudArgs {
+    /// Create a resource at the URL with this method [default: POST]
+    ///
+    /// Any of the --crud flags gives every iteration several steps: a request that creates a resource, then
+    /// one that updates and one that deletes it, each when the one before was answered. No Content-Type is
+    /// added: give it with -H.
+    #[arg(long, value_name = "METHOD", hide_short_help = true)]
+    crud_create_method: Option<String>,
+    /// Then update the resource with this method, such as PATCH [default: no update]
+    #[arg(long, value_name = "METHOD", hide_short_help = true)]
+    crud_update_method: Option<String>,
+    /// At last delete the resource with this method, such as DELETE [default: no delete]
+    #[arg(long, value_name = "METHOD", hide_short_help = true)]
+    crud_delete_method: Option<String>,
+    /// Header of the first response that says where the resource is [default: location]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    crud_resource_header: Option<String>,
+    /// Text in the URL's path and in the data files that stands for a number
+    ///
+    /// Every iteration has the next number of the range, with zeros in front to the width of its end; the
+    /// last one is followed by the first.
+    #[arg(long, value_name = "TEXT", hide_short_help = true, allow_hyphen_values = true)]
+    crud_request_variable_name: Option<String>,
+    /// First number of the range [default: 0]
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    crud_request_variable_value_start: Option<String>,
+    /// End of the range, not a part of it
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    crud_request_variable_value_end: Option<String>,
+    /// Body of the request that creates
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    crud_create_data_file: Option<String>,
+    /// Body of the request that updates
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    crud_update_data_file: Option<String>,
+    /// Open model: so many requests per second on every connection, with --crud flags only
+    #[arg(long, value_name = "RATE", hide_short_help = true, allow_negative_numbers = true)]
+    rps: Option<String>,
+    /// --timeout in milliseconds, with --crud flags only
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    stream_timeout_interval_ms: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 struct ConnectionArgs {
-    /// Requests in flight on one connection [default: 1]
+    /// Speak HTTP/2, over TLS and without
+    #[arg(long)]
+    http2: bool,
+    /// Speak HTTP/2 without TLS: the same as --http2 for http://
+    #[arg(long, hide_short_help = true)]
+    http2_prior_knowledge: bool,
+    /// Speak HTTP/1.1, as without any of these flags
+    #[arg(long = "http1.1", hide_short_help = true)]
+    http1: bool,
+    /// HTTP/2: requests in flight on one connection [default: 1; with a rate: at most 100]
+    #[arg(short = 'm', long, value_name = "N", alias = "max-concurrent-streams")]
+    #[arg(allow_negative_numbers = true)]
+    streams: Vec<String>,
+    /// HTTP/1.1: requests in flight on one connection [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pipeline: Option<String>,
     /// Use every connection for one request
@@ -175,6 +249,15 @@ struct ConnectionArgs {
     /// Close a connection after so many requests
     #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
     max_requests_per_connection: Option<String>,
+    /// Close a connection of this age, when its requests are answered
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    connection_lifetime: Option<String>,
+    /// Close a connection that had nothing to do for so long
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    connection_inactivity: Option<String>,
+    /// Open so many connections per second until all are open [default: all at once]
+    #[arg(long, value_name = "RATE", hide_short_help = true, allow_negative_numbers = true)]
+    connection_rate: Option<String>,
     /// Limit for a connection to be established [default: 10s]
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     connect_timeout: Option<String>,
@@ -196,11 +279,29 @@ struct ConnectionArgs {
     /// Use only IPv6
     #[arg(short = '6', long, hide_short_help = true)]
     ipv6: bool,
-    /// Speak HTTP/1.1, as always for now
-    #[arg(long = "http1.1", hide_short_help = true, conflicts_with = "http2")]
-    http1: bool,
-    #[arg(long, hide = true)]
-    http2: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "HTTP/2")]
+struct Http2Args {
+    /// Window of every stream: 2^N - 1 bytes, N from 16 to 31 [default: 30]
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    window_bits: Option<String>,
+    /// Window of every connection: 2^N - 1 bytes, N from 16 to 31 [default: 30]
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    connection_window_bits: Option<String>,
+    /// Header table that servers may use for responses [default: 4096]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, allow_negative_numbers = true)]
+    header_table_size: Option<String>,
+    /// Most that requests use of a server's header table [default: 4096]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, allow_negative_numbers = true)]
+    encoder_header_table_size: Option<String>,
+    /// Largest frame that servers may send [default: 16KiB]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, allow_negative_numbers = true)]
+    max_frame_size: Option<String>,
+    /// Send a PING on every connection as often as this [default: never]
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    ping_interval: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -224,6 +325,11 @@ struct TlsArgs {
     /// Name for SNI and verification instead of the URL's host
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     sni: Option<String>,
+    /// Offer these protocols, the preferred one first: h2, http/1.1 [default: http/1.1]
+    ///
+    /// The server chooses, and the run speaks what it chose. --http2 offers h2 alone.
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    alpn: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -304,11 +410,14 @@ const THREADS_HABIT: &str =
     "`-t` is the number of threads here; hey's and oha's `-t` is --timeout, fortio's is --duration";
 const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey's and oha's `-d` is --body here, h2load's --body @file";
 
+const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
+
 impl RunArgs {
     /// The same as a patch of the plan, with the flags' names for messages.
     pub(crate) fn to_patch(&self, surroundings: Surroundings) -> PlanPatch {
         let (load, request) = (&self.load, &self.request);
         let (connection, tls, instrument) = (&self.connection, &self.tls, &self.instrument);
+        let (crud, http2) = (&self.crud, &self.http2);
         PlanPatch {
             urls: given_all("URL", &self.urls),
 
@@ -317,12 +426,19 @@ impl RunArgs {
             duration: habitual("--duration", load.duration.as_ref(), DURATION_HABIT),
             threads: habitual("--threads", load.threads.as_ref(), THREADS_HABIT),
             rate: given("--rate", load.rate.as_ref()),
+            rps: given("--rps", crud.rps.as_ref()),
             stages: given("--stages", load.stages.as_ref()),
             arrival: given("--arrival", load.arrival.as_ref()),
             overload: given("--overload", load.overload.as_ref()),
             warmup: given("--warmup", load.warmup.as_ref()),
             drain: given("--drain", load.drain.as_ref()),
             timeout: given("--timeout", request.timeout.as_ref()),
+            stream_timeout: given("--stream-timeout", request.stream_timeout.as_ref()),
+            stream_timeout_ms: habitual(
+                "--stream-timeout-interval-ms",
+                crud.stream_timeout_interval_ms.as_ref(),
+                "write a number of milliseconds, such as 2000, or `--timeout 2s`",
+            ),
             connect_timeout: given("--connect-timeout", connection.connect_timeout.as_ref()),
             seed: given("--seed", load.seed.as_ref()),
             default_seed: surroundings.seed,
@@ -334,12 +450,24 @@ impl RunArgs {
             bearer: given("--bearer", request.bearer.as_ref()),
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
+            crud: crud.to_patch(),
+
             pipeline: given("--pipeline", connection.pipeline.as_ref()),
+            streams: given_all("--streams", &connection.streams)
+                .into_iter()
+                .map(|given| given.with_habit(STREAMS_HABIT))
+                .collect(),
             max_requests_per_connection: given(
                 "--max-requests-per-connection",
                 connection.max_requests_per_connection.as_ref(),
             ),
             disable_keepalive: connection.disable_keepalive,
+            connection_lifetime: given("--connection-lifetime", connection.connection_lifetime.as_ref()),
+            connection_inactivity: given(
+                "--connection-inactivity",
+                connection.connection_inactivity.as_ref(),
+            ),
+            connection_rate: given("--connection-rate", connection.connection_rate.as_ref()),
             source_ips: given_all("--source-ip", &connection.source_ips),
             resolve: given_all("--resolve", &connection.resolve),
             connect_to: given_all("--connect-to", &connection.connect_to),
@@ -354,12 +482,47 @@ impl RunArgs {
             tls: given("--tls", tls.tls.as_ref()),
             sni: given("--sni", tls.sni.as_ref()),
             key_log: surroundings.key_log,
+
+            http1: connection.http1,
             http2: connection.http2,
+            http2_prior_knowledge: connection.http2_prior_knowledge,
+            alpn: given("--alpn", tls.alpn.as_ref()),
+            window_bits: given("--window-bits", http2.window_bits.as_ref()),
+            connection_window_bits: given("--connection-window-bits", http2.connection_window_bits.as_ref()),
+            header_table_size: given("--header-table-size", http2.header_table_size.as_ref()),
+            encoder_header_table_size: given(
+                "--encoder-header-table-size",
+                http2.encoder_header_table_size.as_ref(),
+            ),
+            max_frame_size: given("--max-frame-size", http2.max_frame_size.as_ref()),
+            ping_interval: given("--ping-interval", http2.ping_interval.as_ref()),
 
             precise: instrument.precise,
             backend: given("--backend", instrument.backend.as_ref()),
             max_head_bytes: given("--max-head-bytes", instrument.max_head_bytes.as_ref()),
             no_preflight: instrument.no_preflight,
+        }
+    }
+}
+
+impl CrudArgs {
+    fn to_patch(&self) -> CrudPatch {
+        CrudPatch {
+            create_method: given("--crud-create-method", self.crud_create_method.as_ref()),
+            update_method: given("--crud-update-method", self.crud_update_method.as_ref()),
+            delete_method: given("--crud-delete-method", self.crud_delete_method.as_ref()),
+            resource_header: given("--crud-resource-header", self.crud_resource_header.as_ref()),
+            variable_name: given("--crud-request-variable-name", self.crud_request_variable_name.as_ref()),
+            variable_start: given(
+                "--crud-request-variable-value-start",
+                self.crud_request_variable_value_start.as_ref(),
+            ),
+            variable_end: given(
+                "--crud-request-variable-value-end",
+                self.crud_request_variable_value_end.as_ref(),
+            ),
+            create_data: given("--crud-create-data-file", self.crud_create_data_file.as_ref()),
+            update_data: given("--crud-update-data-file", self.crud_update_data_file.as_ref()),
         }
     }
 }
@@ -377,7 +540,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 4] = ["run", "sink", "demo", "schema"];
+const COMMANDS: [&str; 5] = ["run", "sink", "target", "demo", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -405,8 +568,12 @@ pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Pro
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::describe;
     use clap::CommandFactory as _;
+    use plimsoll_plan::{Files, KeyLogFile, Plan};
 
     fn rewritten(args: &[&str]) -> Result<Vec<String>, Problem> {
         let args = std::iter::once("plimsoll").chain(args.iter().copied()).map(OsString::from).collect();
@@ -426,7 +593,7 @@ mod tests {
         for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
-        for command in ["run", "sink", "demo", "schema", "--help", "-V"] {
+        for command in ["run", "sink", "target", "demo", "schema", "--help", "-V"] {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
         assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
@@ -439,7 +606,7 @@ mod tests {
         let problem = rewritten(&["webserver"]).unwrap_err();
         assert_eq!(
             problem.hint.as_deref(),
-            Some("commands: run, sink, demo, schema; for a host write http://webserver/")
+            Some("commands: run, sink, target, demo, schema; for a host write http://webserver/")
         );
     }
 
@@ -481,16 +648,41 @@ mod tests {
             "--sni=30",
             "--backend=31",
             "--max-head-bytes=32",
+            "--rps=33",
+            "--stream-timeout=34",
+            "--stream-timeout-interval-ms=35",
+            "-m36",
+            "--connection-lifetime=37",
+            "--connection-inactivity=38",
+            "--connection-rate=39",
+            "--alpn=40",
+            "--window-bits=41",
+            "--connection-window-bits=42",
+            "--header-table-size=43",
+            "--encoder-header-table-size=44",
+            "--max-frame-size=45",
+            "--ping-interval=46",
+            "--crud-create-method=47",
+            "--crud-update-method=48",
+            "--crud-delete-method=49",
+            "--crud-resource-header=50",
+            "--crud-request-variable-name=51",
+            "--crud-request-variable-value-start=52",
+            "--crud-request-variable-value-end=53",
+            "--crud-create-data-file=54",
+            "--crud-update-data-file=55",
             "--disable-keepalive",
             "-4",
             "-6",
             "-k",
             "--http2",
+            "--http1.1",
+            "--http2-prior-knowledge",
             "--precise",
             "--no-preflight",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let patch = run.to_patch(Surroundings { seed: 40, key_log: Some("41".into()) });
+        let patch = run.to_patch(Surroundings { seed: 90, key_log: Some("91".into()) });
         let one = |given: &Option<Given>| given.clone().unwrap();
         let all = [
             one(&patch.connections),
@@ -525,6 +717,29 @@ mod tests {
             one(&patch.sni),
             one(&patch.backend),
             one(&patch.max_head_bytes),
+            one(&patch.rps),
+            one(&patch.stream_timeout),
+            one(&patch.stream_timeout_ms),
+            patch.streams[0].clone(),
+            one(&patch.connection_lifetime),
+            one(&patch.connection_inactivity),
+            one(&patch.connection_rate),
+            one(&patch.alpn),
+            one(&patch.window_bits),
+            one(&patch.connection_window_bits),
+            one(&patch.header_table_size),
+            one(&patch.encoder_header_table_size),
+            one(&patch.max_frame_size),
+            one(&patch.ping_interval),
+            one(&patch.crud.create_method),
+            one(&patch.crud.update_method),
+            one(&patch.crud.delete_method),
+            one(&patch.crud.resource_header),
+            one(&patch.crud.variable_name),
+            one(&patch.crud.variable_start),
+            one(&patch.crud.variable_end),
+            one(&patch.crud.create_data),
+            one(&patch.crud.update_data),
         ];
         for (index, given) in all.iter().enumerate() {
             assert_eq!(given.text, (index + 1).to_string(), "{}", given.by);
@@ -537,8 +752,45 @@ mod tests {
             );
         }
         assert!(patch.disable_keepalive && patch.ipv4 && patch.ipv6 && patch.insecure);
-        assert!(patch.http2 && patch.precise && patch.no_preflight);
-        assert_eq!((patch.default_seed, patch.key_log), (40, Some("41".into())));
+        assert!(patch.http1 && patch.http2 && patch.http2_prior_knowledge);
+        assert!(patch.precise && patch.no_preflight);
+        assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
+    }
+
+    /// Data files of the example below.
+    struct Data;
+
+    impl Files for Data {
+        fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
+            Ok(b"{\"callback\":\"/imsi-USER_ID\"}".to_vec())
+        }
+
+        fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+            Err(std::io::ErrorKind::PermissionDenied.into())
+        }
+    }
+
+    /// The flags are h2loadrunner's own example, in its order and with its repetition; only `--http2` is
+    /// ours.
+    #[test]
+    fn the_example_of_h2loadrunner_is_understood() {
+        let line = "plimsoll http://192.168.1.125:8080/nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/ \
+             -t 5 -c 100 -D 10 -m 512 --rps=100 --crud-update-method=PATCH --crud-delete-method=DELETE \
+             --crud-create-method=POST --crud-request-variable-name=-USER_ID \
+             --crud-request-variable-value-start=1 --crud-request-variable-value-end=1000000000 \
+             --crud-resource-header=location --stream-timeout-interval-ms=2000 -m 512 \
+             --crud-create-data-file=datafile.json --crud-update-data-file=updatedatafile.json --http2";
+        let args = with_command(line.split_whitespace().map(OsString::from).collect()).unwrap();
+        let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+        let plan = Plan::resolve(run.to_patch(Surroundings::default()), &Data).unwrap();
+        let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+        let create = "create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
+        assert_eq!(names, [create, "update PATCH", "delete DELETE"]);
+        assert_eq!(
+            describe::model(&plan).description,
+            ["open: 10000 requests/s (3333.333 iterations/s of 3 requests) uniform, 100 connections × \
+              512 streams, then queue, HTTP/2, 5 threads, for 10s"]
+        );
     }
 
     #[test]

@@ -11,12 +11,14 @@ mod run;
 mod serve;
 mod signals;
 mod sink_flags;
+mod sink_values;
+mod target_flags;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::{Disk, Problem, Problems};
 
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
 
@@ -84,7 +86,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) => run::command(args, &style),
-        Command::Sink(args) => serve::command(args),
+        Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
+        Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Demo(args) => demo::command(args, &style),
         Command::Schema(args) => schema(args.of),
     }

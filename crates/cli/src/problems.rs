@@ -66,6 +66,15 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
         }
+        // Commands themselves are looked at before the parser sees them: this is what stands below one.
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let problem = Problem::new(format!("unknown target `{name}`"));
+            match text(ContextKind::SuggestedSubcommand) {
+                Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+                None => problem,
+            }
+        }
         ErrorKind::TooManyValues => Problem::new(format!("{} takes no value", flag())),
         _ => {
             let rendered = error.to_string();
@@ -93,23 +102,31 @@ fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
 /// What the flags of other tools are called here.
 fn foreign(flag: &str) -> Option<&'static str> {
     Some(match flag {
-        "-m" => {
-            "hey's and oha's `-m` is -X here; h2load's `-m` (streams) needs HTTP/2, which is not supported yet"
-        }
-        "-T" => "hey's `-T` is -H 'Content-Type: …' here; h2load's and wrk's time-outs are --timeout",
+        "-T" => "hey's `-T` is -H 'Content-Type: …' here, wrk's --timeout, h2load's --connection-lifetime",
         "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
         "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
         "--latency-correction" => "response times always count from the intended start",
         "-s" | "--script" => {
             "scripts are not supported yet; ${…} in URL, headers and body makes requests differ"
         }
-        "-p" => "requests in flight on one connection are --pipeline",
+        "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
+        "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
         "-u" | "--user" | "-a" => "user and password are --basic user:password",
         "-A" | "--user-agent" => "write -H 'User-Agent: …'",
         "-x" | "--proxy" => "proxies are not supported",
-        "-w" | "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
+        "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
+        "-W" => "h2load's `-W` is --connection-window-bits here",
+        "-f" => "h2load's `-f` is --max-frame-size here",
+        "-N" | "--connection-inactivity-timeout" => "the time without use is --connection-inactivity",
+        "--connection-active-timeout" => "the age of a connection is --connection-lifetime",
+        "--rate-period" => "connections per second are --connection-rate, requests per second --rate",
+        "--warm-up-time" => "the time before measuring is --warmup",
+        "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",
+        "--alpn-list" | "--npn-list" => "the protocols to offer are --alpn h2,http/1.1",
+        "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
         "-i" | "--requests" => "the number of iterations is -n",
-        "-r" | "--rps" | "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
+        "-r" => "requests per second are --rate, for the whole run; new connections --connection-rate",
+        "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
         "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
         "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
         "--request" => "the method is -X",
@@ -118,7 +135,7 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--location" => "redirects are followed with --follow-redirects",
         "--max-redirs" => "write --follow-redirects=N",
         "--h1" => "write --http1.1, or nothing",
-        "--h2" | "--h2c" | "--http2-prior-knowledge" => "HTTP/2 is not supported yet",
+        "--h2" | "--h2c" => "write --http2",
         "--http3" | "--h3" => "HTTP/3 is not supported yet",
         "--no-tui" => "write --quiet",
         "--output-format" | "--format" => "write --output text, json or csv",

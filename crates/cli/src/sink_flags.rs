@@ -1,18 +1,33 @@
 //! The flags of `plimsoll sink`.
 
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{BackendChoice, Files, Problem, Problems, parse_size};
-use plimsoll_schedule::{parse_count, parse_duration, parse_rate};
-use plimsoll_targets::{Body, Delay, Freeze, SinkOptions, Truth};
+use plimsoll_schedule::parse_rate;
+use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
+
+use crate::sink_values::{
+    Reader, parse_backend, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive,
+    parse_share, parse_slow_data, parse_status, whole,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct SinkArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    reply: ReplyArgs,
+    #[command(flatten)]
+    conduct: ConductArgs,
+}
+
+/// Where a built-in server listens, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
     /// Address to listen on: IP:PORT, or unix:PATH; port 0 takes a free one
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -22,8 +37,11 @@ pub(crate) struct SinkArgs {
     /// Stop by itself after this time
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
     duration: Option<String>,
-    #[command(flatten)]
-    reply: ReplyArgs,
+}
+
+/// What is the same for all built-in servers, whatever they answer.
+#[derive(Debug, Args)]
+pub(crate) struct ConductArgs {
     #[command(flatten)]
     law: LawArgs,
     #[command(flatten)]
@@ -46,6 +64,9 @@ struct ReplyArgs {
     /// Content type of every reply [default: application/cbor, with --body-size application/octet-stream]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
+    /// Send bodies in pieces, such as 1KiB/10ms: one KiB every 10 ms
+    #[arg(long, value_name = "BYTES/TIME")]
+    slow_data: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -80,15 +101,21 @@ struct FaultArgs {
     /// Share of requests that are never answered, such as 3%
     #[arg(long, value_name = "SHARE")]
     drop: Option<String>,
-    /// Share of requests whose connection is reset
+    /// Share of requests whose connection is reset; with HTTP/2 their stream, as INTERNAL_ERROR
     #[arg(long, value_name = "SHARE")]
     reset: Option<String>,
+    /// Share of requests that are refused: REFUSED_STREAM with HTTP/2, with HTTP/1.1 a reset
+    #[arg(long, value_name = "SHARE")]
+    refuse: Option<String>,
     /// Share of requests that are answered with another status, such as 7%:503; repeatable
     #[arg(long = "fail", value_name = "SHARE:STATUS")]
     fails: Vec<String>,
     /// Close a connection after so many requests, without announcing it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_requests_per_connection: Option<String>,
+    /// Announce the end of a connection after so many requests: GOAWAY, or `connection: close`
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    goaway_after: Option<String>,
     /// Seed of every random choice
     #[arg(long, value_name = "SEED", default_value = "0", allow_negative_numbers = true)]
     seed: String,
@@ -97,7 +124,7 @@ struct FaultArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 struct SinkConnectionArgs {
-    /// Speak TLS with this certificate (PEM)
+    /// Speak TLS with this certificate (PEM); ALPN chooses between HTTP/1.1 and HTTP/2
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Key of the certificate (PEM)
@@ -119,9 +146,11 @@ struct LogArgs {
     quiet: bool,
 }
 
-/// What `plimsoll sink` is told to do.
+/// What a built-in server is told to do.
 #[derive(Debug)]
 pub(crate) struct SinkSpec {
+    /// What it calls itself in its messages.
+    pub(crate) name: &'static str,
     pub(crate) options: SinkOptions,
     pub(crate) backend: BackendChoice,
     pub(crate) quiet: bool,
@@ -131,15 +160,54 @@ impl SinkArgs {
     /// The same with everything parsed and checked; all problems at once.
     pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<SinkSpec, Problems> {
         let mut reader = Reader::default();
+        let mut options = self.place.read(&mut reader);
+        options.service = Service::Reply(self.reply.read(&mut reader));
+        self.conduct.finish("sink", options, reader, files)
+    }
+}
+
+impl PlaceArgs {
+    pub(crate) fn read(&self, reader: &mut Reader) -> SinkOptions {
         let listen = reader.read("--listen", &self.listen, parse_endpoint);
         let mut options = SinkOptions::new(listen.unwrap_or(Endpoint::Unix(PathBuf::new())));
         if let Some(threads) = reader.read("--threads", &self.threads, |text| whole(text, 1..=1024)) {
             options.threads = threads as u32;
         }
         options.duration = reader.maybe("--duration", self.duration.as_ref(), parse_positive);
-        self.read_reply(&mut reader, &mut options);
+        options
+    }
+}
+
+impl ReplyArgs {
+    fn read(&self, reader: &mut Reader) -> Reply {
+        let mut reply = Reply::default();
+        if let Some(status) = reader.read("--status", &self.status, parse_status) {
+            reply.status = status;
+        }
+        if let Some(size) = reader.maybe("--body-size", self.body_size.as_ref(), parse_size) {
+            reply.body = Body::Bytes(size);
+            reply.content_type = "application/octet-stream".to_owned();
+        }
+        if let Some(content_type) = &self.content_type {
+            reply.content_type.clone_from(content_type);
+        }
+        reply.slow = reader.maybe("--slow-data", self.slow_data.as_ref(), parse_slow_data);
+        reply
+    }
+}
+
+impl ConductArgs {
+    /// Reads the rest into `options`, whose faults are those without flags, and checks everything.
+    pub(crate) fn finish(
+        &self,
+        name: &'static str,
+        mut options: SinkOptions,
+        mut reader: Reader,
+        files: &dyn Files,
+    ) -> Result<SinkSpec, Problems> {
         self.read_law(&mut reader, &mut options);
-        self.read_faults(&mut reader, &mut options);
+        self.fault.read(&mut reader, &mut options.faults);
+        options.seed = reader.read("--seed", &self.fault.seed, parse_seed).unwrap_or(0);
         let backend = reader.read("--backend", &self.connection.backend, parse_backend);
         options.truth = self.log.truth_log.clone().map_or(Truth::Off, Truth::File);
         options.tls = self.read_tls(&mut reader, files);
@@ -151,23 +219,9 @@ impl SinkArgs {
         }
         match backend {
             Some(backend) if reader.problems.is_empty() => {
-                Ok(SinkSpec { options, backend, quiet: self.log.quiet })
+                Ok(SinkSpec { name, options, backend, quiet: self.log.quiet })
             }
             _ => Err(reader.problems),
-        }
-    }
-
-    fn read_reply(&self, reader: &mut Reader, options: &mut SinkOptions) {
-        let args = &self.reply;
-        if let Some(status) = reader.read("--status", &args.status, parse_status) {
-            options.reply.status = status;
-        }
-        if let Some(size) = reader.maybe("--body-size", args.body_size.as_ref(), parse_size) {
-            options.reply.body = Body::Bytes(size);
-            options.reply.content_type = "application/octet-stream".to_owned();
-        }
-        if let Some(content_type) = &args.content_type {
-            options.reply.content_type.clone_from(content_type);
         }
     }
 
@@ -182,31 +236,13 @@ impl SinkArgs {
             args.freezes.iter().filter_map(|text| reader.read("--freeze", text, parse_freeze)).collect();
     }
 
-    fn read_faults(&self, reader: &mut Reader, options: &mut SinkOptions) {
-        let args = &self.fault;
-        let faults = &mut options.faults;
-        faults.drop = reader.maybe("--drop", args.drop.as_ref(), parse_share).unwrap_or(0.0);
-        faults.reset = reader.maybe("--reset", args.reset.as_ref(), parse_share).unwrap_or(0.0);
-        faults.statuses =
-            args.fails.iter().filter_map(|text| reader.read("--fail", text, parse_fail)).collect();
-        faults.close_idle_after = reader.maybe(
-            "--max-requests-per-connection",
-            args.max_requests_per_connection.as_ref(),
-            |text| whole(text, 1..=u64::MAX),
-        );
-        options.seed = reader
-            .read("--seed", &args.seed, |text| {
-                text.parse().map_err(|_| format!("`{text}` is not a whole number of 64 bits"))
-            })
-            .unwrap_or(0);
-    }
-
     fn read_tls(&self, reader: &mut Reader, files: &dyn Files) -> Option<ServerConfig> {
         // The parser lets neither stand alone.
         let (cert, key) = (self.connection.tls_cert.as_ref()?, self.connection.tls_key.as_ref()?);
         let cert = reader.file("--tls-cert", cert, files);
         let key = reader.file("--tls-key", key, files);
-        match ServerConfig::new(&cert?, &key?, &[b"http/1.1".to_vec()], None) {
+        let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
+        match ServerConfig::new(&cert?, &key?, &alpn, None) {
             Ok(config) => Some(config),
             Err(error) => {
                 reader.problems.push(Problem::new(format!("--tls-cert: {error}")));
@@ -216,138 +252,37 @@ impl SinkArgs {
     }
 }
 
-/// Collects problems while values are read.
-#[derive(Default)]
-struct Reader {
-    problems: Problems,
-}
-
-impl Reader {
-    fn read<T, E: Display>(
-        &mut self,
-        flag: &str,
-        text: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
-        parse(text.trim())
-            .map_err(|error| self.problems.push(Problem::from_line(&format!("{flag}: {error}"))))
-            .ok()
-    }
-
-    fn maybe<T, E: Display>(
-        &mut self,
-        flag: &str,
-        text: Option<&String>,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
-        self.read(flag, text?, parse)
-    }
-
-    fn file(&mut self, flag: &str, path: &Path, files: &dyn Files) -> Option<Vec<u8>> {
-        let read = files.read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()));
-        self.read(flag, "", |_| read)
-    }
-}
-
-fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
-    let number = parse_count(text).map_err(|error| error.to_string())?;
-    if range.contains(&number) {
-        return Ok(number);
-    }
-    Err(match *range.end() {
-        u64::MAX => format!("must be at least {}", range.start()),
-        end => format!("must be from {} to {end}", range.start()),
-    })
-}
-
-fn parse_positive(text: &str) -> Result<Nanos, String> {
-    match parse_duration(text) {
-        Ok(Nanos::ZERO) => Err("must be above 0".to_owned()),
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// `127.0.0.1:8080`, `[::]:0`, `:8080` (every IPv4 address), `unix:/path`.
-fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return if path.is_empty() {
-            Err("the path is empty".to_owned())
-        } else {
-            Ok(Endpoint::Unix(PathBuf::from(path)))
-        };
-    }
-    let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    whole.parse().map(Endpoint::Tcp).map_err(|_| {
-        format!("`{text}` is not an address to listen on (IP:PORT such as 127.0.0.1:8080, or unix:PATH)")
-    })
-}
-
-fn parse_status(text: &str) -> Result<u16, String> {
-    match text.parse() {
-        Ok(status) if (200..600).contains(&status) => Ok(status),
-        _ => Err(format!("`{text}` is not a status from 200 to 599")),
-    }
-}
-
-/// A share in percent. The sign is needed: without it, `1` could be all or one in a hundred.
-fn parse_share(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match percent {
-        Some(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is not a share from 0% to 100%")),
-    }
-}
-
-fn parse_fail(text: &str) -> Result<(u16, f64), String> {
-    let (share, status) =
-        text.split_once(':').ok_or_else(|| format!("`{text}` is not SHARE:STATUS, such as 7%:503"))?;
-    Ok((parse_status(status)?, parse_share(share)?))
-}
-
-fn parse_freeze(text: &str) -> Result<Freeze, String> {
-    let (at, length) =
-        text.split_once('+').ok_or_else(|| format!("`{text}` is not AT+LENGTH, such as 3s+1s"))?;
-    let at = parse_duration(at).map_err(|error| error.to_string())?;
-    Ok(Freeze { at, length: parse_positive(length)? })
-}
-
-fn parse_delay(text: &str) -> Result<Delay, String> {
-    let (law, parameters) = text.split_once(':').unwrap_or((text, ""));
-    let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
-    let duration = |text: &str| parse_duration(text).map_err(|error| error.to_string());
-    let number = |text: &str| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(format!("`{text}` is not a number of at least 0")),
-    };
-    match (law, parameters.as_slice()) {
-        ("constant", [time]) => Ok(Delay::Constant(duration(time)?)),
-        ("exponential", [mean]) => Ok(Delay::Exponential { mean: parse_positive(mean)? }),
-        ("lognormal", [median, sigma]) => {
-            Ok(Delay::Lognormal { median: parse_positive(median)?, sigma: number(sigma)? })
+impl FaultArgs {
+    /// Takes what was given into `faults`.
+    fn read(&self, reader: &mut Reader, faults: &mut Faults) {
+        let shares = [
+            ("--drop", &self.drop, &mut faults.drop),
+            ("--reset", &self.reset, &mut faults.reset),
+            ("--refuse", &self.refuse, &mut faults.refuse),
+        ];
+        for (flag, text, share) in shares {
+            *share = reader.maybe(flag, text.as_ref(), parse_share).unwrap_or(*share);
         }
-        ("bimodal", [first, second, share]) => {
-            let (first, second) = (duration(first)?, duration(second)?);
-            let share_of_second = if share.ends_with('%') { parse_share(share)? } else { number(share)? };
-            if share_of_second > 1.0 {
-                return Err(format!("`{share}` is not a probability from 0 to 1"));
-            }
-            Ok(Delay::Bimodal { first, second, share_of_second })
+        if !self.fails.is_empty() {
+            let given = self.fails.iter().filter_map(|text| reader.read("--fail", text, parse_fail));
+            faults.statuses = given.flatten().collect();
         }
-        _ => Err(format!(
-            "`{text}` is not one of constant:TIME, exponential:MEAN, lognormal:MEDIAN,SIGMA, \
-             bimodal:TIME,OTHER,PROBABILITY"
-        )),
+        let counts = [
+            (
+                "--max-requests-per-connection",
+                &self.max_requests_per_connection,
+                &mut faults.close_idle_after,
+            ),
+            ("--goaway-after", &self.goaway_after, &mut faults.go_away_after),
+        ];
+        for (flag, text, count) in counts {
+            *count = reader.maybe(flag, text.as_ref(), |text| whole(text, 1..=u64::MAX));
+        }
     }
 }
 
-fn parse_backend(text: &str) -> Result<BackendChoice, String> {
-    match text {
-        "auto" => Ok(BackendChoice::Auto),
-        "epoll" => Ok(BackendChoice::Epoll),
-        "uring" | "io_uring" => Ok(BackendChoice::Uring),
-        _ => Err(format!("`{text}` is not one of auto, epoll, uring")),
-    }
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number of 64 bits"))
 }
 
 #[cfg(test)]
@@ -357,6 +292,7 @@ mod tests {
     use clap::Parser as _;
     use plimsoll_core::Rate;
     use plimsoll_plan::Disk;
+    use plimsoll_targets::SlowData;
 
     fn spec(args: &[&str]) -> Result<SinkSpec, Problems> {
         let args = ["plimsoll", "sink"].iter().chain(args);
@@ -373,48 +309,27 @@ mod tests {
         let options = options(&[]);
         assert_eq!(options.listen, Endpoint::Tcp(([127, 0, 0, 1], 8080).into()));
         assert_eq!((options.threads, options.delay, options.seed), (1, Delay::None, 0));
-        assert_eq!((options.reply.status, options.reply.body), (200, Body::Counter));
+        assert_eq!(options.service, Service::Reply(Reply::default()));
+        assert_eq!(options.faults, Faults::default());
         assert_eq!((options.truth, options.duration), (Truth::Off, None));
     }
 
     #[test]
-    fn addresses() {
-        let listen = |text: &str| parse_endpoint(text).map(|endpoint| endpoint.to_string());
-        assert_eq!(listen(":0").unwrap(), "0.0.0.0:0");
-        assert_eq!(listen("[::1]:80").unwrap(), "[::1]:80");
-        assert_eq!(parse_endpoint("unix:/a b"), Ok(Endpoint::Unix("/a b".into())));
-        for bad in ["", "8080", "localhost:80", "unix:", "1.2.3.4", "1.2.3.4:99999"] {
-            assert!(parse_endpoint(bad).is_err(), "{bad}");
-        }
+    fn replies() {
+        let options = options(&["--status", "201", "--body-size", "2KiB", "--slow-data", "16/1ms"]);
+        let slow = SlowData { bytes: 16, every: Nanos::from_millis(1) };
+        let reply = Reply {
+            status: 201,
+            content_type: "application/octet-stream".to_owned(),
+            body: Body::Bytes(2048),
+            slow: Some(slow),
+        };
+        assert_eq!(options.service, Service::Reply(reply));
     }
 
     #[test]
     fn laws_of_time() {
         let ms = Nanos::from_millis;
-        for (text, delay) in [
-            ("constant:1ms", Delay::Constant(ms(1))),
-            ("exponential:2ms", Delay::Exponential { mean: ms(2) }),
-            ("lognormal:1ms,0.5", Delay::Lognormal { median: ms(1), sigma: 0.5 }),
-            ("bimodal:1ms, 10ms, 0.1", Delay::Bimodal { first: ms(1), second: ms(10), share_of_second: 0.1 }),
-            ("bimodal:1ms,10ms,5%", Delay::Bimodal { first: ms(1), second: ms(10), share_of_second: 0.05 }),
-        ] {
-            assert_eq!(options(&["--delay", text]).delay, delay, "{text}");
-        }
-        for bad in [
-            "",
-            "1ms",
-            "constant",
-            "constant:1ms,2ms",
-            "exponential:0",
-            "lognormal:1ms",
-            "lognormal:1ms,-1",
-            "lognormal:1ms,nan",
-            "bimodal:1ms,2ms,1.5",
-            "bimodal:1ms,2ms",
-            "uniform:1ms",
-        ] {
-            assert!(parse_delay(bad).is_err(), "{bad}");
-        }
         let all = options(&["--capacity", "5k/s", "--freeze", "3s+1s", "--freeze", "0s+5ms"]);
         assert_eq!(all.capacity, Some(Rate::per_second(5000)));
         let freezes: Vec<_> = all.freezes.iter().map(|freeze| (freeze.at, freeze.length)).collect();
@@ -428,23 +343,24 @@ mod tests {
             "3%",
             "--reset",
             "0.5%",
+            "--refuse",
+            "2%",
             "--fail",
             "7%:503",
             "--fail",
             "1%:404",
             "--max-requests-per-connection",
             "9",
+            "--goaway-after",
+            "8",
             "--seed",
             "5",
         ]);
         assert_eq!(faults.seed, 5);
         let faults = faults.faults;
-        assert_eq!((faults.drop, faults.reset), (0.03, 0.005));
+        assert_eq!((faults.drop, faults.reset, faults.refuse), (0.03, 0.005, 0.02));
         assert_eq!(faults.statuses, [(503, 0.07), (404, 0.01)]);
-        assert_eq!(faults.close_idle_after, Some(9));
-        for bad in ["3", "0.03", "-1%", "101%", "%", "x%"] {
-            assert!(parse_share(bad).is_err(), "{bad}");
-        }
+        assert_eq!((faults.close_idle_after, faults.go_away_after), (Some(9), Some(8)));
     }
 
     #[test]

@@ -60,6 +60,13 @@ fn help_of_sink() {
 }
 
 #[test]
+fn help_of_target() {
+    insta::assert_snapshot!("help_target", help(&["target", "-h"]));
+    insta::assert_snapshot!("help_target_crud", help(&["target", "crud", "-h"]));
+    insta::assert_snapshot!("help_target_crud_long", help(&["target", "crud", "--help"]));
+}
+
+#[test]
 fn help_of_demo_and_schema() {
     insta::assert_snapshot!("help_demo", help(&["demo", "-h"]));
     insta::assert_snapshot!("help_demo_long", help(&["demo", "--help"]));
@@ -106,7 +113,14 @@ fn values() {
         &[URL, "-b", "${usr}"],
         &["https://127.0.0.1:1/", "--cacert", "/nonexistent/ca.pem"],
         &[URL, "-k"],
-        &[URL, "--http2"],
+        &[URL, "-m", "POST"],
+        &[URL, "--http2", "-m", "many"],
+        &[URL, "-m", "8"],
+        &[URL, "--http2", "--pipeline", "8"],
+        &[URL, "--http2", "--disable-keepalive"],
+        &[URL, "--rps", "100"],
+        &[URL, "--crud-create-method", "POST", "--rps", "100", "--rate", "5"],
+        &[URL, "--crud-create-data-file", "/nonexistent/data.json"],
         &["htps://127.0.0.1/"],
         &["plan.yaml", "-c", "4", "--dry"],
         &["run", "plan.yaml"],
@@ -131,13 +145,20 @@ fn flags() {
 #[test]
 fn flags_of_other_tools() {
     insta::assert_snapshot!(refused(&[
-        &[URL, "-m", "POST"],
         &[URL, "-L"],
         &[URL, "--latency"],
         &[URL, "-s", "script.lua"],
         &[URL, "-T", "text/plain"],
         &[URL, "-u", "me:topsecret"],
-        &[URL, "--rps", "5"],
+        &[URL, "-p", "h2c"],
+        &[URL, "-r", "5"],
+        &[URL, "-W", "30"],
+        &[URL, "-N", "5s"],
+        &[URL, "--h1"],
+        &[URL, "--alpn-list", "h2,http/1.1"],
+        &[URL, "--npn-list", "h2"],
+        &[URL, "--no-tls-proto", "h2c"],
+        &[URL, "--warm-up-time", "5"],
         &[URL, "--data", "x"],
         &[URL, "--proxy", "http://proxy/"],
         &[URL, "--http3"],
@@ -163,9 +184,27 @@ fn sink() {
         &["sink", "--drop", "60%", "--reset", "60%"],
         &["sink", "--fail", "7%"],
         &["sink", "--fail", "7%:99"],
+        &["sink", "--refuse", "5"],
+        &["sink", "--goaway-after", "0"],
+        &["sink", "--slow-data", "1KiB"],
+        &["sink", "--slow-data", "1KiB/1ms", "--work", "1ms"],
         &["sink", "--tls-cert", "a"],
         &["sink", "--tls-cert", "/nonexistent/a", "--tls-key", "/nonexistent/b"],
         &["sink", "--listen", "x", "--status", "1", "--seed", "y", "--backend", "z"],
+    ]));
+}
+
+#[test]
+fn target() {
+    insta::assert_snapshot!(refused(&[
+        &["target"],
+        &["target", "crude"],
+        &["target", "crud", "--status", "200"],
+        &["target", "crud", "--max-resources", "0"],
+        &["target", "crud", "--listen", ":0", "--absolute-location"],
+        &["target", "crud", "--absolute-location=http://a/"],
+        &["target", "crud", "--fail", "98%:500"],
+        &["target", "crud", "--drop", "3"],
     ]));
 }
 

@@ -63,6 +63,18 @@ error_classes! {
     UnsolicitedData = "unsolicited_data",
     /// A redirect could not be followed: no or bad location, another authority, or too many in a row.
     Redirect = "redirect",
+    /// The peer reset the stream of the request (HTTP/2).
+    StreamReset = "stream_reset",
+    /// The peer refused the stream of the request before processing it (HTTP/2).
+    StreamRefused = "stream_refused",
+    /// The peer said that it goes away and that it had not processed the request (HTTP/2).
+    GoAway = "go_away",
+    /// We closed the connection, because nothing came on it for the inactivity limit.
+    Inactive = "connection_inactive",
+    /// The peer speaks another protocol than the one that was chosen.
+    WrongProtocol = "wrong_protocol",
+    /// A whole response came, but without a value that a later step of its scenario needs.
+    Extraction = "extraction",
     /// Any other error of the system on an open connection.
     Io = "io",
 }

@@ -16,7 +16,10 @@ pub(crate) const MAX_PIECES: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     open: Vec<u8>,
-    sealed: VecDeque<Segment>,
+    /// The first sealed segment. Apart, because there is seldom a second.
+    first: Option<Segment>,
+    /// The sealed segments after it.
+    rest: VecDeque<Segment>,
     /// Bytes of the first segment that the kernel has taken.
     taken: usize,
     /// Bytes in the segments that the kernel has not taken.
@@ -40,6 +43,7 @@ impl Segment {
 
 impl Outbox {
     /// The buffer to append to.
+    #[inline]
     pub(crate) fn open(&mut self, pool: &mut BufferPool) -> &mut Vec<u8> {
         if self.open.capacity() == 0 {
             self.open = pool.take();
@@ -51,16 +55,26 @@ impl Outbox {
     pub(crate) fn push_shared(&mut self, body: Arc<[u8]>) {
         self.seal();
         if !body.is_empty() {
-            self.sealed_bytes += body.len();
-            self.sealed.push_back(Segment::Shared(body));
+            self.append(Segment::Shared(body));
         }
     }
 
     /// Closes the open buffer: what is appended from now on goes into another.
+    #[inline]
     pub(crate) fn seal(&mut self) {
         if !self.open.is_empty() {
-            self.sealed_bytes += self.open.len();
-            self.sealed.push_back(Segment::Own(std::mem::take(&mut self.open)));
+            let segment = Segment::Own(std::mem::take(&mut self.open));
+            self.append(segment);
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, segment: Segment) {
+        self.sealed_bytes += segment.bytes().len();
+        if self.first.is_none() {
+            self.first = Some(segment);
+        } else {
+            self.rest.push_back(segment);
         }
     }
 
@@ -76,24 +90,20 @@ impl Outbox {
 
     /// The open buffer, if it is all there is to send.
     pub(crate) fn only_open(&self) -> Option<&[u8]> {
-        if self.sealed.is_empty() { Some(&self.open) } else { None }
+        if self.first.is_none() { Some(&self.open) } else { None }
     }
 
     /// What the kernel has not taken of the sealed bytes, if it is one piece: the usual case.
     #[inline]
     pub(crate) fn only_sealed(&self) -> Option<&[u8]> {
-        if self.sealed.len() == 1 {
-            self.sealed.front().map(|first| &first.bytes()[self.taken..])
-        } else {
-            None
-        }
+        if self.rest.is_empty() { self.first.as_ref().map(|first| &first.bytes()[self.taken..]) } else { None }
     }
 
     /// The first sealed pieces that the kernel has not taken: how many there are in `pieces`.
     pub(crate) fn gather(&self, pieces: &mut [libc::iovec; MAX_PIECES]) -> usize {
         let mut skip = self.taken;
         let mut count = 0;
-        for (piece, segment) in pieces.iter_mut().zip(&self.sealed) {
+        for (piece, segment) in pieces.iter_mut().zip(self.first.iter().chain(&self.rest)) {
             let bytes = &segment.bytes()[skip..];
             // A send only reads through this pointer, which is mutable by the convention of the C interface.
             *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -104,10 +114,11 @@ impl Outbox {
     }
 
     /// The kernel took `bytes` more of the sealed segments. Those it took wholly are freed.
+    #[inline]
     pub(crate) fn advance(&mut self, bytes: usize, pool: &mut BufferPool) {
         let mut left = bytes.min(self.sealed_bytes);
         self.sealed_bytes -= left;
-        while let Some(first) = self.sealed.front() {
+        while let Some(first) = &self.first {
             let remaining = first.bytes().len() - self.taken;
             if left < remaining {
                 self.taken += left;
@@ -115,9 +126,13 @@ impl Outbox {
             }
             left -= remaining;
             self.taken = 0;
-            if let Some(Segment::Own(buffer)) = self.sealed.pop_front() {
+            if let Some(Segment::Own(buffer)) = self.first.take() {
                 pool.put(buffer);
             }
+            if self.rest.is_empty() {
+                return;
+            }
+            self.first = self.rest.pop_front();
         }
     }
 
@@ -136,7 +151,7 @@ impl Outbox {
         self.advance(self.sealed_bytes, pool);
         self.advance_open(usize::MAX, pool);
         // A burst may have made the queue of segments long; an idle connection is to be small.
-        self.sealed.shrink_to(MAX_PIECES);
+        self.rest.shrink_to(MAX_PIECES);
     }
 }
 
@@ -179,7 +194,7 @@ mod tests {
     fn queued(outbox: &Outbox) -> Vec<u8> {
         let mut all = Vec::new();
         let mut skip = outbox.taken;
-        for segment in &outbox.sealed {
+        for segment in outbox.first.iter().chain(&outbox.rest) {
             all.extend_from_slice(&segment.bytes()[skip..]);
             skip = 0;
         }
@@ -214,7 +229,8 @@ mod tests {
                 assert_eq!(outbox.unsent(), 14 - first - second);
                 assert_eq!(outbox.has_sealed(), first + second < 14);
                 outbox.advance(usize::MAX, &mut pool);
-                assert_eq!((outbox.unsent(), outbox.sealed.len(), outbox.taken), (0, 0, 0));
+                assert_eq!((outbox.unsent(), outbox.rest.len(), outbox.taken), (0, 0, 0));
+                assert!(outbox.first.is_none());
             }
         }
     }

@@ -214,9 +214,14 @@ impl Backend for Uring {
     }
 
     fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8> {
-        self.mark_dirty(conn);
         match self.slots.get_mut(conn) {
-            Some(connection) => connection.outbox.open(&mut self.pool),
+            Some(connection) => {
+                if !connection.dirty {
+                    connection.dirty = true;
+                    self.dirty.push(connection_token(SEND, conn));
+                }
+                connection.outbox.open(&mut self.pool)
+            }
             None => {
                 self.scratch.clear();
                 &mut self.scratch
@@ -225,8 +230,11 @@ impl Backend for Uring {
     }
 
     fn send_shared(&mut self, conn: ConnId, body: Arc<[u8]>) {
-        self.mark_dirty(conn);
         if let Some(connection) = self.slots.get_mut(conn) {
+            if !connection.dirty {
+                connection.dirty = true;
+                self.dirty.push(connection_token(SEND, conn));
+            }
             connection.outbox.push_shared(body);
         }
     }
@@ -434,14 +442,6 @@ impl Uring {
         (mapped.unwrap_or(now), mapped.is_some(), data)
     }
 
-    fn mark_dirty(&mut self, conn: ConnId) {
-        if let Some(connection) = self.slots.get_mut(conn)
-            && !connection.dirty
-        {
-            connection.dirty = true;
-            self.dirty.push(connection_token(SEND, conn));
-        }
-    }
 }
 
 impl Uring {

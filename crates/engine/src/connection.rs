@@ -1,100 +1,16 @@
-//! State of one connection and of the requests on it.
+//! State of one connection: how far it is, what is spoken on it, and the requests on it.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
-use plimsoll_wire::http1::{Capture, HeadMemo, Owed, Response, ResponseClient};
+use plimsoll_scenario::RequestTemplate;
+use plimsoll_wire::http1::{Capture, HeadMemo, Owed, ResponseClient};
+use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
-/// Stands for an instant that is still to come: when the request's bytes are handed to the kernel.
-pub(crate) const AT_SEND: Nanos = Nanos::MAX;
-
-/// A request that was started and has not ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    /// When it should have started; [`AT_SEND`] for an iteration of the closed model on an open connection:
-    /// its user has no plan but to send at once.
-    pub(crate) intended: Nanos,
-    /// When it was taken up; [`AT_SEND`] until its bytes are handed over, unless a connection is opened for
-    /// it.
-    pub(crate) started: Nanos,
-    /// When its first byte was handed to the kernel, [`AT_SEND`] before.
-    pub(crate) sent: Nanos,
-    /// When the first byte of the response came, [`Nanos::MAX`] before.
-    pub(crate) first_byte: Nanos,
-    /// Closed model: when the response arrived that made its user ready; never, if there was none on this
-    /// connection.
-    pub(crate) ready: Nanos,
-    /// When it times out.
-    pub(crate) deadline: Nanos,
-    /// Global index of its iteration.
-    pub(crate) index: u64,
-    /// Request bytes on the wire, over all redirects.
-    pub(crate) bytes_sent: u64,
-    /// Response bytes on the wire of the redirects before the last response.
-    pub(crate) bytes_redirects: u64,
-    /// Index into the plan's steps.
-    pub(crate) step: u32,
-    /// Redirects followed so far.
-    pub(crate) redirects: u32,
-    /// Whether it belongs to the measured part (else to the warm-up).
-    pub(crate) measured: bool,
-    /// Whether it was already recorded as timed out; its response, should it come, is skipped.
-    pub(crate) abandoned: bool,
-}
-
-/// The requests on one connection, oldest first. One needs no heap: deeper pipelines are the exception.
-#[derive(Debug, Default)]
-pub(crate) struct Requests {
-    first: Option<InFlight>,
-    rest: VecDeque<InFlight>,
-}
-
-impl Requests {
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, request: InFlight) {
-        if self.first.is_none() {
-            self.first = Some(request);
-        } else {
-            self.rest.push_back(request);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<InFlight> {
-        let popped = self.first.take();
-        if !self.rest.is_empty() {
-            self.first = self.rest.pop_front();
-        }
-        popped
-    }
-
-    pub(crate) fn last_mut(&mut self) -> Option<&mut InFlight> {
-        self.rest.back_mut().or(self.first.as_mut())
-    }
-
-    pub(crate) fn get_mut(&mut self, position: usize) -> Option<&mut InFlight> {
-        if position == 0 { self.first.as_mut() } else { self.rest.get_mut(position - 1) }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &InFlight> {
-        self.first.iter().chain(&self.rest)
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
-        self.first.iter_mut().chain(&mut self.rest)
-    }
-}
+use crate::request::{AT_SEND, Requests};
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,10 +21,41 @@ pub(crate) enum State {
     Connecting,
     /// The TLS handshake goes on.
     Handshaking,
+    /// HTTP/2: the server's settings have not come. They say how many streams there may be.
+    Greeting,
     /// Ready for requests.
     Open,
     /// Takes no more requests; closes when the ones that it has are answered or abandoned.
     Doomed,
+}
+
+impl State {
+    /// Whether it is being established.
+    pub(crate) const fn is_early(self) -> bool {
+        matches!(self, Self::Connecting | Self::Handshaking | Self::Greeting)
+    }
+
+    /// Whether it has been established.
+    pub(crate) const fn is_established(self) -> bool {
+        matches!(self, Self::Open | Self::Doomed)
+    }
+}
+
+/// What is spoken on a connection.
+#[derive(Debug)]
+pub(crate) enum Client {
+    /// Not known before the handshakes are over.
+    Undecided,
+    Http1(ResponseClient),
+    Http2(Box<http2::Client>),
+}
+
+/// TLS on one connection.
+#[derive(Debug)]
+pub(crate) struct Tls {
+    pub(crate) session: Session,
+    /// Written, and encrypted at the next flush: requests of one flush share a record.
+    pub(crate) plain: Vec<u8>,
 }
 
 /// One connection slot.
@@ -123,22 +70,64 @@ pub(crate) struct Conn {
     pub(crate) armed: Nanos,
     /// When the connect call was made; when established, when the TCP handshake ended.
     pub(crate) since: Nanos,
+    /// When its life is over; never, if it is not limited.
+    pub(crate) retires: Nanos,
+    /// When something came last.
+    pub(crate) heard: Nanos,
+    /// When the next PING is due; never, if none is to be sent.
+    pub(crate) ping: Nanos,
     /// Requests sent on it.
     pub(crate) served: u64,
+    /// The flush in which it was written to last, and its place among those written to in it.
+    pub(crate) mark: (u64, u32),
     pub(crate) requests: Requests,
-    pub(crate) client: ResponseClient,
-    pub(crate) tls: Option<Box<Session>>,
-    /// A request made outside the templates, to be sent when the connection is open: the next of a chain of
+    pub(crate) client: Client,
+    pub(crate) tls: Option<Box<Tls>>,
+    /// The template of the request that waits, if it is not that of its step: the next of a chain of
     /// redirects.
-    pub(crate) prepared: Option<Vec<u8>>,
+    pub(crate) prepared: Option<Box<RequestTemplate>>,
 }
 
-/// One complete response, as decoded from a piece of input.
+/// A whole response, whatever it was spoken in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Bytes on the wire, without TLS framing.
+    pub(crate) wire_bytes: u64,
+    /// Whether the connection can be used after it.
+    pub(crate) keep_alive: bool,
+}
+
+/// A whole response of HTTP/1.1, as decoded from a piece of input.
 #[derive(Debug)]
 pub(crate) struct Completed {
-    pub(crate) response: Response,
-    /// Value of the `location` header, if redirects are followed.
-    pub(crate) location: Option<String>,
+    pub(crate) reply: Reply,
+    /// What was kept of its head.
+    pub(crate) kept: Range<usize>,
+}
+
+/// Header values kept until the responses of one piece of input are dealt with.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Which of the step's extractions each value is for, or [`Kept::LOCATION`], and where it is.
+    pub(crate) values: Vec<(u16, Range<usize>)>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Kept {
+    /// Stands for the location of a redirect.
+    pub(crate) const LOCATION: u16 = u16::MAX;
+
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+        self.bytes.clear();
+    }
+
+    fn keep(&mut self, what: u16, value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.values.push((what, start..self.bytes.len()));
+    }
 }
 
 /// Why input could not be decoded.
@@ -146,6 +135,22 @@ pub(crate) struct Completed {
 pub(crate) struct Fault {
     pub(crate) class: ErrorClass,
     pub(crate) reason: String,
+    /// HTTP/2: the code of the error.
+    pub(crate) code: Option<&'static str>,
+}
+
+impl Fault {
+    pub(crate) fn new(class: ErrorClass, reason: impl Into<String>) -> Self {
+        Self { class, reason: reason.into(), code: None }
+    }
+}
+
+impl From<http2::ConnectionError> for Fault {
+    fn from(error: http2::ConnectionError) -> Self {
+        let class = if error.wrong_protocol { ErrorClass::WrongProtocol } else { ErrorClass::Protocol };
+        let code = (!error.wrong_protocol).then(|| error.code.name());
+        Self { class, reason: error.to_string(), code }
+    }
 }
 
 impl Conn {
@@ -157,131 +162,116 @@ impl Conn {
             listed: false,
             armed: Nanos::MAX,
             since: Nanos::ZERO,
+            retires: Nanos::MAX,
+            heard: Nanos::ZERO,
+            ping: Nanos::MAX,
             served: 0,
+            mark: (0, 0),
             requests: Requests::default(),
-            client: ResponseClient::new(),
+            client: Client::Undecided,
             tls: None,
             prepared: None,
         }
     }
 
-    /// Whether it can take one more request now, with pipelines of `depth`.
-    pub(crate) fn has_room(&self, depth: u32, max_requests: Option<u64>) -> bool {
-        let usable = matches!(self.state, State::Open | State::Connecting | State::Handshaking);
+    /// Whether it can take one more request. `pipeline` is the depth of HTTP/1.1, `expected` what a
+    /// connection that is being established will probably take.
+    #[inline]
+    pub(crate) fn has_room(&self, pipeline: u32, expected: u32, max_requests: Option<u64>) -> bool {
+        let room = match (self.state, &self.client) {
+            (State::Open, Client::Http1(_)) => self.requests.len() < pipeline as usize,
+            (State::Open, Client::Http2(client)) => client.capacity() > 0,
+            (state, _) if state.is_early() => self.requests.len() < expected as usize,
+            _ => false,
+        };
         // A connection that has sent its last request waits for the response and is then closed.
-        let waiting = if self.state == State::Open { 0 } else { self.requests.len() as u64 };
-        let spare = max_requests.is_none_or(|max| self.served + waiting < max);
-        usable && spare && self.requests.len() < depth as usize
+        room && max_requests.is_none_or(|max| {
+            let waiting = if self.state == State::Open { 0 } else { self.requests.len() as u64 };
+            self.served + waiting < max
+        })
+    }
+
+    /// Requests that it takes at once.
+    pub(crate) fn depth(&self, pipeline: u32) -> u32 {
+        match &self.client {
+            Client::Http2(client) => client.capacity() + client.active(),
+            _ => pipeline,
+        }
     }
 
     /// When something has to be done about it if nothing comes.
-    pub(crate) fn deadline(&self, connect_timeout: Nanos) -> Nanos {
-        let connect = match self.state {
+    pub(crate) fn deadline(&self, plan: &Plan) -> Nanos {
+        let own = match self.state {
             State::Free => return Nanos::MAX,
-            State::Connecting | State::Handshaking => self.since + connect_timeout,
-            State::Open | State::Doomed => Nanos::MAX,
+            state if state.is_early() => self.since + plan.connect_timeout,
+            _ => self.retires.min(self.silent_until(plan)).min(self.ping),
         };
-        let oldest = self.requests.iter().find(|request| !request.abandoned);
-        connect.min(oldest.map_or(Nanos::MAX, |request| request.deadline))
+        let waiting = self.requests.iter().filter(|request| !request.abandoned);
+        own.min(waiting.map(|request| request.deadline).min().unwrap_or(Nanos::MAX))
     }
 
-    /// Decodes `input`, which arrived at `at`, into complete responses.
+    /// When it has been silent for too long, unless something comes.
+    pub(crate) fn silent_until(&self, plan: &Plan) -> Nanos {
+        plan.connections.inactivity.map_or(Nanos::MAX, |limit| self.heard + limit)
+    }
+
+    /// Decodes `input`, which arrived at `at`, into complete responses of HTTP/1.1.
     ///
     /// # Errors
     /// The fault that ends the connection. What was completed before it is valid.
-    pub(crate) fn decode(
+    pub(crate) fn decode_http1(
         &mut self,
         plan: &Plan,
         memos: &mut [HeadMemo],
         mut input: &[u8],
         at: Nanos,
         completed: &mut Vec<Completed>,
+        kept: &mut Kept,
     ) -> Result<(), Fault> {
-        let capture = if plan.redirects > 0 { Capture::Headers } else { Capture::Nothing };
+        let Client::Http1(client) = &mut self.client else { return Ok(()) };
         while !input.is_empty() {
-            let Some(request) = self.requests.get_mut(completed.len()) else {
-                return Err(Fault {
-                    class: ErrorClass::UnsolicitedData,
-                    reason: format!("{} bytes that no request had asked for", input.len()),
-                });
+            let Some(request) = self.requests.nth_mut(completed.len()) else {
+                let reason = format!("{} bytes that no request had asked for", input.len());
+                return Err(Fault::new(ErrorClass::UnsolicitedData, reason));
             };
             if request.sent == AT_SEND {
-                return Err(Fault {
-                    class: ErrorClass::UnsolicitedData,
-                    reason: "a response came before its request was sent".to_owned(),
-                });
+                let reason = "a response came before its request was sent";
+                return Err(Fault::new(ErrorClass::UnsolicitedData, reason));
             }
             if request.first_byte == Nanos::MAX {
                 request.first_byte = at;
             }
-            let step = request.step as usize;
-            let owed = Owed { head_request: plan.steps[step].request.head_request(), capture };
-            match self.client.next(&plan.limits, &mut memos[step], owed, &mut input) {
+            let index = request.step as usize;
+            let step = &plan.steps[index];
+            let captures = plan.redirects > 0 || !step.extract.is_empty();
+            let capture = if captures { Capture::Headers } else { Capture::Nothing };
+            let owed = Owed { head_request: step.request.head_request(), capture };
+            match client.next(&plan.limits, &mut memos[index], owed, &mut input) {
                 Ok(None) => break,
                 Ok(Some(response)) => {
-                    let location = match response.status {
-                        300..400 if plan.redirects > 0 => {
-                            self.client.header("location").map(|v| String::from_utf8_lossy(v).into_owned())
+                    let first = kept.values.len();
+                    if captures {
+                        if matches!(response.status, 300..400)
+                            && let Some(location) = client.header("location")
+                        {
+                            kept.keep(Kept::LOCATION, location);
                         }
-                        _ => None,
+                        for (number, extract) in (0_u16..).zip(&step.extract) {
+                            if let Some(value) = client.header(&extract.header) {
+                                kept.keep(number, value);
+                            }
+                        }
+                    }
+                    let reply = Reply {
+                        status: response.status,
+                        wire_bytes: response.wire_bytes,
+                        keep_alive: response.keep_alive,
                     };
-                    completed.push(Completed { response, location });
+                    completed.push(Completed { reply, kept: first..kept.values.len() });
                 }
-                Err(error) => return Err(Fault { class: error.class(), reason: error.to_string() }),
+                Err(error) => return Err(Fault::new(error.class(), error.to_string())),
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(index: u64) -> InFlight {
-        InFlight {
-            intended: AT_SEND,
-            started: AT_SEND,
-            sent: AT_SEND,
-            first_byte: Nanos::MAX,
-            ready: Nanos::MAX,
-            deadline: Nanos(index),
-            index,
-            bytes_sent: 0,
-            bytes_redirects: 0,
-            step: 0,
-            redirects: 0,
-            measured: true,
-            abandoned: false,
-        }
-    }
-
-    #[test]
-    fn requests_leave_in_the_order_in_which_they_came() {
-        let mut requests = Requests::default();
-        for index in 0..4 {
-            requests.push(request(index));
-        }
-        assert_eq!(requests.len(), 4);
-        assert_eq!(requests.get_mut(2).map(|r| r.index), Some(2));
-        for index in 0..4 {
-            assert_eq!(requests.pop().map(|r| r.index), Some(index));
-        }
-        assert!(requests.is_empty() && requests.pop().is_none());
-    }
-
-    #[test]
-    fn the_deadline_is_that_of_the_oldest_request_that_still_counts() {
-        let mut conn = Conn::free();
-        assert_eq!(conn.deadline(Nanos(5)), Nanos::MAX);
-        conn.state = State::Open;
-        conn.requests.push(request(7));
-        conn.requests.push(request(9));
-        assert_eq!(conn.deadline(Nanos(5)), Nanos(7));
-        conn.requests.get_mut(0).unwrap().abandoned = true;
-        assert_eq!(conn.deadline(Nanos(5)), Nanos(9));
-        conn.state = State::Connecting;
-        conn.since = Nanos(1);
-        assert_eq!(conn.deadline(Nanos(5)), Nanos(6));
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{Load, Plan};
+use plimsoll_plan::{Load, Plan, Protocol};
 use plimsoll_schedule::Arrivals;
+
+use crate::request::InFlight;
 
 /// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
 /// long as the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
@@ -14,10 +16,10 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
 /// Longest such delay: a dead target costs one attempt per user and second.
 const BACKOFF_MAX: Nanos = Nanos::from_secs(1);
 
-/// The arrivals of one step, as far as they are this worker's.
+/// The arrivals of one scenario, as far as they are this worker's.
 #[derive(Debug)]
 struct Stream {
-    step: u32,
+    scenario: u32,
     arrivals: Arrivals,
 }
 
@@ -34,9 +36,13 @@ pub(crate) struct Lane {
     pub(crate) initial: u32,
     /// Largest allowed number of them.
     pub(crate) max: u32,
+    /// Requests that a connection takes at once: what is asked for, until a server allows less.
+    pub(crate) depth: u32,
+    /// Requests that were started and have no connection yet: all are busy, and no more are allowed.
+    pub(crate) waiting: VecDeque<InFlight>,
     endpoints: Arc<[Endpoint]>,
     cursor: usize,
-    steps: Vec<u32>,
+    scenarios: Vec<u32>,
     turn: usize,
     streams: Vec<Stream>,
     /// Arrivals from this index on are beyond the iterations that were asked for.
@@ -47,9 +53,9 @@ pub(crate) struct Lane {
 impl Lane {
     /// The lanes of one worker, one per target of the plan.
     ///
-    /// Arrivals are dealt to steps in turn: the stream of step s on worker w of W takes the indices that
-    /// leave w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of the
-    /// run.
+    /// Arrivals are dealt to scenarios in turn: the stream of scenario s on worker w of W takes the indices
+    /// that leave w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of
+    /// the run. A scenario belongs to the lane of its first step.
     pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Endpoint]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
@@ -60,18 +66,20 @@ impl Lane {
         let arrivals_end = arrivals_end(plan);
         (0..plan.targets.len())
             .map(|target| {
-                let steps: Vec<u32> = (0..plan.steps.len())
-                    .filter(|s| plan.steps[*s].target == target)
-                    .map(|s| s as u32)
-                    .collect();
+                let begins_here = |scenario: &u32| {
+                    let first = plan.scenarios[*scenario as usize].steps.start;
+                    plan.steps[first as usize].target == target
+                };
+                let scenarios: Vec<u32> =
+                    (0..plan.scenarios.len() as u32).filter(begins_here).collect();
                 let streams = match &plan.load {
                     Load::Closed => Vec::new(),
-                    Load::Open { profile, process, .. } => steps
+                    Load::Open { profile, process, .. } => scenarios
                         .iter()
-                        .map(|&step| {
-                            let of = worker.of * plan.steps.len() as u32;
-                            let shard = Shard { index: worker.index + worker.of * step, of };
-                            Stream { step, arrivals: Arrivals::new(profile, *process, plan.seed, shard) }
+                        .map(|&scenario| {
+                            let of = worker.of * plan.scenarios.len() as u32;
+                            let shard = Shard { index: worker.index + worker.of * scenario, of };
+                            Stream { scenario, arrivals: Arrivals::new(profile, *process, plan.seed, shard) }
                         })
                         .collect(),
                 };
@@ -81,10 +89,15 @@ impl Lane {
                     open: 0,
                     initial: connections_of(plan.connections.initial, target),
                     max: connections_of(plan.connections.max, target),
+                    depth: match plan.targets[target].protocol {
+                        Protocol::Http1 => plan.connections.depth,
+                        Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
+                    },
+                    waiting: VecDeque::new(),
                     endpoints: addresses[target].clone(),
                     // Workers begin with different addresses, so that all addresses are used from the start.
                     cursor: worker.index as usize,
-                    steps,
+                    scenarios,
                     turn: 0,
                     streams,
                     arrivals_end,
@@ -94,11 +107,11 @@ impl Lane {
             .collect()
     }
 
-    /// The step of the next iteration of the closed model.
-    pub(crate) fn next_step(&mut self) -> u32 {
-        let step = self.steps[self.turn];
-        self.turn = (self.turn + 1) % self.steps.len();
-        step
+    /// The scenario of the next iteration of the closed model; none, if all begin at other targets.
+    pub(crate) fn next_scenario(&mut self) -> Option<u32> {
+        let scenario = *self.scenarios.get(self.turn)?;
+        self.turn = (self.turn + 1) % self.scenarios.len();
+        Some(scenario)
     }
 
     /// The address for the next connection: every resolved address is used in turn.
@@ -108,12 +121,12 @@ impl Lane {
         endpoint
     }
 
-    /// The next arrival of this lane and its step, without taking it.
+    /// The next arrival of this lane and its scenario, without taking it.
     pub(crate) fn peek(&mut self) -> Option<(Arrival, u32)> {
         let end = self.arrivals_end;
         let peek = |stream: &mut Stream| {
             let arrival = stream.arrivals.peek().filter(|arrival| arrival.index < end)?;
-            Some((arrival, stream.step))
+            Some((arrival, stream.scenario))
         };
         if let [only] = self.streams.as_mut_slice() {
             return peek(only);
@@ -121,9 +134,9 @@ impl Lane {
         self.streams.iter_mut().filter_map(peek).min_by_key(|(arrival, _)| (arrival.at, arrival.index))
     }
 
-    /// Takes the arrival that [`peek`](Self::peek) showed for `step`.
-    pub(crate) fn take(&mut self, step: u32) {
-        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.step == step) {
+    /// Takes the arrival that [`peek`](Self::peek) showed for `scenario`.
+    pub(crate) fn take(&mut self, scenario: u32) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.scenario == scenario) {
             stream.arrivals.next();
         }
     }

@@ -15,7 +15,10 @@ mod error;
 mod lane;
 mod pacing;
 mod preflight;
+mod ramp;
+mod request;
 mod run;
+mod session;
 mod timers;
 pub mod worker;
 

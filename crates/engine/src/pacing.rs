@@ -59,6 +59,8 @@ pub(crate) struct Pacer {
     cycle_ns: f64,
     /// Mean response size, exponentially smoothed, in bytes.
     response_bytes: f64,
+    /// Mean responses per event, exponentially smoothed: with many streams one event brings many.
+    responses_per_event: f64,
     /// Least time between wake-ups for arrivals.
     tick: Nanos,
     /// When arrivals were last started.
@@ -78,6 +80,7 @@ impl Pacer {
             stamped: false,
             cycle_ns: 0.0,
             response_bytes: 0.0,
+            responses_per_event: 1.0,
             tick,
             last_start: Nanos::ZERO,
         }
@@ -94,6 +97,13 @@ impl Pacer {
         self.stamped = stamped;
         self.cycle_ns += (cycle.0 as f64 - self.cycle_ns) * WEIGHT;
         self.response_bytes += (bytes as f64 - self.response_bytes) * WEIGHT;
+    }
+
+    /// Tells how many responses one event brought.
+    #[inline]
+    pub(crate) fn received(&mut self, responses: u64) {
+        const WEIGHT: f64 = 1.0 / 64.0;
+        self.responses_per_event += (responses as f64 - self.responses_per_event) * WEIGHT;
     }
 
     /// Tells that arrivals were started.
@@ -115,7 +125,10 @@ impl Pacer {
         if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing == Pacing::Adaptive {
             let floor = Nanos(self.cycle_ns as u64 / GATHER_SHARE).min(GATHER_MAX);
             if floor >= GATHER_MIN {
-                let want = u32::try_from(in_flight / 2).unwrap_or(u32::MAX);
+                // Half of what is in flight, in events. Where responses trickle in one by one on few
+                // connections that is more than can be ready at once: then the time decides.
+                let events = in_flight as f64 / self.responses_per_event.max(1.0);
+                let want = ((events / 2.0) as u32).max(1);
                 return Wait { until, want, floor, spin };
             }
         }

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Connections, End, Load, Plan};
+use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
 
 use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::run;
 
-/// Sends the first request of each target once and returns the records, one per target.
+/// How often a request is tried that is not answered in time: some targets drop a share of their replies on
+/// purpose, and one of them is no reason to give up.
+const ATTEMPTS: u32 = 3;
+/// The time for an answer in all attempts but the last, which has that of the plan.
+const FIRST_TIMEOUT: Nanos = Nanos::from_secs(2);
+
+/// Sends the first request of each target once, or again if it is not answered in time, and returns the
+/// records: one per target, and behind them those of attempts that timed out.
 ///
 /// It is the same run as any other, with one connection and one iteration: what it meets, the load would meet
 /// too.
@@ -26,36 +33,57 @@ pub fn preflight<O: Open>(
     control: &Control,
 ) -> Result<Vec<RunRecord>, RunError> {
     let mut records = Vec::new();
-    for (index, target) in plan.targets.iter().enumerate() {
-        let single = single_request(plan, index);
-        let record = run(&single, open, &addresses[index..=index], control, &mut |_| {})?;
-        if control.wish() >= Stop::Drain {
-            return Err(RunError::Stopped);
+    let mut unanswered = Vec::new();
+    for index in 0..plan.targets.len() {
+        let mut single = single_request(plan, index);
+        for attempt in 1..=ATTEMPTS {
+            let last = attempt == ATTEMPTS;
+            single.timeout = if last { plan.timeout } else { plan.timeout.min(FIRST_TIMEOUT) };
+            let record = run(&single, open, &addresses[index..=index], control, &mut |_| {})?;
+            if control.wish() >= Stop::Drain {
+                return Err(RunError::Stopped);
+            }
+            if !record.total.statuses.is_empty() {
+                records.push(record);
+                break;
+            }
+            let timed_out = record.accounting.timed_out > 0;
+            if last || !timed_out {
+                return Err(no_response(&single, &record));
+            }
+            unanswered.push(record);
         }
-        if record.total.statuses.is_empty() {
-            let (class, reason) = match record.error_examples.iter().next() {
-                Some((class, reason)) => (static_name(class), reason.clone()),
-                None => ("timed_out", format!("no response within {:?}", plan.timeout)),
-            };
-            return Err(RunError::Preflight { authority: target.authority.clone(), class, reason });
-        }
-        records.push(record);
     }
+    records.append(&mut unanswered);
     Ok(records)
+}
+
+fn no_response(single: &Plan, record: &RunRecord) -> RunError {
+    let (class, reason) = match record.error_examples.iter().next() {
+        Some((class, reason)) => (static_name(class), reason.clone()),
+        None => ("timed_out", format!("no response within {:?}", single.timeout)),
+    };
+    let authority = single.targets.first().map(|target| target.authority.clone()).unwrap_or_default();
+    RunError::Preflight { authority, class, reason }
 }
 
 /// The plan's first request to one target, alone.
 fn single_request(plan: &Plan, target: usize) -> Plan {
-    let steps = plan.steps.iter().filter(|step| step.target == target).take(1).cloned();
+    // One that needs nothing of a response before it, if there is one.
+    let of_target = || plan.steps.iter().filter(|step| step.target == target);
+    let step = of_target().find(|step| !step.request.uses_variables()).or_else(|| of_target().next());
+    let steps: Vec<Step> =
+        step.map(|step| Step { target: 0, extract: Vec::new(), ..step.clone() }).into_iter().collect();
     Plan {
-        steps: steps.map(|step| plimsoll_plan::Step { target: 0, ..step }).collect(),
+        scenarios: vec![Scenario { name: "preflight".to_owned(), steps: 0..steps.len() as u32 }],
+        steps,
         targets: vec![plan.targets[target].clone()],
         load: Load::Closed,
         end: End { duration: None, iterations: Some(1) },
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,
         threads: 1,
-        connections: Connections { initial: 1, max: 1, depth: 1, ..plan.connections.clone() },
+        connections: Connections { initial: 1, max: 1, depth: 1, streams: 1, rate: None, ..plan.connections.clone() },
         ..plan.clone()
     }
 }

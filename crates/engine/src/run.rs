@@ -10,7 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, Model, RunRecord, Snapshot, StepRecord, Verdict, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Model, RunRecord, Snapshot, StepRecord, Verdict,
+    verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 
@@ -194,6 +195,8 @@ fn merge(
     let mut accounting = Accounting::default();
     let mut connections = ConnectionRecord::default();
     let mut tls_versions = BTreeMap::new();
+    let mut protocols: BTreeMap<String, u64> = BTreeMap::new();
+    let mut iterations = IterationRecord::default();
     let mut error_examples = BTreeMap::new();
     let mut peers = Vec::new();
     let (mut duration, mut drain, mut completed_in_window) = (Nanos::ZERO, Nanos::ZERO, 0);
@@ -218,6 +221,10 @@ fn merge(
         for (version, count) in report.tls_versions {
             *tls_versions.entry(version).or_default() += count;
         }
+        for (protocol, responses) in report.protocols {
+            *protocols.entry(protocol.to_owned()).or_default() += responses;
+        }
+        iterations.merge(&report.iterations);
         for (class, example) in report.error_examples {
             error_examples.entry(class).or_insert(example);
         }
@@ -227,12 +234,19 @@ fn merge(
         pacing_budget = pacing_budget.max(report.pacing_budget);
         workers.push(report.worker);
     }
+    for scenario in plan.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
+        for step in scenario.steps.clone() {
+            if let Some(step) = steps.get_mut(step as usize) {
+                step.scenario.clone_from(&scenario.name);
+            }
+        }
+    }
     let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
     for step in &steps {
         total.merge(step);
     }
     accounting.check().map_err(RunError::Accounting)?;
-    let answered: u64 = total.statuses.values().sum();
+    iterations.check().map_err(RunError::Accounting)?;
     let model = match plan.load {
         Load::Closed => Model::Closed,
         Load::Open { .. } => Model::Open,
@@ -254,7 +268,8 @@ fn merge(
         connections,
         peers,
         error_examples,
-        protocols: BTreeMap::from([("http/1.1".to_owned(), answered)]),
+        protocols,
+        iterations,
         tls_versions,
         intervals,
         workers,

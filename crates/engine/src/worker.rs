@@ -4,9 +4,11 @@
 //! wait. One `now` per pass serves all decisions, so that no two of them disagree about the time; measured
 //! instants come from the kernel's receive stamps and from the clock around each flush.
 
+mod answering;
 mod connecting;
 mod ending;
 mod receiving;
+mod sending;
 mod starting;
 mod watching;
 
@@ -16,15 +18,21 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Endpoint, Wait, usage};
-use plimsoll_metrics::{Accounting, ConnectionRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord};
+use plimsoll_metrics::{
+    Accounting, ConnectionRecord, IterationRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
+};
 use plimsoll_plan::{Load, Plan};
 use plimsoll_wire::http1::HeadMemo;
+use plimsoll_wire::http2;
 
-use crate::connection::{Completed, Conn};
+use crate::connection::{Completed, Conn, Kept};
 use crate::control::{Control, Stop};
 use crate::lane::Lane;
 use crate::pacing::Pacer;
+use crate::ramp::Ramp;
+use crate::session::Sessions;
 use crate::timers::Timers;
+use sending::Unsent;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -37,10 +45,15 @@ const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
-/// Requests written before they are handed to the kernel in the middle of a pass. It keeps the target busy
-/// during long passes, and bounds the error of the send times, which are interpolated over one flush: 16
-/// sends take about 60 µs. The price is one more system call per so many requests, 0.02 µs each.
+/// Connections written to before it is all handed to the kernel in the middle of a pass. It keeps the target
+/// busy during long passes, and bounds the error of the send times, which are interpolated over one flush: 16
+/// sends take about 60 µs. The price is one more system call per so many sends, 0.02 µs each.
 const FLUSH_EVERY: usize = 16;
+/// Requests that are handed over at once, where connections carry many: an idle target costs more than the
+/// system call, 0.01 µs each.
+const FLUSH_REQUESTS: usize = 64;
+/// Bytes of requests that are handed over at once, for the same reasons: about 50 µs of copying.
+const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// Snapshot period.
@@ -63,6 +76,10 @@ pub struct WorkerReport {
     pub peers: Vec<Peer>,
     /// TLS versions by connections.
     pub tls_versions: BTreeMap<String, u64>,
+    /// Measured responses by protocol.
+    pub protocols: BTreeMap<&'static str, u64>,
+    /// What became of iterations.
+    pub iterations: IterationRecord,
     /// First error text of each class.
     pub error_examples: BTreeMap<String, String>,
     /// Completed within the measured part.
@@ -101,6 +118,9 @@ struct Counts {
     new_scheduled: u64,
     /// Iterations begun by this worker, the source of their global index in the closed model.
     begun: u64,
+    iterations: IterationRecord,
+    /// Measured responses over HTTP/1.1 and HTTP/2.
+    answered: [u64; 2],
 }
 
 /// One worker. Call [`prepare`](Self::prepare), then [`run`](Self::run).
@@ -115,6 +135,8 @@ pub struct Worker<'p, B> {
     timers: Timers,
     /// Users of the closed model that wait to try again, by time and lane.
     retries: BinaryHeap<Reverse<(Nanos, u32)>>,
+    ramp: Ramp,
+    sessions: Sessions,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
     warmup: Recorder,
@@ -126,12 +148,27 @@ pub struct Worker<'p, B> {
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
     error_examples: BTreeMap<String, String>,
-    /// Connections with a request that waits for the flush, in the order of writing.
-    unsent: Vec<u32>,
+    /// Connections written to since the last flush, in that order.
+    written: Vec<u32>,
+    /// Requests that wait for the flush, in the order of writing.
+    unsent: Vec<Unsent>,
+    /// Bytes of them.
+    unsent_bytes: usize,
+    /// The number of the next flush, from 1.
+    flush_number: u64,
     completed: Vec<Completed>,
+    kept: Kept,
+    events: Vec<http2::Event>,
+    overdue: Vec<u32>,
+    /// Redirects of HTTP/2 whose response is not complete: connection, ticket, location.
+    locations: Vec<(u32, u32, Vec<u8>)>,
     plain: Vec<u8>,
-    rendered: Vec<u8>,
+    /// What a protocol wants to send by itself.
+    control_bytes: Vec<u8>,
     scratch: Vec<u8>,
+    http2: http2::ClientOptions,
+    /// For targets without a book of header blocks; nothing is in it.
+    no_book: http2::HeaderBook,
     open_now: u64,
     /// Connections that are being established.
     connecting: u32,
@@ -143,6 +180,12 @@ pub struct Worker<'p, B> {
     ended: bool,
     /// Whether a response of this pass was told to the pacer: one is enough for its means.
     observed: bool,
+    /// Responses in what is being handled.
+    responses: u64,
+    /// Whether what is being handled was stamped by the kernel.
+    stamped: bool,
+    /// Whether something is sent because of a response, and not by the schedule alone.
+    follows: bool,
     /// Whether the last pass left events for the next.
     more: bool,
     /// Since when an arrival is due and finds no connection.
@@ -196,6 +239,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
             retries: BinaryHeap::new(),
+            ramp: Ramp::new(
+                plan.connections.rate,
+                shard,
+                shard.share_of(u64::from(plan.connections.initial)),
+            ),
+            sessions: Sessions::new(plan.variables),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             pacer: Pacer::new(plan.pacing, peak),
@@ -214,11 +263,20 @@ impl<'p, B: Backend> Worker<'p, B> {
             peers,
             tls_versions: BTreeMap::new(),
             error_examples: BTreeMap::new(),
+            written: Vec::with_capacity(FLUSH_EVERY),
             unsent: Vec::with_capacity(FLUSH_EVERY),
+            unsent_bytes: 0,
+            flush_number: 1,
             completed: Vec::new(),
+            kept: Kept::default(),
+            events: Vec::new(),
+            overdue: Vec::new(),
+            locations: Vec::new(),
             plain: Vec::new(),
-            rendered: Vec::new(),
+            control_bytes: Vec::new(),
             scratch: Vec::new(),
+            no_book: http2::HeaderBook::new(),
+            http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2.clone() },
             open_now: 0,
             connecting: 0,
             sources: shard.index as usize,
@@ -226,6 +284,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             now: Nanos::ZERO,
             ended: false,
             observed: false,
+            responses: 0,
+            stamped: false,
+            follows: plan.redirects > 0 || plan.scenarios.iter().any(|scenario| scenario.steps.len() > 1),
             more: false,
             blocked_since: None,
             blocked_at_limit: false,
@@ -241,7 +302,7 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.lanes.iter().map(|lane| lane.initial).collect();
-        if self.plan.connections.keep_alive {
+        if self.plan.connections.keep_alive && !self.ramp.is_paced() {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
                     while *left > 0 && self.connecting < CONNECTING_AT_ONCE {
@@ -254,7 +315,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 if self.connecting == 0 || self.control.wish() == Stop::Now {
                     break;
                 }
-                self.io.flush();
+                self.flush();
                 let now = self.io.now();
                 let until = self.timers.next_due().min(now + LONGEST_WAIT);
                 // Handshakes of many connections share wake-ups; one alone is not kept waiting.
@@ -263,9 +324,10 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.handle_events();
                 let now = self.io.now();
                 self.expire(now);
+                self.flush();
             }
         }
-        self.io.flush();
+        self.flush();
     }
 
     /// Carries out the load from `start` on, and waits for what is in flight at its end. Gives a snapshot to
@@ -295,6 +357,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
+            self.start_waiting(now);
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();

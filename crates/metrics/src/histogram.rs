@@ -93,6 +93,28 @@ impl Histogram {
         *bucket += 1;
         self.count += 1;
         self.sum += u128::from(value);
+        // Of n values in random order about ln n are a new minimum, and as many a new maximum: a branch that
+        // is nearly never taken costs less than writing both again for every value.
+        if value < self.min {
+            self.lower_min(value);
+        } else if value > self.max {
+            self.raise_max(value);
+        }
+    }
+
+    /// Counts one value that many times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.reserve();
+        let index = index_of(value);
+        if index >= BUCKETS {
+            self.overflow += times;
+        }
+        self.counts[index.min(BUCKETS - 1)] += times;
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
@@ -101,16 +123,19 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_slowly(&mut self, value: u64) {
-        self.reserve();
-        let index = index_of(value);
-        if index >= BUCKETS {
-            self.overflow += 1;
-        }
-        self.counts[index.min(BUCKETS - 1)] += 1;
-        self.count += 1;
-        self.sum += u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        self.record_many(value, 1);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lower_min(&mut self, value: u64) {
+        self.min = value;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn raise_max(&mut self, value: u64) {
+        self.max = value;
     }
 
     /// Allocates the buckets, so that the first value does not have to.

@@ -1,9 +1,14 @@
 //! The record of a run: plain data that the engine fills and every report reads.
 
+mod accounting;
+mod connection;
+
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
+pub use self::accounting::{Accounting, IterationRecord};
+pub use self::connection::{ConnectionRecord, Http2Record};
 use crate::{Histogram, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
@@ -41,80 +46,13 @@ pub enum Model {
     Closed,
 }
 
-/// Where every arrival went. Two identities hold at the end of each run and are asserted:
-/// `scheduled = started + dropped + never_started` and
-/// `started = ok + failed + timed_out + in_flight_at_stop`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accounting {
-    /// Arrivals that the plan asked for within the measured time. In the closed model the same as `started`.
-    pub scheduled: u64,
-    /// Requests that the engine took up.
-    pub started: u64,
-    /// Arrivals given up because of a limit (overload policy `drop`).
-    pub dropped: u64,
-    /// Arrivals whose time came, but that were still waiting when the run ended.
-    pub never_started: u64,
-    /// Ended with a whole response of a status below 400.
-    pub ok: u64,
-    /// Ended without a good response, see the error classes.
-    pub failed: u64,
-    /// No whole response within the timeout.
-    pub timed_out: u64,
-    /// Started and not ended when the run stopped.
-    pub in_flight_at_stop: u64,
-    /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have
-    /// seen it.
-    pub undelivered: u64,
-    /// Requests sent beside the measured ones: by the preflight and in the warm-up. Not part of `started`.
-    pub unmeasured: u64,
-    /// Further requests that followed a redirect. Not part of `started`: a chain of redirects is one request.
-    pub redirects_followed: u64,
-}
-
-impl Accounting {
-    /// Checks the two identities.
-    ///
-    /// # Errors
-    /// A sentence that names the identity which does not hold, with its figures.
-    pub fn check(&self) -> Result<(), String> {
-        let placed = self.started + self.dropped + self.never_started;
-        if self.scheduled != placed {
-            return Err(format!(
-                "scheduled {} is not started {} + dropped {} + never started {}",
-                self.scheduled, self.started, self.dropped, self.never_started
-            ));
-        }
-        let ended = self.ok + self.failed + self.timed_out + self.in_flight_at_stop;
-        if self.started != ended {
-            return Err(format!(
-                "started {} is not ok {} + failed {} + timed out {} + in flight at stop {}",
-                self.started, self.ok, self.failed, self.timed_out, self.in_flight_at_stop
-            ));
-        }
-        Ok(())
-    }
-
-    /// Adds another worker's counts.
-    pub fn merge(&mut self, other: &Self) {
-        self.scheduled += other.scheduled;
-        self.started += other.started;
-        self.dropped += other.dropped;
-        self.never_started += other.never_started;
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.in_flight_at_stop += other.in_flight_at_stop;
-        self.undelivered += other.undelivered;
-        self.unmeasured += other.unmeasured;
-        self.redirects_followed += other.redirects_followed;
-    }
-}
-
 /// Everything measured about one step (or, merged, about all of them).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepRecord {
     /// Name for the report: method and URL for a plan made from flags.
     pub name: String,
+    /// Name of its scenario, for the report; empty if the plan does not name any.
+    pub scenario: String,
     /// Ended well / ended badly / no answer in time.
     pub ok: u64,
     /// See [`Accounting::failed`].
@@ -146,11 +84,28 @@ pub struct StepRecord {
     pub censored_service: Censored,
 }
 
+/// The classes of failure in which a whole response came.
+const WHOLE_RESPONSES: [ErrorClass; 4] =
+    [ErrorClass::Status4xx, ErrorClass::Status5xx, ErrorClass::Redirect, ErrorClass::Extraction];
+
 impl StepRecord {
-    /// Adds what another worker, or another step, recorded. The name stays, unless there is none yet.
+    /// Requests that ended with a whole response, whatever its status: see [`Sample::is_complete`].
+    pub fn completed(&self) -> u64 {
+        self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class as usize]).sum::<u64>()
+    }
+
+    /// Counts a status that has more than three digits.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn count_odd_status(&mut self, status: u16) {
+        *self.statuses.entry(status).or_default() += 1;
+    }
+
+    /// Adds what another worker, or another step, recorded. The names stay, unless there are none yet.
     pub fn merge(&mut self, other: &Self) {
         if self.name.is_empty() {
             self.name.clone_from(&other.name);
+            self.scenario.clone_from(&other.scenario);
         }
         self.ok += other.ok;
         self.failed += other.failed;
@@ -199,52 +154,6 @@ impl Censored {
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.from = self.from.min(other.from);
-    }
-}
-
-/// What happened to connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionRecord {
-    /// Connections that were established.
-    pub opened: u64,
-    /// Attempts that failed, by class.
-    pub failed: [u64; ErrorClass::COUNT],
-    /// Connections that the target closed while no response was owed.
-    pub closed_idle: u64,
-    /// Largest number open at once, summed over workers.
-    pub peak_open: u64,
-    /// Largest number allowed.
-    pub limit: u64,
-    /// Connect time: from the connect call to the established connection (TCP handshake).
-    pub connect_time: Histogram,
-    /// TLS handshake time, after the connect.
-    pub tls_time: Histogram,
-    /// TLS sessions that were resumed.
-    pub tls_resumed: u64,
-    /// Time for which due arrivals waited because every connection was busy, summed over workers.
-    pub blocked: Nanos,
-    /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
-    pub blocked_at_limit: Nanos,
-    /// Requests allowed in flight on one connection (pipelining depth); 0 is taken as 1.
-    pub depth: u32,
-}
-
-impl ConnectionRecord {
-    /// Adds another worker's connections; limits and peaks add up too.
-    pub fn merge(&mut self, other: &Self) {
-        self.opened += other.opened;
-        for (mine, theirs) in self.failed.iter_mut().zip(&other.failed) {
-            *mine += theirs;
-        }
-        self.closed_idle += other.closed_idle;
-        self.peak_open += other.peak_open;
-        self.limit += other.limit;
-        self.connect_time.merge(&other.connect_time);
-        self.tls_time.merge(&other.tls_time);
-        self.tls_resumed += other.tls_resumed;
-        self.blocked += other.blocked;
-        self.blocked_at_limit += other.blocked_at_limit;
-        self.depth = self.depth.max(other.depth);
     }
 }
 
@@ -360,6 +269,8 @@ pub struct RunRecord {
     pub target_per_second: Option<f64>,
     /// Where every arrival went.
     pub accounting: Accounting,
+    /// Where every started iteration went.
+    pub iterations: IterationRecord,
     /// All steps merged.
     pub total: StepRecord,
     /// One record per step of the plan.
@@ -411,8 +322,11 @@ impl Sample {
 
     /// Whether a whole response came, whatever its status: what makes up the achieved rate.
     pub fn is_complete(&self) -> bool {
-        use ErrorClass::{Redirect, Status4xx, Status5xx};
-        matches!(self.outcome, Outcome::Ok | Outcome::Failed(Status4xx | Status5xx | Redirect))
+        match self.outcome {
+            Outcome::Ok => true,
+            Outcome::Failed(class) => WHOLE_RESPONSES.contains(&class),
+            Outcome::TimedOut => false,
+        }
     }
 
     /// Whether the request ended well.

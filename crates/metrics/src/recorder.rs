@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
-use crate::{ConnectionRecord, Sample, Snapshot, StepRecord};
+use crate::{ConnectionRecord, Histogram, Sample, Snapshot, StepRecord};
 
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
@@ -14,6 +14,11 @@ const STATUSES: usize = 1000;
 /// request that is still in flight when the run stops ([`record_unfinished`](Self::record_unfinished)) and
 /// take one [`snapshot`](Self::snapshot) per second; [`finish`](Self::finish) ends it. The only allocations
 /// are one per histogram, at its first value, and the list of counts in each snapshot.
+///
+/// Times that are equal by nature are counted once, and added to all of their histograms by `finish`: a
+/// response that came in one piece has a first-byte time equal to its service time, and a request that was
+/// sent when it was intended, as those of the closed model are, has a response time equal to its service time
+/// and no start lag.
 #[derive(Debug)]
 pub struct Recorder {
     steps: Vec<StepRecorder>,
@@ -25,14 +30,27 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct StepRecorder {
+    /// Without what the following three hold.
     record: StepRecord,
+    /// Requests that were started when they were intended: start lags of zero.
+    punctual: u64,
+    /// Good responses in one piece: service time and first-byte time.
+    piece: Histogram,
+    /// Those of requests that were sent when they were intended: response time, too.
+    prompt_piece: Histogram,
     statuses: Box<[u64; STATUSES]>,
     /// What the last snapshot had seen.
+    seen: Seen,
+}
+
+/// What the last snapshot of a step had seen.
+#[derive(Debug, Default)]
+struct Seen {
     response_time: Cursor,
+    prompt_piece: Cursor,
     ok: u64,
     failed: u64,
     timed_out: u64,
-    /// Whole responses since the last snapshot.
     completed: u64,
 }
 
@@ -60,12 +78,11 @@ impl Recorder {
             .iter()
             .map(|name| StepRecorder {
                 record: StepRecord { name: name.clone(), ..StepRecord::default() },
+                punctual: 0,
+                piece: Histogram::new(),
+                prompt_piece: Histogram::new(),
                 statuses: Box::new([0; STATUSES]),
-                response_time: Cursor::new(),
-                ok: 0,
-                failed: 0,
-                timed_out: 0,
-                completed: 0,
+                seen: Seen::default(),
             })
             .collect();
         Self { steps, connections: ConnectionRecord::default(), delta_capacity: 256 }
@@ -82,40 +99,22 @@ impl Recorder {
     pub fn record(&mut self, sample: &Sample) {
         let step = &mut self.steps[sample.step as usize];
         let record = &mut step.record;
-        record.start_lag.record(sample.start_lag().0);
+        if sample.started > sample.intended {
+            record.start_lag.record(sample.start_lag().0);
+        } else {
+            step.punctual += 1;
+        }
         record.bytes_sent += sample.bytes_sent;
         record.bytes_received += sample.bytes_received;
-        step.completed += u64::from(sample.is_complete());
-        match sample.outcome {
-            Outcome::Ok => {
-                record.ok += 1;
-                record.response_time.record(sample.response_time().0);
-                record.service_time.record(sample.service_time().0);
-                record.first_byte_time.record((sample.first_byte.min(sample.done) - sample.sent).0);
-            }
-            Outcome::Failed(class) => {
-                record.failed += 1;
-                record.errors[class as usize] += 1;
-                record.failed_response_time.record(sample.response_time().0);
-            }
-            Outcome::TimedOut => {
-                record.timed_out += 1;
-                let response = sample.response_time();
-                record.response_time.record(response.0);
-                record.censored_response.note(response);
-                // Never sent, it has no service time; a zero would flatter the percentiles.
-                if sample.sent != Nanos::MAX {
-                    let service = sample.service_time();
-                    record.service_time.record(service.0);
-                    record.censored_service.note(service);
-                }
-            }
+        match step.statuses.get_mut(usize::from(sample.status)) {
+            Some(count) => *count += 1,
+            None => record.count_odd_status(sample.status),
         }
-        if sample.status != 0 {
-            match step.statuses.get_mut(usize::from(sample.status)) {
-                Some(count) => *count += 1,
-                None => *record.statuses.entry(sample.status).or_default() += 1,
-            }
+        // The good ones first: they are the many, and telling three apart costs more than one comparison.
+        if sample.is_ok() {
+            step.record_ok(sample);
+        } else {
+            step.record_bad(sample);
         }
     }
 
@@ -144,15 +143,7 @@ impl Recorder {
             response_time_max: 0,
         };
         for step in &mut self.steps {
-            let record = &step.record;
-            snapshot.ok += record.ok - step.ok;
-            snapshot.failed += record.failed - step.failed;
-            snapshot.timed_out += record.timed_out - step.timed_out;
-            snapshot.completed += std::mem::take(&mut step.completed);
-            (step.ok, step.failed, step.timed_out) = (record.ok, record.failed, record.timed_out);
-            step.response_time.advance(&record.response_time, &mut snapshot.response_time);
-            snapshot.response_time_max =
-                snapshot.response_time_max.max(record.response_time.max().unwrap_or(0));
+            step.add_to(&mut snapshot);
         }
         self.delta_capacity = self.delta_capacity.max(snapshot.response_time.len());
         snapshot
@@ -165,13 +156,81 @@ impl Recorder {
 }
 
 impl StepRecorder {
-    fn finish(mut self) -> StepRecord {
-        for (status, count) in (0_u16..).zip(self.statuses.iter()) {
-            if *count > 0 {
-                self.record.statuses.insert(status, *count);
+    #[inline]
+    fn record_ok(&mut self, sample: &Sample) {
+        let record = &mut self.record;
+        record.ok += 1;
+        let service = sample.service_time().0;
+        if sample.first_byte < sample.done {
+            record.response_time.record(sample.response_time().0);
+            record.service_time.record(service);
+            record.first_byte_time.record((sample.first_byte - sample.sent).0);
+        } else if sample.sent == sample.intended {
+            self.prompt_piece.record(service);
+        } else {
+            record.response_time.record(sample.response_time().0);
+            self.piece.record(service);
+        }
+    }
+
+    #[inline(never)]
+    fn record_bad(&mut self, sample: &Sample) {
+        let record = &mut self.record;
+        let response = sample.response_time();
+        match sample.outcome {
+            Outcome::Ok => {}
+            Outcome::Failed(class) => {
+                record.failed += 1;
+                record.errors[class as usize] += 1;
+                record.failed_response_time.record(response.0);
+            }
+            Outcome::TimedOut => {
+                record.timed_out += 1;
+                record.response_time.record(response.0);
+                record.censored_response.note(response);
+                // Never sent, it has no service time; a zero would flatter the percentiles.
+                if sample.sent != Nanos::MAX {
+                    let service = sample.service_time();
+                    record.service_time.record(service.0);
+                    record.censored_service.note(service);
+                }
             }
         }
-        self.record
+    }
+
+    /// Adds what happened since the last call.
+    fn add_to(&mut self, snapshot: &mut Snapshot) {
+        let (record, seen) = (&self.record, &mut self.seen);
+        let completed = record.completed();
+        snapshot.ok += record.ok - seen.ok;
+        snapshot.failed += record.failed - seen.failed;
+        snapshot.timed_out += record.timed_out - seen.timed_out;
+        snapshot.completed += completed - seen.completed;
+        (seen.ok, seen.failed, seen.timed_out) = (record.ok, record.failed, record.timed_out);
+        seen.completed = completed;
+        let parts =
+            [(&mut seen.response_time, &record.response_time), (&mut seen.prompt_piece, &self.prompt_piece)];
+        for (cursor, histogram) in parts {
+            cursor.advance(histogram, &mut snapshot.response_time);
+            snapshot.response_time_max = snapshot.response_time_max.max(histogram.max().unwrap_or(0));
+        }
+    }
+
+    fn finish(self) -> StepRecord {
+        let mut record = self.record;
+        record.start_lag.record_many(0, self.punctual);
+        record.response_time.merge(&self.prompt_piece);
+        for piece in [&self.piece, &self.prompt_piece] {
+            record.service_time.merge(piece);
+            record.first_byte_time.merge(piece);
+        }
+        // Status 0 is no status: those had no response.
+        for (status, count) in (0_u16..).zip(self.statuses.iter()).skip(1) {
+            if *count > 0 {
+                record.statuses.insert(status, *count);
+            }
+        }
+        record
     }
 }
 

@@ -55,7 +55,7 @@ reason_codes! {
     CpuSaturation = "cpu_saturation",
     /// Fewer requests were started than the plan asked for.
     RateNotMet = "rate_not_met",
-    /// All connections that the plan allows were busy.
+    /// All connections that the plan allows were busy; with HTTP/2, all streams on them.
     ConnectionLimit = "connection_limit",
     /// The generator's system had no local port left for a new connection.
     PortsExhausted = "ports_exhausted",
@@ -244,40 +244,52 @@ impl Judge<'_> {
         finding
     }
 
-    /// States the limit of connections, if it was felt: as a reason if it did harm.
+    /// States the limit of connections, and of streams on them, if it was felt: as a reason if it did harm.
     fn connection_limit(&mut self, harmed: bool) {
         let blocked = self.blocked_at_limit();
         if blocked <= LIMIT_SHARE {
             return;
         }
-        let connections = &self.record.connections;
-        let slots = connections.limit * u64::from(connections.depth.max(1));
-        let mean_service = self.record.total.service_time.mean();
-        let target = self.record.target_per_second;
+        let (limit, depth) = (self.record.connections.limit, self.depth());
+        let mut connections = format!("{} connections", figure::count(limit));
+        let mut more_streams = "";
+        if self.speaks_http2() {
+            let streams = if depth == 1 { "stream" } else { "streams" };
+            connections.push_str(&format!(" of {} {streams} each", figure::count(depth)));
+            let http2 = &self.record.connections.http2;
+            match http2.binding_limit() {
+                Some(allowed) => connections.push_str(&format!(
+                    " (the server allows {} on each, {} were asked for)",
+                    figure::count(allowed.into()),
+                    figure::count(http2.streams_asked.into()),
+                )),
+                None => more_streams = ", more streams on each (-m)",
+            }
+        }
         let waited = format!(
-            "due arrivals waited for a free connection during {} of the time",
+            "due arrivals waited for a free {} during {} of the time",
+            self.place(),
             figure::share(blocked)
         );
+        let mean_service = self.record.total.service_time.mean();
+        let target = self.record.target_per_second;
         let (evidence, hint) = match (mean_service, target) {
             (Some(mean), Some(target)) if mean > 0.0 => {
-                let carried = slots as f64 / (mean / 1e9);
-                let needed = (target * mean / 1e9 / f64::from(connections.depth.max(1))).ceil() as u64;
+                let carried = (limit * depth) as f64 / (mean / 1e9);
+                let needed = (target * mean / 1e9 / depth as f64).ceil() as u64;
                 let evidence = format!(
-                    "{} connections with a mean service time of {} per reply carry at most {} of the {} asked for; {waited}",
-                    figure::count(connections.limit),
+                    "{connections} with a mean service time of {} per reply carry at most {} of the {} asked for; {waited}",
                     figure::nanos_f64(mean),
                     figure::per_second(carried),
                     figure::per_second(target),
                 );
                 // With slots for the mean, the target's slow moments need more than the mean.
-                (evidence, format!("use -c {} or more, or a lower --rate", needed.max(connections.limit + 1)))
+                let needed = needed.max(limit + 1);
+                (evidence, format!("use -c {needed} or more{more_streams}, or a lower --rate"))
             }
             _ => (
-                format!(
-                    "the limit of {} connections was reached; {waited}",
-                    figure::count(connections.limit)
-                ),
-                "use more connections (-c) or a lower --rate".to_owned(),
+                format!("the limit of {connections} was reached; {waited}"),
+                format!("use more connections (-c){more_streams} or a lower --rate"),
             ),
         };
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
@@ -415,8 +427,28 @@ impl Judge<'_> {
     fn waited(&self) -> String {
         match self.record.connections.blocked {
             Nanos::ZERO => String::new(),
-            blocked => format!("; arrivals waited {} in all for a free connection", figure::nanos(blocked)),
+            blocked => {
+                format!("; arrivals waited {} in all for a free {}", figure::nanos(blocked), self.place())
+            }
         }
+    }
+
+    fn speaks_http2(&self) -> bool {
+        self.record.connections.http2.connections > 0
+    }
+
+    /// What a request takes up while it is in flight.
+    fn place(&self) -> &'static str {
+        if self.speaks_http2() { "stream" } else { "connection" }
+    }
+
+    /// Requests that one connection carries at once, as its server allows. Of several targets only the
+    /// smallest limit is known, which need not hold for the others.
+    fn depth(&self) -> u64 {
+        let connections = &self.record.connections;
+        let asked = connections.depth.max(1);
+        let allowed = connections.http2.stream_limit.filter(|_| self.record.peers.len() <= 1);
+        u64::from(allowed.map_or(asked, |allowed| allowed.clamp(1, asked)))
     }
 }
 

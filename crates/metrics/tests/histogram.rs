@@ -48,6 +48,17 @@ proptest! {
     }
 
     #[test]
+    fn many_at_once_are_many_one_by_one(values in prop::collection::vec((any::<u64>(), 0_u64..5), 0..50)) {
+        let mut many = Histogram::new();
+        let mut single = Histogram::new();
+        for (value, times) in values {
+            many.record_many(value, times);
+            (0..times).for_each(|_| single.record(value));
+        }
+        prop_assert_eq!(many, single);
+    }
+
+    #[test]
     fn buckets_are_those_of_hdrhistogram(values in prop::collection::vec((0_u32..47, any::<u64>()), 1..300)) {
         let mut oracle = hdrhistogram::Histogram::<u64>::new_with_bounds(1, DAY, 3).unwrap();
         let mut ours = Histogram::new();

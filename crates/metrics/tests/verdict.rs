@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Histogram, Model, RunRecord, Stall, StepRecord, Verdict, WorkerRecord,
-    judge,
+    Accounting, ConnectionRecord, Histogram, Http2Record, IterationRecord, Model, RunRecord, Stall,
+    StepRecord, Verdict, WorkerRecord, judge,
 };
 
 const fn us(micros: u64) -> Nanos {
@@ -41,6 +41,7 @@ fn good(model: Model) -> RunRecord {
         completed_in_window: count,
         target_per_second: (model == Model::Open).then_some(1_000.0),
         accounting: Accounting { scheduled: count, started: count, ok: count, ..Accounting::default() },
+        iterations: IterationRecord { started: count, completed: count, ..IterationRecord::default() },
         total: StepRecord {
             ok: count,
             response_time: filled(&[(us(1_010), count)]),
@@ -297,6 +298,60 @@ fn the_limit_of_connections_states_what_it_carries_and_what_is_needed() {
     record.connections.depth = 4;
     let verdict = judge(&record);
     assert!(verdict.reasons[1].evidence.contains("at most 2,000/s"), "{verdict:?}");
+}
+
+#[test]
+fn with_http2_the_limit_is_one_of_streams() {
+    let mut record = good(Model::Open);
+    limited(&mut record, ms(19_600), 5_000);
+    record.connections.depth = 2;
+    record.connections.http2 =
+        Http2Record { connections: 5, streams_asked: 2, stream_limit: Some(100), ..Http2Record::default() };
+    let verdict = judge(&record);
+    let reason = &verdict.reasons[1];
+    assert_eq!(
+        reason.evidence,
+        "5 connections of 2 streams each with a mean service time of 10.0 ms per reply carry at most 1,000/s of \
+         the 1,000/s asked for; due arrivals waited for a free stream during 98.0 % of the time"
+    );
+    assert_eq!(reason.hint, "use -c 6 or more, more streams on each (-m), or a lower --rate");
+    // What the server does not allow cannot be had by asking for more.
+    record.connections.depth = 100;
+    record.connections.http2.streams_asked = 100;
+    record.connections.http2.stream_limit = Some(1);
+    let verdict = judge(&record);
+    let reason = &verdict.reasons[1];
+    assert!(
+        reason.evidence.starts_with(
+            "5 connections of 1 stream each (the server allows 1 on each, 100 were asked for) with a mean \
+             service time of 10.0 ms per reply carry at most 500/s of the 1,000/s asked for; "
+        ),
+        "{reason:?}"
+    );
+    assert_eq!(reason.hint, "use -c 10 or more, or a lower --rate");
+    // The smallest limit of several servers says nothing about what all of them carry.
+    record.peers = vec![Default::default(); 2];
+    let verdict = judge(&record);
+    assert!(verdict.reasons[1].evidence.contains("carry at most 50,000/s"), "{verdict:?}");
+    // Without a single response there is no service time to reckon with.
+    record.total.service_time = Histogram::new();
+    let verdict = judge(&record);
+    assert_eq!(
+        verdict.reasons[1].evidence,
+        "the limit of 5 connections of 100 streams each (the server allows 1 on each, 100 were asked for) was \
+         reached; due arrivals waited for a free stream during 98.0 % of the time"
+    );
+    assert_eq!(verdict.reasons[1].hint, "use more connections (-c) or a lower --rate");
+}
+
+#[test]
+fn a_late_start_says_what_it_waited_for() {
+    let mut record = good(Model::Open);
+    record.total.start_lag = filled(&[(ms(40), 100)]);
+    record.connections.blocked = ms(3);
+    assert!(judge(&record).reasons[0].evidence.ends_with("waited 3.00 ms in all for a free connection"));
+    record.connections.http2.connections = 1;
+    assert!(judge(&record).reasons[0].evidence.ends_with("waited 3.00 ms in all for a free stream"));
 }
 
 #[test]

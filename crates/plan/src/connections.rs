@@ -2,6 +2,8 @@
 
 use core::net::IpAddr;
 
+use plimsoll_schedule::parse_rate;
+
 use crate::resolve::Resolver;
 use crate::{Connections, Family, Overload, PlanPatch, Problem};
 
@@ -16,6 +18,14 @@ const INITIAL_CONNECTIONS: u32 = 16;
 /// Most connections of an open run without `-c`: below the 28,232 local ports of a default Linux.
 const MOST_CONNECTIONS: u32 = 10_000;
 
+/// Concurrent streams of an HTTP/2 connection in the open model, where they are a limit and not the number of
+/// users: the least that servers should allow (RFC 9113 section 6.5.2).
+const OPEN_STREAMS: u32 = 100;
+
+/// Most concurrent streams of a connection: as many as the largest depth of a pipeline. Servers allow 100 to
+/// 1000.
+const LARGEST_STREAMS: u32 = 65_536;
+
 /// What the rest of the plan asks of the connections.
 pub(crate) struct Demand {
     /// Whether the model is open.
@@ -25,6 +35,8 @@ pub(crate) struct Demand {
     pub(crate) targets: usize,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
+    /// Whether connections may speak HTTP/2; `None` if that is not known.
+    pub(crate) http2: Option<bool>,
 }
 
 /// The connection side of a plan.
@@ -40,27 +52,37 @@ impl Resolver<'_> {
         let given = self.read_small(patch.connections.as_ref(), 1..=u32::MAX);
         let threads = self.read_small(patch.threads.as_ref(), 1..=1024);
         let depth = self.read_small(patch.pipeline.as_ref(), 1..=65_536);
+        let streams = self.streams(patch, demand);
         let max_requests = self.read_number(patch.max_requests_per_connection.as_ref(), 1..=u64::MAX);
         let overload = self.read(patch.overload.as_ref(), parse_overload);
+        let lifetime = self.read_duration(patch.connection_lifetime.as_ref());
+        let inactivity = self.read_duration(patch.connection_inactivity.as_ref());
+        let rate = self.read(patch.connection_rate.as_ref(), parse_rate);
         let sources = self.sources(patch);
         if !demand.open {
             self.only_open(patch.overload.as_ref())?;
         }
         let (given, threads, depth) = (given?, threads?.unwrap_or(1), depth?.unwrap_or(1));
         let (max_requests, overload, (sources, family)) = (max_requests?, overload?, sources?);
+        let (streams, lifetime, inactivity, rate) = (streams?, lifetime?, inactivity?, rate?);
         let keep_alive = !patch.disable_keepalive && !demand.closes;
-        self.check_reuse(patch, keep_alive, depth, max_requests)?;
+        if demand.http2 == Some(true) {
+            self.check_http2_reuse(patch, keep_alive, streams, max_requests)?;
+        } else {
+            self.check_reuse(patch, keep_alive, depth, max_requests)?;
+        }
+        let streams = match (streams, demand.http2) {
+            (Some(streams), _) => streams,
+            (None, Some(true)) if demand.open => max_requests
+                .map_or(OPEN_STREAMS, |most| OPEN_STREAMS.min(u32::try_from(most).unwrap_or(u32::MAX))),
+            (None, _) => 1,
+        };
 
         // Every worker needs a connection of its own to every target: any of its iterations may go there.
         let fewest = u32::try_from(demand.targets).unwrap_or(u32::MAX).saturating_mul(threads);
         self.check_share(patch, demand, given, threads, fewest)?;
+        let overload = self.overload(patch, demand, overload, given)?;
         let few = demand.iterations.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
-        let overload = match (demand.open, overload, given) {
-            (false, ..) => Overload::Queue,
-            (true, Some(overload), _) => overload,
-            (true, None, Some(_)) => Overload::Queue,
-            (true, None, None) => Overload::Grow,
-        };
         let (initial, max) = if overload == Overload::Grow {
             let max = given.unwrap_or(MOST_CONNECTIONS).max(fewest);
             (INITIAL_CONNECTIONS.min(few).max(fewest).min(max), max)
@@ -68,8 +90,42 @@ impl Resolver<'_> {
             let all = given.unwrap_or(DEFAULT_CONNECTIONS.min(few).max(fewest));
             (all, all)
         };
-        let connections = Connections { initial, max, depth, keep_alive, max_requests, sources, family };
+        let connections = Connections {
+            initial,
+            max,
+            depth,
+            streams,
+            keep_alive,
+            max_requests,
+            lifetime,
+            inactivity,
+            rate,
+            sources,
+            family,
+        };
         Some(Usage { connections, overload, threads })
+    }
+
+    /// What happens to arrivals that find every connection busy.
+    fn overload(
+        &mut self,
+        patch: &PlanPatch,
+        demand: &Demand,
+        overload: Option<Overload>,
+        connections: Option<u32>,
+    ) -> Option<Overload> {
+        let fixed = patch.rps.is_some();
+        match (demand.open, overload, connections) {
+            (false, ..) => Some(Overload::Queue),
+            (true, Some(Overload::Grow), _) if fixed => {
+                let problem = Problem::new("--overload: `grow` does not go with a rate per connection");
+                let hint = "--rps fixes the number of connections; the total rate is --rate";
+                self.fail(problem.with_hint(hint))
+            }
+            (true, Some(overload), _) => Some(overload),
+            (true, None, Some(_)) => Some(Overload::Queue),
+            (true, None, None) => Some(if fixed { Overload::Queue } else { Overload::Grow }),
+        }
     }
 
     /// Checks the number of connections against what shares them.
@@ -137,6 +193,58 @@ impl Resolver<'_> {
             )));
         }
         Some(())
+    }
+
+    /// The same for HTTP/2, where nothing is pipelined and no request can ask for its connection to be
+    /// closed.
+    fn check_http2_reuse(
+        &mut self,
+        patch: &PlanPatch,
+        keep_alive: bool,
+        streams: Option<u32>,
+        max_requests: Option<u64>,
+    ) -> Option<()> {
+        if let Some(given) = &patch.pipeline {
+            let problem = Problem::new(format!("{} has no effect with HTTP/2", given.by));
+            return self.fail(problem.with_hint("requests in flight on one connection are streams: `-m N`"));
+        }
+        if !keep_alive {
+            let what = if patch.disable_keepalive { "--disable-keepalive" } else { "`Connection: close`" };
+            return self.fail(
+                Problem::new(format!("{what} has no effect with HTTP/2"))
+                    .with_hint("write `--max-requests-per-connection 1`"),
+            );
+        }
+        if let (Some(streams), Some(given), Some(most)) = (streams, patch.streams.first(), max_requests)
+            && u64::from(streams) > most
+        {
+            return self.fail(Problem::new(format!(
+                "{}: {streams} requests in flight are more than the {most} of --max-requests-per-connection",
+                given.by
+            )));
+        }
+        Some(())
+    }
+
+    /// Concurrent streams, if they are given.
+    fn streams(&mut self, patch: &PlanPatch, demand: &Demand) -> Option<Option<u32>> {
+        let mut streams = None;
+        for given in &patch.streams {
+            let number = self.read_small(Some(given), 1..=LARGEST_STREAMS)?;
+            if streams.is_some() && streams != number {
+                return self
+                    .fail(Problem::new(format!("{} is given twice, with different values", given.by)));
+            }
+            streams = number;
+        }
+        match patch.streams.first() {
+            Some(given) if demand.http2 == Some(false) => {
+                self.fail(Problem::new(format!("{} has no effect with HTTP/1.1", given.by)).with_hint(
+                    "add `--http2`; requests in flight on one HTTP/1.1 connection are `--pipeline N`",
+                ))
+            }
+            _ => Some(streams),
+        }
     }
 
     /// Local addresses, and the family that they and the flags leave.

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::Nanos;
+use plimsoll_scenario::Extract;
 use plimsoll_schedule::Process;
 
-use crate::{Fingerprint, Load, Plan};
+use crate::{Connections, Fingerprint, Load, Plan, Target};
 
 impl Plan {
     /// A stable hash over everything that was planned, except the seed and the values of secret headers: two
@@ -16,7 +18,7 @@ impl Plan {
     /// The plan as text, one line per part. The first line is the version of this format: change it together
     /// with any change below, so that stored hashes never agree by accident.
     fn canonical(&self) -> String {
-        let mut text = String::from("plimsoll plan 1\n");
+        let mut text = String::from("plimsoll plan 2\n");
         self.write_requests(&mut text);
         self.write_load(&mut text);
         self.write_connections(&mut text);
@@ -24,13 +26,20 @@ impl Plan {
     }
 
     fn write_requests(&self, text: &mut String) {
-        for step in &self.steps {
+        for scenario in &self.scenarios {
             // Writing to a String cannot fail.
+            let _ = writeln!(text, "scenario {:?}", scenario.steps);
+        }
+        for step in &self.steps {
             let _ = writeln!(text, "step {} {}", step.target, step.request.fingerprint());
+            for Extract { header, variable, form } in &step.extract {
+                let _ = writeln!(text, "extract {header} {variable} {form:?}");
+            }
         }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
-            let _ = writeln!(text, "target {:?} {:?} tls {tls:?}", target.authority, target.address);
+            let Target { authority, address, protocol, .. } = target;
+            let _ = writeln!(text, "target {authority:?} {address:?} tls {tls:?} {protocol:?}");
         }
     }
 
@@ -68,14 +77,30 @@ impl Plan {
         let connections = &self.connections;
         let _ = writeln!(
             text,
-            "connections {} {} depth {} keep_alive {} max_requests {:?} sources {:?} family {:?}",
+            "connections {} {} depth {} streams {} keep_alive {} max_requests {:?} sources {:?} family {:?}",
             connections.initial,
             connections.max,
             connections.depth,
+            connections.streams,
             connections.keep_alive,
             connections.max_requests,
             connections.sources,
             connections.family
+        );
+        let Connections { lifetime, inactivity, rate, .. } = connections;
+        let nanos = |time: &Option<Nanos>| time.map(|time| time.0);
+        let rate = rate.map(|rate| (rate.count(), rate.period().0));
+        let _ = writeln!(text, "lifetime {:?} idle {:?} rate {rate:?}", nanos(lifetime), nanos(inactivity));
+        let http2 = &self.http2;
+        let _ = writeln!(
+            text,
+            "http2 tables {} {} windows {} {} frame {} ping {:?}",
+            http2.header_table_size,
+            http2.encoder_table_size,
+            http2.stream_window,
+            http2.connection_window,
+            http2.max_frame_size,
+            nanos(&self.ping_interval)
         );
         let _ = writeln!(text, "threads {} {:?} {:?}", self.threads, self.pacing, self.backend);
         let _ = writeln!(text, "head {} preflight {}", self.limits.head_bytes, self.preflight);

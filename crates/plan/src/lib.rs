@@ -6,8 +6,8 @@
 //! environment or opens a connection; files are read through [`Files`].
 //!
 //! ```text
-//! flags ──► PlanPatch ──► url, request, load, connections, tls ──► Plan ──► engine
-//!                 files ──┘                             └──► Problems
+//! flags ──► PlanPatch ──► protocol, url, request or crud, tls, connections, load ──► Plan ──► engine
+//!                 files ──┘                                                      └──► Problems
 //! ```
 #![forbid(unsafe_code)]
 
@@ -17,8 +17,10 @@ pub mod plan;
 pub mod problem;
 
 mod connections;
+mod crud;
 mod fingerprint;
 mod load;
+mod protocol;
 mod requests;
 mod resolve;
 mod route;
@@ -27,9 +29,10 @@ mod size;
 mod url;
 
 pub use files::{Disk, Files, KeyLogFile};
-pub use patch::{Given, PlanPatch};
+pub use patch::{CrudPatch, Given, PlanPatch};
 pub use plan::{
-    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Step, Target, TlsTarget,
+    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
+    Target, TlsTarget,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Problem, Problems};

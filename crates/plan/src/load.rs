@@ -17,17 +17,37 @@ pub(crate) struct Schedule {
     pub(crate) warmup: Nanos,
 }
 
+/// What makes iterations of the run out of requests per connection.
+pub(crate) struct PerConnection {
+    pub(crate) connections: u32,
+    /// Requests of one iteration, at least 1.
+    pub(crate) steps: u32,
+}
+
+impl PerConnection {
+    /// Iterations of the run at so many requests per connection; `None` if the numbers get too large.
+    fn total(&self, requests: Rate) -> Option<Rate> {
+        let count = requests.count().checked_mul(u64::from(self.connections))?;
+        let period = requests.period().0.checked_mul(u64::from(self.steps))?;
+        Rate::new(count, Nanos(period))
+    }
+}
+
 impl Resolver<'_> {
-    /// Reads the flags about the load over time.
-    pub(crate) fn schedule(&mut self, patch: &PlanPatch) -> Option<Schedule> {
-        let rate = self.read(patch.rate.as_ref(), parse_rate);
+    /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in.
+    pub(crate) fn schedule(
+        &mut self,
+        patch: &PlanPatch,
+        per_connection: Option<&PerConnection>,
+    ) -> Option<Schedule> {
+        let rate = self.rate(patch, per_connection);
         let stages = self.read(patch.stages.as_ref(), parse_stages);
         let process = self.read(patch.arrival.as_ref(), parse_process);
         let duration = self.read_duration(patch.duration.as_ref());
         let iterations = self.read_number(patch.iterations.as_ref(), 1..=u64::MAX);
         let warmup = self.read(patch.warmup.as_ref(), parse_duration);
 
-        if let (Some(rate), Some(stages)) = (&patch.rate, &patch.stages) {
+        if let (Some(rate), Some(stages)) = (given_rate(patch), &patch.stages) {
             let message = format!("{} and {} exclude each other", rate.by, stages.by);
             return self.fail(Problem::new(message).with_hint("stages carry their own rates"));
         }
@@ -35,7 +55,7 @@ impl Resolver<'_> {
             let message = format!("{} and {} exclude each other", duration.by, stages.by);
             return self.fail(Problem::new(message).with_hint("the stages fix the length of the run"));
         }
-        if patch.rate.is_none() && patch.stages.is_none() {
+        if given_rate(patch).is_none() && patch.stages.is_none() {
             self.only_open(patch.arrival.as_ref())?;
             let (duration, iterations) = (duration?, iterations?);
             // Without any end, the default one; with a number of iterations, that alone.
@@ -62,6 +82,26 @@ impl Resolver<'_> {
         Some(Schedule { profile: Some((profile, process)), end, warmup })
     }
 
+    /// The constant rate of the run, in iterations.
+    fn rate(&mut self, patch: &PlanPatch, per_connection: Option<&PerConnection>) -> Option<Option<Rate>> {
+        let rate = self.read(patch.rate.as_ref(), parse_rate);
+        let requests = self.read(patch.rps.as_ref(), parse_rate);
+        if let (Some(rate), Some(rps)) = (&patch.rate, &patch.rps) {
+            let message = format!("{} and {} exclude each other", rate.by, rps.by);
+            let hint = "--rps is per connection, in requests; --rate is the total, in iterations";
+            return self.fail(Problem::new(message).with_hint(hint));
+        }
+        let rate = rate?;
+        let (Some(requests), Some(given)) = (requests?, &patch.rps) else { return Some(rate) };
+        // Without the number of connections, what is wrong with it is reported already.
+        match per_connection?.total(requests) {
+            Some(total) => Some(Some(total)),
+            None => {
+                self.fail(Problem::new(format!("{}: the rate of all connections is too large", given.by)))
+            }
+        }
+    }
+
     /// The whole profile: the warm-up holds the first rate of the stages.
     fn profile(&mut self, patch: &PlanPatch, mut stages: Vec<Stage>, warmup: Nanos) -> Option<Profile> {
         if let (Some(given), true) =
@@ -84,7 +124,7 @@ impl Resolver<'_> {
         match Profile::new(stages) {
             Ok(profile) => Some(profile),
             Err(error) => {
-                let by = patch.rate.as_ref().or(patch.stages.as_ref()).map_or("", |given| &given.by);
+                let by = given_rate(patch).or(patch.stages.as_ref()).map_or("", |given| &given.by);
                 self.fail(Problem::new(format!("{by}: {error}")))
             }
         }
@@ -97,7 +137,7 @@ impl Resolver<'_> {
         if measured.total() > 0 {
             return Some(());
         }
-        let by = patch.rate.as_ref().or(patch.stages.as_ref()).map_or("", |given| &given.by);
+        let by = given_rate(patch).or(patch.stages.as_ref()).map_or("", |given| &given.by);
         let message = format!("{by}: no iteration is due within {:?}", measured.duration());
         self.fail(Problem::new(message).with_hint("raise the rate or lengthen the run"))
     }
@@ -112,6 +152,11 @@ impl Resolver<'_> {
             ),
         }
     }
+}
+
+/// The flag of a constant rate.
+fn given_rate(patch: &PlanPatch) -> Option<&Given> {
+    patch.rate.as_ref().or(patch.rps.as_ref())
 }
 
 fn hold(rate: Rate, duration: Nanos) -> Stage {

@@ -54,6 +54,8 @@ pub struct PlanPatch {
     pub threads: Option<Given>,
     /// Arrival rate of the open model.
     pub rate: Option<Given>,
+    /// Requests per second and connection, beside [`crud`](Self::crud).
+    pub rps: Option<Given>,
     /// Stages of the open model.
     pub stages: Option<Given>,
     /// `uniform` or `poisson`.
@@ -66,6 +68,10 @@ pub struct PlanPatch {
     pub drain: Option<Given>,
     /// Limit for a whole response.
     pub timeout: Option<Given>,
+    /// The same by another name.
+    pub stream_timeout: Option<Given>,
+    /// The same as a number of milliseconds, beside [`crud`](Self::crud).
+    pub stream_timeout_ms: Option<Given>,
     /// Limit for a connection to be established.
     pub connect_timeout: Option<Given>,
     /// Seed of every random choice.
@@ -86,12 +92,23 @@ pub struct PlanPatch {
     /// Redirects to follow.
     pub follow_redirects: Option<Given>,
 
-    /// Requests in flight on one connection.
+    /// Create, update and delete a resource instead of sending the same request.
+    pub crud: CrudPatch,
+
+    /// Requests in flight on one HTTP/1.1 connection.
     pub pipeline: Option<Given>,
+    /// Requests in flight on one HTTP/2 connection; may be given twice with the same value.
+    pub streams: Vec<Given>,
     /// Close a connection after so many requests.
     pub max_requests_per_connection: Option<Given>,
     /// Use every connection for one request.
     pub disable_keepalive: bool,
+    /// Close a connection of this age.
+    pub connection_lifetime: Option<Given>,
+    /// Close a connection that was idle for so long.
+    pub connection_inactivity: Option<Given>,
+    /// New connections per second until all are open.
+    pub connection_rate: Option<Given>,
     /// Local addresses.
     pub source_ips: Vec<Given>,
     /// `host:port:address[,address…]`.
@@ -119,8 +136,27 @@ pub struct PlanPatch {
     pub sni: Option<Given>,
     /// File that TLS secrets are appended to.
     pub key_log: Option<PathBuf>,
+
+    /// HTTP/1.1 was asked for.
+    pub http1: bool,
     /// HTTP/2 was asked for.
     pub http2: bool,
+    /// HTTP/2 without TLS was asked for.
+    pub http2_prior_knowledge: bool,
+    /// Protocols to offer over TLS.
+    pub alpn: Option<Given>,
+    /// Bits of a stream's window.
+    pub window_bits: Option<Given>,
+    /// Bits of a connection's window.
+    pub connection_window_bits: Option<Given>,
+    /// Header table that servers may use.
+    pub header_table_size: Option<Given>,
+    /// Most that is used of a server's header table.
+    pub encoder_header_table_size: Option<Given>,
+    /// Largest frame that servers may send.
+    pub max_frame_size: Option<Given>,
+    /// Time between PINGs.
+    pub ping_interval: Option<Given>,
 
     /// Smallest start lag instead of smallest CPU cost.
     pub precise: bool,
@@ -130,4 +166,46 @@ pub struct PlanPatch {
     pub max_head_bytes: Option<Given>,
     /// Skip the request before the run.
     pub no_preflight: bool,
+}
+
+/// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks
+/// for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrudPatch {
+    /// Method of the request that creates.
+    pub create_method: Option<Given>,
+    /// Method of the request that updates; without it, nothing is updated.
+    pub update_method: Option<Given>,
+    /// Method of the request that deletes; without it, nothing is deleted.
+    pub delete_method: Option<Given>,
+    /// Header of the first response that says where the resource is.
+    pub resource_header: Option<Given>,
+    /// Text that is replaced by a number.
+    pub variable_name: Option<Given>,
+    /// The first number.
+    pub variable_start: Option<Given>,
+    /// The number behind the last one.
+    pub variable_end: Option<Given>,
+    /// File with the body of the request that creates.
+    pub create_data: Option<Given>,
+    /// File with the body of the request that updates.
+    pub update_data: Option<Given>,
+}
+
+impl CrudPatch {
+    /// The first of them that is given.
+    pub(crate) fn first(&self) -> Option<&Given> {
+        let all = [
+            &self.create_method,
+            &self.update_method,
+            &self.delete_method,
+            &self.resource_header,
+            &self.variable_name,
+            &self.variable_start,
+            &self.variable_end,
+            &self.create_data,
+            &self.update_data,
+        ];
+        all.into_iter().flatten().next()
+    }
 }

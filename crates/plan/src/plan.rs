@@ -3,20 +3,26 @@
 //! A [`Plan`] has no strings left to parse and no `Option` that means "default": every limit is filled in.
 
 use core::net::{IpAddr, SocketAddr};
+use core::ops::Range;
 use std::path::PathBuf;
 
-use plimsoll_core::Nanos;
-use plimsoll_scenario::{Fingerprint, RequestTemplate};
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_scenario::{Extract, Fingerprint, RequestTemplate};
 use plimsoll_schedule::{Process, Profile};
 use plimsoll_wire::http1::Limits;
+use plimsoll_wire::http2::{ClientOptions, HeaderBook};
 use plimsoll_wire::tls::ClientConfig;
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The requests of the run; iterations take them in turn (iteration `i` sends step `i mod len`). Never
+    /// What iterations do; they take the scenarios in turn (iteration `i` runs scenario `i mod len`). Never
     /// empty.
+    pub scenarios: Vec<Scenario>,
+    /// The requests of all scenarios, scenario by scenario. Never empty.
     pub steps: Vec<Step>,
+    /// Variables of one iteration: what its steps take from responses. Every iteration has its own values.
+    pub variables: usize,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
     /// Who decides when the next iteration starts.
@@ -45,19 +51,34 @@ pub struct Plan {
     pub seed: u64,
     /// Limits of the HTTP/1.1 parser.
     pub limits: Limits,
+    /// How HTTP/2 is spoken, where it is; `max_streams` is [`Connections::streams`].
+    pub http2: ClientOptions,
+    /// An HTTP/2 connection is asked for a sign of life (PING) as often as this; `None`: never.
+    pub ping_interval: Option<Nanos>,
     /// Whether to send one request before the run and to stop if it fails.
     pub preflight: bool,
+}
+
+/// What one iteration does: its steps in order, each started when the one before it has ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Name for the report.
+    pub name: String,
+    /// Its steps: a range of [`Plan::steps`], never empty.
+    pub steps: Range<u32>,
 }
 
 /// One request of the plan.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Name for the report: method and URL.
+    /// Name for the report: method and URL, or what the step is for.
     pub name: String,
     /// Index into [`Plan::targets`].
     pub target: usize,
-    /// The compiled request.
+    /// The compiled request; for HTTP/2, too, if the target has a [`book`](Target::book).
     pub request: RequestTemplate,
+    /// What later steps of the iteration need of its response; without it, the iteration has failed.
+    pub extract: Vec<Extract>,
 }
 
 /// One server: where it is and how to speak to it.
@@ -69,6 +90,30 @@ pub struct Target {
     pub address: Address,
     /// TLS, if the scheme is https.
     pub tls: Option<TlsTarget>,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// The header blocks of the steps that address it, sealed; there unless the protocol is
+    /// [`Protocol::Http1`].
+    pub book: Option<HeaderBook>,
+}
+
+/// What is spoken with a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1; over TLS, only that is offered by ALPN.
+    #[default]
+    Http1,
+    /// HTTP/2: without TLS from the first byte on (prior knowledge), over TLS as the only offer of ALPN.
+    Http2,
+    /// HTTP/1.1 or HTTP/2, as the server chooses by ALPN; only over TLS.
+    Negotiated,
+}
+
+impl Protocol {
+    /// Whether a connection may speak HTTP/2.
+    pub const fn may_be_http2(self) -> bool {
+        !matches!(self, Self::Http1)
+    }
 }
 
 impl Target {
@@ -135,8 +180,8 @@ pub enum Load {
         /// What happens to an arrival that finds every connection busy.
         overload: Overload,
     },
-    /// As many users as connections (times the pipelining depth), each starting anew when its last request
-    /// ended.
+    /// As many users as connections (times the requests in flight on each), each starting its next iteration
+    /// when its last one has ended.
     Closed,
 }
 
@@ -168,12 +213,22 @@ pub struct Connections {
     pub initial: u32,
     /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`.
     pub max: u32,
-    /// Requests in flight on one connection (pipelining depth), at least 1.
+    /// Requests in flight on one HTTP/1.1 connection (pipelining depth), at least 1.
     pub depth: u32,
-    /// Whether a connection is used again after a response.
+    /// Requests in flight on one HTTP/2 connection (concurrent streams), at least 1. A server may allow
+    /// fewer.
+    pub streams: u32,
+    /// Whether a connection is used again after a response; always for HTTP/2.
     pub keep_alive: bool,
     /// Close a connection after this many requests.
     pub max_requests: Option<u64>,
+    /// Close a connection that is so old, once nothing is in flight on it.
+    pub lifetime: Option<Nanos>,
+    /// Close a connection on which nothing was in flight for so long.
+    pub inactivity: Option<Nanos>,
+    /// New connections per second, over all workers and targets, until `initial` of them are open; `None`:
+    /// all at once. After that, a connection is opened whenever one is needed.
+    pub rate: Option<Rate>,
     /// Local addresses to bind to, taken in turn.
     pub sources: Vec<IpAddr>,
     /// Use only addresses of this family.
@@ -232,6 +287,8 @@ mod tests {
             authority: "example.test:8080".to_owned(),
             address: Address::Fixed(Vec::new()),
             tls: None,
+            protocol: Protocol::Http1,
+            book: None,
         };
         let path = |location| target.same_authority_path(location);
         assert_eq!(path("/a?b#c"), Some("/a?b"));

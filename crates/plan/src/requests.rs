@@ -4,67 +4,129 @@ use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use plimsoll_scenario::{
-    Body, RequestSpec, RequestTemplate, Template, TemplateError, check_method, parse_header,
+    Body, Extract, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError, check_method,
+    parse_header,
 };
+use plimsoll_wire::http2::HeaderBook;
 
+use crate::crud::{self, Crud};
+use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::{TlsSettings, basic_authorization};
 use crate::url::Url;
-use crate::{Address, PlanPatch, Problem, Step, Target, TlsTarget};
+use crate::{Address, PlanPatch, Problem, Scenario, Step, Target, TlsTarget};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
+    pub(crate) scenarios: Vec<Scenario>,
     pub(crate) steps: Vec<Step>,
     pub(crate) targets: Vec<Target>,
+    /// Variables of one iteration.
+    pub(crate) variables: usize,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
 
+/// One request of a scenario, before it is compiled.
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) method: String,
+    /// Path and query; a template.
+    pub(crate) target: String,
+    pub(crate) body: Body,
+    /// Variables that the target may name.
+    pub(crate) variables: Vec<String>,
+    pub(crate) extract: Vec<Extract>,
+}
+
 impl Resolver<'_> {
-    /// Reads the URLs and everything that goes into a request, and compiles one request per URL.
-    pub(crate) fn requests(&mut self, patch: &PlanPatch) -> Option<Requests> {
-        let urls = self.urls(patch);
+    /// Reads the URLs and everything that goes into a request, and compiles one scenario per URL.
+    pub(crate) fn requests(
+        &mut self,
+        patch: &PlanPatch,
+        wish: &Wish,
+        crud: Option<&Crud>,
+    ) -> Option<Requests> {
+        let urls = self.urls(patch, crud);
         let routes = self.routes(patch);
-        let headers = self.headers(patch);
+        let headers = self.headers(patch, wish);
         let body = self.body(patch);
         let method = self.method(patch);
         let authorization = self.authorization(patch);
         let https = urls.as_ref().is_some_and(|urls| urls.iter().any(|url| url.https));
         // Without a valid URL it is not known whether TLS is needed: nothing to say about its flags then.
-        let tls = if urls.is_some() { self.tls(patch, https) } else { None };
+        let tls = if urls.is_some() { self.tls(patch, wish, https) } else { None };
+        if let Some(urls) = &urls {
+            self.check_schemes(patch, wish, urls.iter().any(|url| !url.https), https);
+        }
         let (urls, headers, authorization) = (urls?, headers?, authorization?);
         let mut routes = routes?;
 
-        let targets = self.targets(patch, &urls, &mut routes, tls?);
+        let targets = self.targets(patch, wish, &urls, &mut routes, tls?);
         self.check_used(&routes);
         let (targets, indices) = targets?;
         let (body, method) = (body?, method?);
-        let mut steps = Vec::with_capacity(urls.len());
-        for (url, target) in urls.iter().zip(indices) {
-            let spec = RequestSpec {
-                method: method.clone(),
-                target: url.target.clone(),
-                authority: url.authority.clone(),
-                headers: self.with_authorization(patch, url, &headers, authorization.as_deref())?,
-                body: body.clone(),
-                keep_alive: !patch.disable_keepalive,
-            };
-            match RequestTemplate::http1(&spec) {
-                Ok(request) => {
-                    steps.push(Step { name: format!("{method} {}", url.shown()), target, request });
-                }
-                Err(error) => self.problems.push(from_template(&error)),
-            }
+        if let Some(crud) = crud {
+            self.check_variable(patch, crud, &urls)?;
         }
-        let closes = headers.iter().any(|(name, value)| {
-            let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
-            name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
-        });
-        Some(Requests { steps, targets, closes })
+        let mut requests = Requests {
+            scenarios: Vec::with_capacity(urls.len()),
+            steps: Vec::with_capacity(urls.len()),
+            targets,
+            variables: if crud.is_some() { crud::VARIABLES } else { 0 },
+            closes: headers.iter().any(|(name, value)| {
+                let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
+                name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
+            }),
+        };
+        for (url, target) in urls.iter().zip(indices) {
+            let headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
+            let (name, drafts) = match crud {
+                Some(crud) => crud.scenario(url, urls.len() > 1),
+                None => single(url, &method, &body),
+            };
+            let start = requests.steps.len() as u32;
+            for draft in drafts {
+                self.compile(patch, url, &headers, draft, target, &mut requests);
+            }
+            requests.scenarios.push(Scenario { name, steps: start..requests.steps.len() as u32 });
+        }
+        for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
+            book.seal();
+        }
+        Some(requests)
     }
 
-    fn urls(&mut self, patch: &PlanPatch) -> Option<Vec<Url>> {
+    /// Compiles one request to `target` and adds it.
+    fn compile(
+        &mut self,
+        patch: &PlanPatch,
+        url: &Url,
+        headers: &[(String, String)],
+        draft: Draft,
+        target: usize,
+        requests: &mut Requests,
+    ) {
+        let spec = RequestSpec {
+            method: draft.method,
+            scheme: if url.https { Scheme::Https } else { Scheme::Http },
+            target: draft.target,
+            authority: url.authority.clone(),
+            headers: headers.to_vec(),
+            body: draft.body,
+            keep_alive: !patch.disable_keepalive,
+        };
+        let scope = Scope { variables: &draft.variables };
+        match RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut()) {
+            Ok(request) => {
+                requests.steps.push(Step { name: draft.name, target, request, extract: draft.extract });
+            }
+            Err(error) => self.problems.push(from_template(&error)),
+        }
+    }
+
+    fn urls(&mut self, patch: &PlanPatch, crud: Option<&Crud>) -> Option<Vec<Url>> {
         if patch.urls.is_empty() {
             let problem = Problem::new("no URL is given");
             return self.fail(problem.with_hint("write `plimsoll run http://127.0.0.1:8080/`"));
@@ -78,7 +140,11 @@ impl Resolver<'_> {
                 self.problems.push(Problem::new(message).with_hint("give a URL, with http:// in front"));
                 continue;
             }
-            match Url::parse(&given.text) {
+            let fill = |tail: &str| match crud {
+                Some(crud) => crud.fill(tail),
+                None => Ok(tail.to_owned()),
+            };
+            match Url::parse(&given.text, fill) {
                 Ok(url) => urls.push(url),
                 Err(problem) => self.problems.push(problem),
             }
@@ -90,6 +156,7 @@ impl Resolver<'_> {
     fn targets(
         &mut self,
         patch: &PlanPatch,
+        wish: &Wish,
         urls: &[Url],
         routes: &mut Routes,
         tls: Option<TlsSettings>,
@@ -109,9 +176,12 @@ impl Resolver<'_> {
             self.check_family(patch, &address);
             indices.push(known.len());
             known.push(url);
+            let protocol = wish.protocol(url.https);
             targets.push(Target {
                 authority: url.authority.clone(),
                 address,
+                protocol,
+                book: protocol.may_be_http2().then(HeaderBook::new),
                 tls: tls.as_ref().filter(|_| url.https).map(|tls| TlsTarget {
                     config: tls.config.clone(),
                     settings: tls.fingerprint,
@@ -148,11 +218,16 @@ impl Resolver<'_> {
         }
     }
 
-    fn headers(&mut self, patch: &PlanPatch) -> Option<Vec<(String, String)>> {
+    fn headers(&mut self, patch: &PlanPatch, wish: &Wish) -> Option<Vec<(String, String)>> {
         let mut headers = Vec::new();
         for (index, given) in patch.headers.iter().enumerate() {
             match parse_header(&given.text) {
-                Ok(header) => headers.push(header),
+                Ok((name, value)) => {
+                    if let Some(problem) = foreign_to_http2(wish, &name, &value) {
+                        self.problems.push(problem);
+                    }
+                    headers.push((name, value));
+                }
                 Err(error) => {
                     // By its number: the text may be a secret.
                     let place =
@@ -209,7 +284,40 @@ impl Resolver<'_> {
     }
 }
 
-fn from_template(error: &TemplateError) -> Problem {
+/// The scenario of one request to a URL: its name and the request.
+fn single(url: &Url, method: &str, body: &Body) -> (String, Vec<Draft>) {
+    let name = format!("{method} {}", url.shown());
+    let draft = Draft {
+        name: name.clone(),
+        method: method.to_owned(),
+        target: url.target.clone(),
+        body: body.clone(),
+        variables: Vec::new(),
+        extract: Vec::new(),
+    };
+    (name, vec![draft])
+}
+
+/// Headers that are about an HTTP/1.1 connection have no place in HTTP/2 (RFC 9113 section 8.2.2): servers
+/// reject them, so they would have to be left out silently. An empty value only leaves out a default header.
+fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
+    const FOREIGN: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
+    let name_is = |other: &str| name.eq_ignore_ascii_case(other);
+    let foreign = match wish {
+        // `Connection: close` is a wish about connections, and refused as that.
+        _ if name_is("connection") && value.eq_ignore_ascii_case("close") => false,
+        _ if name_is("te") => wish.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
+        Wish::Http2 | Wish::PriorKnowledge => FOREIGN.iter().any(|other| name_is(other)),
+        Wish::Http1 | Wish::Alpn(_) => false,
+    };
+    if value.is_empty() || !foreign {
+        return None;
+    }
+    let problem = Problem::new(format!("the header `{name}` has no place in HTTP/2"));
+    Some(problem.with_hint("leave it out, or speak HTTP/1.1"))
+}
+
+pub(crate) fn from_template(error: &TemplateError) -> Problem {
     Problem { message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
 }
 

@@ -5,8 +5,11 @@ use std::fmt::Display;
 use plimsoll_core::Nanos;
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
+use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 
 use crate::connections::Demand;
+use crate::load::PerConnection;
+use crate::protocol::Wish;
 use crate::{BackendChoice, Files, Given, Load, Pacing, Plan, PlanPatch, Problem, Problems, parse_size};
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -123,36 +126,47 @@ impl Resolver<'_> {
     }
 
     fn plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
-        if patch.http2 {
-            self.problems.push(
-                Problem::new("HTTP/2 is not supported yet")
-                    .with_hint("leave `--http2` out: the run speaks HTTP/1.1"),
-            );
-        }
-        let requests = self.requests(patch);
-        let schedule = self.schedule(patch);
-        let limits = self.limits(patch);
+        let wish = self.wish(patch);
+        let crud = self.crud(patch);
+        // What a wrong flag asked for is not known: the rest is read as if it had not been there, and
+        // problems that would only follow from that are left out.
+        let spoken = wish.clone().unwrap_or_default();
+        let scenario = crud.as_ref().and_then(Option::as_ref);
+        let requests = self.requests(patch, &spoken, scenario);
         let demand = Demand {
-            open: patch.rate.is_some() || patch.stages.is_some(),
-            iterations: schedule.as_ref().and_then(|schedule| schedule.end.iterations),
+            open: patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some(),
+            iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
             targets: requests.as_ref().map_or(1, |requests| requests.targets.len()),
             closes: requests.as_ref().is_some_and(|requests| requests.closes),
+            http2: wish.as_ref().map(Wish::may_be_http2),
         };
         let usage = self.connections(patch, &demand);
+        let per_connection = match (&usage, scenario) {
+            (Some(usage), Some(crud)) => {
+                Some(PerConnection { connections: usage.connections.initial, steps: crud.steps() })
+            }
+            _ => None,
+        };
+        let schedule = self.schedule(patch, per_connection.as_ref());
+        let limits = self.limits(patch);
+        let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
+        let (http2, _) = (http2?, crud?);
         let load = match schedule.profile {
             Some((profile, process)) => Load::Open { profile, process, overload: usage.overload },
             None => Load::Closed,
         };
+        let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
         Some(Plan {
+            scenarios: requests.scenarios,
             steps: requests.steps,
+            variables: requests.variables,
             targets: requests.targets,
             load,
             end: schedule.end,
             warmup: schedule.warmup,
             drain: limits.drain,
             threads: usage.threads,
-            connections: usage.connections,
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
             redirects: limits.redirects,
@@ -160,12 +174,19 @@ impl Resolver<'_> {
             backend: limits.backend,
             seed: limits.seed,
             limits: Limits { head_bytes: limits.head_bytes, ..Limits::default() },
+            http2: ClientOptions {
+                max_streams: usage.connections.streams,
+                limits: FieldLimits { list_bytes, ..http2.options.limits },
+                ..http2.options
+            },
+            ping_interval: http2.ping_interval,
             preflight: !patch.no_preflight,
+            connections: usage.connections,
         })
     }
 
     fn limits(&mut self, patch: &PlanPatch) -> Option<LimitPart> {
-        let timeout = self.read_duration(patch.timeout.as_ref());
+        let timeout = self.timeout(patch);
         let connect_timeout = self.read_duration(patch.connect_timeout.as_ref());
         let drain = self.read(patch.drain.as_ref(), parse_duration);
         let redirects = self.read(patch.follow_redirects.as_ref(), parse_redirects);
@@ -186,6 +207,34 @@ impl Resolver<'_> {
             seed: seed?.unwrap_or(patch.default_seed),
             head_bytes: head_bytes?.map_or(Limits::default().head_bytes, |bytes| bytes as usize),
         })
+    }
+
+    /// The limit for a response, which has three names.
+    fn timeout(&mut self, patch: &PlanPatch) -> Option<Option<Nanos>> {
+        let timeout = self.read_duration(patch.timeout.as_ref());
+        let stream_timeout = self.read_duration(patch.stream_timeout.as_ref());
+        let given = patch.stream_timeout_ms.as_ref();
+        let milliseconds = self.read_number(given, 1..=u64::MAX / 1_000_000);
+        let milliseconds = milliseconds.map(|number| number.map(Nanos::from_millis));
+        let all = [
+            (&patch.timeout, timeout?),
+            (&patch.stream_timeout, stream_timeout?),
+            (&patch.stream_timeout_ms, milliseconds?),
+        ];
+        let mut first: Option<(&Given, Nanos)> = None;
+        for (given, limit) in all {
+            let (Some(given), Some(limit)) = (given, limit) else { continue };
+            match first {
+                None => first = Some((given, limit)),
+                Some((_, same)) if same == limit => {}
+                Some((other, _)) => {
+                    let message =
+                        format!("{} and {} are one limit, and have different values", other.by, given.by);
+                    return self.fail(Problem::new(message).with_hint("leave one of them out"));
+                }
+            }
+        }
+        Some(first.map(|(_, limit)| limit))
     }
 }
 

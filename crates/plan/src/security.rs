@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, KeyLogSink, Versions};
 
+use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::{Fingerprint, Given, PlanPatch, Problem};
 
@@ -18,7 +19,12 @@ pub(crate) struct TlsSettings {
 
 impl Resolver<'_> {
     /// One configuration for all targets, if any of them speaks TLS, and what it was built from.
-    pub(crate) fn tls(&mut self, patch: &PlanPatch, needed: bool) -> Option<Option<TlsSettings>> {
+    pub(crate) fn tls(
+        &mut self,
+        patch: &PlanPatch,
+        wish: &Wish,
+        needed: bool,
+    ) -> Option<Option<TlsSettings>> {
         let versions = self.read(patch.tls.as_ref(), parse_versions);
         if !needed {
             self.refuse_tls_flags(patch);
@@ -46,7 +52,7 @@ impl Resolver<'_> {
             verify: !patch.insecure,
             ca_pem: authorities?,
             identity: identity?,
-            alpn: vec![b"http/1.1".to_vec()],
+            alpn: wish.alpn(),
             versions: versions?.unwrap_or(Versions::Both),
             resumption: true,
             key_log: key_log?,
@@ -149,9 +155,10 @@ fn fingerprint(options: &ClientOptions) -> Fingerprint {
         Versions::Tls12 => 1,
         Versions::Tls13 => 2,
     };
-    let mut hash = Fingerprint::EMPTY.with(&[u8::from(options.verify), versions]);
-    for pem in &options.ca_pem {
-        hash = hash.with_field(pem);
+    let offers = options.alpn.len() as u8;
+    let mut hash = Fingerprint::EMPTY.with(&[u8::from(options.verify), versions, offers]);
+    for part in options.alpn.iter().chain(&options.ca_pem) {
+        hash = hash.with_field(part);
     }
     match &options.identity {
         None => hash,

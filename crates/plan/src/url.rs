@@ -28,8 +28,12 @@ impl Url {
         format!("{scheme}://{}{}", self.authority, self.target)
     }
 
-    /// Parses `text`. Without a scheme it is http. A fragment is dropped: it is for browsers and never sent.
-    pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
+    /// Parses `text`; what follows the host first goes through `fill`. Without a scheme it is http. A
+    /// fragment is dropped: it is for browsers and never sent.
+    pub(crate) fn parse(
+        text: &str,
+        fill: impl FnOnce(&str) -> Result<String, Problem>,
+    ) -> Result<Self, Problem> {
         let text = text.trim();
         if text.is_empty() {
             return Err(Problem::new("the URL is empty").with_hint(EXAMPLE));
@@ -42,7 +46,14 @@ impl Url {
             None => (None, authority),
         };
         let (host, port) = host_and_port(authority, https)?;
-        Ok(Self { https, authority: authority.to_owned(), host, port, target: target(tail)?, user_info })
+        Ok(Self {
+            https,
+            authority: authority.to_owned(),
+            host,
+            port,
+            target: target(&fill(tail)?)?,
+            user_info,
+        })
     }
 }
 
@@ -194,8 +205,12 @@ fn decoded(text: &str) -> Result<String, Problem> {
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Result<Url, Problem> {
+        Url::parse(text, |tail| Ok(tail.to_owned()))
+    }
+
     fn parts(text: &str) -> (bool, String, u16, String, String) {
-        let url = Url::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
+        let url = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
         (url.https, url.host.clone(), url.port, url.authority.clone(), url.target)
     }
 
@@ -230,7 +245,7 @@ mod tests {
 
     #[test]
     fn user_and_password_are_taken_out_and_decoded() {
-        let url = Url::parse("http://me:p%40ss%3A@host:81/x").unwrap();
+        let url = parse("http://me:p%40ss%3A@host:81/x").unwrap();
         assert_eq!(url.user_info.as_deref(), Some("me:p@ss:"));
         assert_eq!(url.authority, "host:81");
         assert_eq!(url.shown(), "http://host:81/x");
@@ -240,9 +255,17 @@ mod tests {
             "http://me:topsecret@/",
             "http://me:topsecret/x@host/",
         ] {
-            let problem = Url::parse(bad).err().unwrap();
+            let problem = parse(bad).err().unwrap();
             assert!(!format!("{problem:?}").contains("topsecret"), "{problem:?}");
         }
+    }
+
+    #[test]
+    fn only_what_follows_the_host_is_filled_in() {
+        let url = Url::parse("http://ID:ID@ID.test/ID#ID", |tail| Ok(tail.replace("ID", "${uuid}"))).unwrap();
+        assert_eq!(url.shown(), "http://ID.test/${uuid}");
+        assert_eq!(url.user_info.as_deref(), Some("ID:ID"));
+        assert!(Url::parse("http://a/", |_| Err(Problem::new("no"))).is_err());
     }
 
     #[test]
@@ -268,7 +291,7 @@ mod tests {
             ("http://a/\u{7}", "`\\u{7}` is not allowed in a URL"),
             ("http://a/<b>", "the path of the URL is not valid: invalid uri character"),
         ] {
-            let problem = Url::parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
+            let problem = parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
             assert_eq!(problem.message, message, "{text}");
         }
     }

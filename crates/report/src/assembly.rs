@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Interval, Model, Reason, RunRecord, StepRecord};
+use plimsoll_metrics::{Http2Record, Interval, Model, Reason, RunRecord, StepRecord};
 
 use crate::context::RunContext;
 use crate::result::{
-    AccountingResult, Bytes, Connections, Finding, Generator, IntervalPercentiles, IntervalResult,
-    IntervalTimes, ModelKind, ModelResult, Rate, Run, RunResult, StallResult, StepResult, Target, Thresholds,
-    Tool, VerdictResult, Worker,
+    AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
+    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, Run, RunResult,
+    StallResult, StepResult, Target, Thresholds, Tool, VerdictResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
 
-/// The scenario of a plan that was made from flags.
-const DEFAULT_SCENARIO: &str = "default";
+/// The scenario of steps whose plan names none.
+pub(crate) const DEFAULT_SCENARIO: &str = "default";
 
 impl RunResult {
     /// The result of a run, from its record and what the caller knows about it.
@@ -51,6 +51,7 @@ impl RunResult {
             },
             verdict: VerdictResult::new(record),
             accounting: AccountingResult::new(record),
+            iterations: IterationResult::new(record),
             rate: Rate {
                 target_per_s: record.target_per_second,
                 achieved_per_s: per_second(record.completed_in_window, record.duration),
@@ -73,6 +74,7 @@ impl RunResult {
             errors: by_class(&total.errors),
             error_examples: record.error_examples.clone(),
             connections: Connections::new(record),
+            http2: Http2Result::new(&record.connections.http2),
             by_step: record.steps.iter().map(StepResult::new).collect(),
             intervals: record.intervals.iter().map(IntervalResult::new).collect(),
             generator: Generator::new(record),
@@ -163,6 +165,18 @@ impl AccountingResult {
     }
 }
 
+impl IterationResult {
+    fn new(record: &RunRecord) -> Self {
+        let iterations = record.iterations;
+        Self {
+            started: iterations.started,
+            completed: iterations.completed,
+            failed: iterations.failed,
+            unfinished: iterations.unfinished,
+        }
+    }
+}
+
 impl Connections {
     fn new(record: &RunRecord) -> Self {
         let connections = &record.connections;
@@ -179,10 +193,30 @@ impl Connections {
     }
 }
 
+impl Http2Result {
+    /// `None` if no connection spoke HTTP/2.
+    fn new(record: &Http2Record) -> Option<Self> {
+        let by_code = |counts: &BTreeMap<&'static str, u64>| {
+            counts.iter().map(|(code, count)| ((*code).to_owned(), *count)).collect()
+        };
+        (!record.is_empty()).then(|| Self {
+            connections: record.connections,
+            streams_asked: u64::from(record.streams_asked),
+            stream_limit: record.stream_limit.map(u64::from),
+            resets: by_code(&record.resets),
+            go_aways: by_code(&record.go_aways),
+            violations: by_code(&record.violations),
+            cancelled: record.cancelled,
+            ping_time: Summary::exact(&record.ping_time),
+        })
+    }
+}
+
 impl StepResult {
     fn new(record: &StepRecord) -> Self {
+        let scenario = if record.scenario.is_empty() { DEFAULT_SCENARIO } else { &record.scenario };
         Self {
-            scenario: DEFAULT_SCENARIO.to_owned(),
+            scenario: scenario.to_owned(),
             step: record.name.clone(),
             ok: record.ok,
             failed: record.failed,

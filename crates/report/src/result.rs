@@ -27,6 +27,10 @@ pub struct RunResult {
     /// Where every arrival went: scheduled = started + dropped + never_started, and
     /// started = ok + failed + timed_out + in_flight_at_stop.
     pub accounting: AccountingResult,
+    /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
+    /// pass through the steps of its scenario; where all of these have one step, it is one request.
+    #[serde(default)]
+    pub iterations: IterationResult,
     /// Requests per second over the measured part.
     pub rate: Rate,
     /// Length of the measured part in seconds: from the end of the warm-up to the end of the load.
@@ -64,6 +68,9 @@ pub struct RunResult {
     pub error_examples: BTreeMap<String, String>,
     /// What happened to connections.
     pub connections: Connections,
+    /// What happened on those that spoke HTTP/2; null if none did.
+    #[serde(default)]
+    pub http2: Option<Http2Result>,
     /// The figures of each step of the plan.
     pub by_step: Vec<StepResult>,
     /// The run second by second, warm-up and drain included.
@@ -147,7 +154,7 @@ pub struct ModelResult {
     pub arrivals: Option<String>,
     /// Connections opened at the start, over all workers and targets.
     pub connections: u64,
-    /// Requests in flight at most on one connection.
+    /// Requests in flight at most on one connection: pipelined, or as streams of HTTP/2.
     pub depth: u64,
     /// How late a request may have started on purpose, to share a wake-up with others.
     pub pacing_budget_ns: u64,
@@ -218,6 +225,19 @@ pub struct AccountingResult {
     pub redirects_followed: u64,
 }
 
+/// Where every started iteration went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IterationResult {
+    /// Iterations whose first request was started within the measured part.
+    pub started: u64,
+    /// All of their requests ended well.
+    pub completed: u64,
+    /// One of their requests failed or timed out, which ended them.
+    pub failed: u64,
+    /// Neither when the run stopped.
+    pub unfinished: u64,
+}
+
 /// Requests per second over the measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
@@ -254,10 +274,34 @@ pub struct Connections {
     pub limit: u64,
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
-    /// Time in seconds for which due arrivals waited because every connection was busy, summed over workers.
+    /// Time in seconds for which due arrivals waited because every connection, or with HTTP/2 every stream,
+    /// was busy, summed over workers.
     pub blocked_s: f64,
     /// Part of it for which the limit of connections was reached.
     pub blocked_at_limit_s: f64,
+}
+
+/// What happened on connections that spoke HTTP/2 (RFC 9113). Error codes are named as in its section 7.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Http2Result {
+    /// Connections that spoke it.
+    pub connections: u64,
+    /// Streams that the plan wanted at once on one connection.
+    pub streams_asked: u64,
+    /// The smallest number of concurrent streams that a server allowed; null if none set a limit. If it is
+    /// below streams_asked, it decided how many requests were in flight.
+    pub stream_limit: Option<u64>,
+    /// Streams that the server reset, by error code; REFUSED_STREAM among them.
+    pub resets: BTreeMap<String, u64>,
+    /// Announcements of the server that it goes away (GOAWAY), by error code.
+    pub go_aways: BTreeMap<String, u64>,
+    /// Violations of the protocol by the server, of which each ended a stream or a whole connection, by the
+    /// error code that it was told.
+    pub violations: BTreeMap<String, u64>,
+    /// Streams given up by the generator because their request had timed out.
+    pub cancelled: u64,
+    /// Round trips of PING frames.
+    pub ping_time: Summary,
 }
 
 /// The figures of one step of the plan.

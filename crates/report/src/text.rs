@@ -1,12 +1,15 @@
 //! The report for people: one screen, from what ran down to what it cost.
 
+mod wire;
+
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
 use crate::Style;
+use crate::assembly;
 use crate::distribution;
 use crate::layout::{Emphasis, Page, Row};
-use crate::result::{Finding, ModelKind, RunResult, Target};
+use crate::result::{Finding, IterationResult, ModelKind, RunResult, StepResult, Target};
 use crate::summary::{PERCENTILES, Summary};
 
 /// Rows of the drawn distribution at most: what keeps the report on one screen.
@@ -27,8 +30,9 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     page.blank();
     other_times(&mut page, result);
     steps(&mut page, result);
-    answers(&mut page, result);
-    connections(&mut page, result);
+    wire::answers(&mut page, result);
+    wire::connections(&mut page, result);
+    wire::http2(&mut page, result);
     generator(&mut page, result);
     page.finish()
 }
@@ -153,8 +157,37 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
             figure::count(accounting.redirects_followed),
         ),
     );
+    iterations(page, result);
     let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
     page.field("bytes", &format!("{sent} sent, {received} received"));
+}
+
+/// The accounts of iterations, unless each of them is one request.
+fn iterations(page: &mut Page<'_>, result: &RunResult) {
+    let (iterations, accounting) = (&result.iterations, &result.accounting);
+    let as_requests = IterationResult {
+        started: accounting.started,
+        completed: accounting.ok,
+        failed: accounting.failed + accounting.timed_out,
+        unfinished: accounting.in_flight_at_stop,
+    };
+    let share_a_scenario = |pair: &[StepResult]| {
+        pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO
+    };
+    let several_steps = *iterations != as_requests || result.by_step.windows(2).any(share_a_scenario);
+    if iterations.started == 0 || !several_steps {
+        return;
+    }
+    page.field(
+        "iterations",
+        &format!(
+            "started {} = completed {} + failed {} + unfinished {}",
+            figure::count(iterations.started),
+            figure::count(iterations.completed),
+            figure::count(iterations.failed),
+            figure::count(iterations.unfinished),
+        ),
+    );
 }
 
 /// The three times of the request, side by side.
@@ -280,12 +313,14 @@ fn bar(share: f64, width: usize, unicode: bool) -> String {
 /// Times that are not of every request.
 fn other_times(page: &mut Page<'_>, result: &RunResult) {
     let rows: Vec<Row> = [
-        ("first byte", &result.first_byte_time),
-        ("connect", &result.connect_time),
-        ("TLS", &result.tls_time),
-        ("failed", &result.failed_response_time),
+        ("first byte", Some(&result.first_byte_time)),
+        ("connect", Some(&result.connect_time)),
+        ("TLS", Some(&result.tls_time)),
+        ("PING", result.http2.as_ref().map(|http2| &http2.ping_time)),
+        ("failed", Some(&result.failed_response_time)),
     ]
     .into_iter()
+    .filter_map(|(label, summary)| Some((label, summary?)))
     .filter(|(_, summary)| summary.count > 0)
     .map(|(label, summary)| Row {
         label: label.to_owned(),
@@ -331,54 +366,6 @@ fn steps(page: &mut Page<'_>, result: &RunResult) {
     let (p50, p99) = if open { ("response p50", "response p99") } else { ("service p50", "service p99") };
     page.table(&["ok", "failed", "timed out", p50, p99], &rows);
     page.blank();
-}
-
-/// Statuses and errors.
-fn answers(page: &mut Page<'_>, result: &RunResult) {
-    let list = |counts: &std::collections::BTreeMap<String, u64>| {
-        let all: Vec<String> =
-            counts.iter().map(|(name, count)| format!("{name}: {}", figure::count(*count))).collect();
-        if all.is_empty() { "none".to_owned() } else { all.join(", ") }
-    };
-    page.field("statuses", &list(&result.statuses));
-    if result.protocols.len() > 1 {
-        page.field("protocols", &list(&result.protocols));
-    }
-    if result.errors.is_empty() {
-        page.field("errors", "none");
-    }
-    let mut label = "errors";
-    for (class, count) in &result.errors {
-        let example =
-            result.error_examples.get(class).map_or(String::new(), |example| format!(" ({example})"));
-        page.emphasised_field(label, Emphasis::Bad, class, &format!(": {}{example}", figure::count(*count)));
-        label = "";
-    }
-}
-
-fn connections(page: &mut Page<'_>, result: &RunResult) {
-    let connections = &result.connections;
-    let mut line = format!(
-        "{} opened, at most {} of {} at once, {} closed by the target while idle",
-        figure::count(connections.opened),
-        figure::count(connections.peak_open),
-        figure::count(connections.limit),
-        figure::count(connections.closed_idle),
-    );
-    if connections.tls_resumed > 0 {
-        line.push_str(&format!(", {} TLS sessions resumed", figure::count(connections.tls_resumed)));
-    }
-    for (class, count) in &connections.failed {
-        line.push_str(&format!(", {} failed: {class}", figure::count(*count)));
-    }
-    if connections.blocked_s > 0.0 {
-        line.push_str(&format!(
-            "; due arrivals waited {} for a free one, {} of it at the limit",
-            seconds(connections.blocked_s),
-            seconds(connections.blocked_at_limit_s),
-        ));
-    }
-    page.field("connections", &line);
 }
 
 /// What the generator itself cost.

@@ -1,25 +1,35 @@
 //! Headers as a user types them.
 
-use crate::{Template, TemplateError};
+use crate::{Scope, Template, TemplateError};
 
 /// Splits `Name: value` (a space after the colon is not needed) and checks both. The value, a template, is
 /// trimmed.
 ///
 /// An empty value is kept: it asks for a default header to be left out, as curl does.
 pub fn parse_header(text: &str) -> Result<(String, String), TemplateError> {
+    parse_header_in(text, &Scope::default())
+}
+
+/// The same for a value that may name the variables of `scope`.
+pub fn parse_header_in(text: &str, scope: &Scope<'_>) -> Result<(String, String), TemplateError> {
     // The text itself is not quoted: with a forgotten name it is the bare secret.
     let Some((name, value)) = text.split_once(':') else {
         return Err(TemplateError::new("no `:` between name and value").with_hint("write `Name: value`"));
     };
-    let value = value.trim_matches([' ', '\t']);
-    compile_value(name, value)?;
+    let value = value.trim_matches(WHITE_SPACE);
+    compile_value(name, value, scope)?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Checks a header's name and compiles its value.
-pub(crate) fn compile_value(name: &str, value: &str) -> Result<Template, TemplateError> {
+/// What may stand around a header's value, and is no part of it (RFC 9110 section 5.6.3).
+const WHITE_SPACE: [char; 2] = [' ', '\t'];
+
+/// Checks a header's name and compiles its value, which is trimmed: HTTP/2 has no white space around it
+/// (RFC 9113 section 8.2.1).
+pub(crate) fn compile_value(name: &str, value: &str, scope: &Scope<'_>) -> Result<Template, TemplateError> {
     check_name(name)?;
-    let value = Template::parse(value.as_bytes()).map_err(|error| error.at(format!("header `{name}`")))?;
+    let value = value.trim_matches(WHITE_SPACE).as_bytes();
+    let value = Template::parse_in(value, scope).map_err(|error| error.at(format!("header `{name}`")))?;
     check_value(name, value.literals())?;
     Ok(value)
 }
@@ -47,9 +57,18 @@ fn check_name(name: &str) -> Result<(), TemplateError> {
     }
 }
 
-/// RFC 9110 section 5.5: no line breaks, no NUL and no other control characters but the tab.
+/// Whether `value` may be sent as a header's value (RFC 9110 section 5.5): no line breaks, no NUL and no
+/// other control characters but the tab.
+pub fn is_value(value: &[u8]) -> bool {
+    value.iter().copied().all(is_in_value)
+}
+
+fn is_in_value(byte: u8) -> bool {
+    (byte >= 0x20 && byte != 0x7f) || byte == b'\t'
+}
+
 fn check_value(name: &str, value: &[u8]) -> Result<(), TemplateError> {
-    match value.iter().find(|&&byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f) {
+    match value.iter().find(|&&byte| !is_in_value(byte)) {
         None => Ok(()),
         Some(byte) => Err(TemplateError::new(format!(
             "the value of the header `{name}` contains `{}`",

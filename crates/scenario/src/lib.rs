@@ -8,18 +8,28 @@
 //! its `content-length` kept true; [`RequestSpec`] is what it is compiled from.
 #![forbid(unsafe_code)]
 
+mod context;
 pub mod error;
+mod extract;
 pub mod fingerprint;
+mod head;
 pub mod header;
+mod http2;
 pub mod redirect;
+pub mod reference;
 mod request;
 pub mod slot;
+mod spec;
 pub mod suggest;
 pub mod template;
 
+pub use context::{Context, Scope};
 pub use error::TemplateError;
+pub use extract::{Extract, Form};
 pub use fingerprint::Fingerprint;
-pub use header::parse_header;
-pub use request::{Body, RequestSpec, RequestTemplate, check_method};
-pub use slot::{Context, Slot};
+pub use head::check_method;
+pub use header::{parse_header, parse_header_in};
+pub use request::RequestTemplate;
+pub use slot::{Slot, Writing};
+pub use spec::{Body, RequestSpec, Scheme};
 pub use template::Template;

@@ -1,6 +1,6 @@
 //! The request that follows a redirect.
 
-use crate::{Body, RequestSpec, RequestTemplate, TemplateError};
+use crate::{Body, RequestSpec, RequestTemplate, Scope, Template, TemplateError};
 
 impl RequestTemplate {
     /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose
@@ -9,23 +9,26 @@ impl RequestTemplate {
     /// As browsers and curl do, and RFC 9110 section 15.4 allows: 303 turns every method but HEAD into GET,
     /// 301 and 302 turn POST into GET, and a request that became GET loses its body and the headers that
     /// describe it; 307 and 308 repeat the request. Compiled on each call: redirects are not the hot path.
+    /// For HTTP/2 it is rendered with the book of this request.
     ///
     /// # Errors
     /// If `path` is no valid request target.
     pub fn redirected(&self, path: &str, status: u16) -> Result<Self, TemplateError> {
-        let spec = &*self.spec;
+        let spec = &self.source.spec;
         let to_get = match status {
             303 => spec.method != "HEAD",
             301 | 302 => spec.method == "POST",
             _ => false,
         };
-        let mut next = RequestSpec { target: path.replace("${", "$${"), ..spec.clone() };
+        let mut next = RequestSpec { target: Template::escape(path), ..spec.clone() };
         if to_get {
             next.method = "GET".to_owned();
             next.body = Body::None;
             next.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
         }
-        Self::http1(&next)
+        let mut next = Self::compile(&next, &Scope { variables: &self.source.variables }, None)?;
+        next.block = next.block.opened_by(self.block.opening());
+        Ok(next)
     }
 }
 
@@ -34,12 +37,13 @@ mod tests {
     use plimsoll_core::Random;
 
     use super::*;
-    use crate::Context;
+    use crate::{Context, Scheme};
 
     fn redirected(method: &str, status: u16) -> String {
         let spec = RequestSpec {
             method: method.to_owned(),
             target: "/form?${sequence}".to_owned(),
+            scheme: Scheme::Http,
             authority: "example.test".to_owned(),
             headers: vec![
                 ("Content-Type".to_owned(), "text/plain".to_owned()),
@@ -50,7 +54,7 @@ mod tests {
         };
         let request = RequestTemplate::http1(&spec).unwrap().redirected("/there?a=${b}", status).unwrap();
         let mut out = Vec::new();
-        let context = Context { index: 0, worker: 0, unix_ns: 0 };
+        let context = Context { index: 0, worker: 0, unix_ns: 0, variables: &[] };
         request.render(&context, &mut Random::new(1, 0), &mut Vec::new(), &mut out);
         String::from_utf8(out).unwrap()
     }

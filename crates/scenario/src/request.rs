@@ -1,61 +1,59 @@
-//! Whole HTTP/1.1 requests, compiled.
+//! Whole requests, compiled.
 
 use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::Random;
+use plimsoll_wire::http2::{HeaderBook, Payload};
 
-use crate::header::{compile_value, is_secret, is_token};
+use crate::head::Head;
+use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
-use crate::{Context, Fingerprint, Template, TemplateError};
-
-/// What a request is compiled from.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RequestSpec {
-    /// Method, as it goes on the wire.
-    pub method: String,
-    /// Path and query; a template.
-    pub target: String,
-    /// `host[:port]` for the Host header.
-    pub authority: String,
-    /// Names and values; values are templates. An empty value leaves a default header (Host, User-Agent,
-    /// Content-Length, Connection) out, and sends nothing.
-    pub headers: Vec<(String, String)>,
-    /// Payload.
-    pub body: Body,
-    /// Whether the connection is used again; if not, the request says so.
-    pub keep_alive: bool,
-}
-
-/// Payload of a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Body {
-    /// None.
-    #[default]
-    None,
-    /// A template.
-    Text(Vec<u8>),
-    /// Bytes as they are.
-    Raw(Arc<[u8]>),
-}
+use crate::spec::fingerprint;
+use crate::{Body, Context, Fingerprint, RequestSpec, Scope, Template, TemplateError};
 
 /// One request, compiled: rendering a static request is one copy.
+///
+/// For HTTP/1.1 there is [`render`](Self::render), and [`shared_body`](Self::shared_body) after it. For
+/// HTTP/2 there is [`render_body`](Self::render_body), whose length goes into
+/// [`render_block`](Self::render_block).
 ///
 /// A request whose length is the same for all renderings carries it as a literal; otherwise the body is
 /// rendered first and its length written into the head.
 #[derive(Clone)]
 pub struct RequestTemplate {
-    /// The head, and the body if that is fixed in length and small; up to the value of content-length if
-    /// there is a `measured` body.
+    /// The head of HTTP/1.1, and the content if it is [inlined](Content::Inlined); up to the value of the
+    /// content-length if the content is [measured](Content::Measured).
     front: Template,
-    /// A body whose length is known only once it is rendered.
-    measured: Option<Template>,
-    shared: Option<Arc<[u8]>>,
+    content: Content,
+    /// Path and query.
+    path: Template,
+    /// The head of HTTP/2.
+    pub(crate) block: FieldBlock,
     head_request: bool,
     is_static: bool,
     fingerprint: Fingerprint,
     /// What it was compiled from: a redirect is compiled anew.
-    pub(crate) spec: Arc<RequestSpec>,
+    pub(crate) source: Arc<Source>,
+}
+
+/// What a request was compiled from.
+pub(crate) struct Source {
+    pub(crate) spec: RequestSpec,
+    /// The names of its scope.
+    pub(crate) variables: Vec<String>,
+}
+
+/// The body of a request.
+#[derive(Clone)]
+enum Content {
+    None,
+    /// Always of the same length, and not a large static one.
+    Inlined(Template),
+    /// Of a length that is known only once it is rendered.
+    Measured(Template),
+    /// Large and static.
+    Shared(Arc<[u8]>),
 }
 
 /// Static bodies above this many bytes are shared instead of copied: below, one copy is cheaper than a second
@@ -65,66 +63,55 @@ const LARGEST_COPIED_BODY: usize = 16 * 1024;
 /// Room for the digits of a content-length, in bytes.
 const LENGTH_DIGITS: usize = 20;
 
-const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
-
 impl RequestTemplate {
-    /// Compiles and validates one request.
+    /// Compiles and validates one request without variables. It can be sent over HTTP/2, too, but without a
+    /// book each of its blocks is encoded anew.
     pub fn http1(spec: &RequestSpec) -> Result<Self, TemplateError> {
-        let headers = spec
-            .headers
-            .iter()
-            .map(|(name, value)| compile_value(name, value).map(|value| Header { name, value }))
-            .collect::<Result<Vec<_>, _>>()?;
-        check_framing(&headers)?;
-        let mut front = request_line(spec)?;
-        push_headers(&mut front, spec, &headers)?;
+        Self::compile(spec, &Scope::default(), None)
+    }
 
-        let body = match &spec.body {
-            Body::None => Template::default(),
-            Body::Text(text) => Template::parse(text).map_err(|error| error.at("body"))?,
-            Body::Raw(bytes) if bytes.len() > LARGEST_COPIED_BODY => Template::default(),
-            Body::Raw(bytes) => Template::literal(bytes),
-        };
-        let mut measured = None;
-        let mut shared = None;
-        match (&spec.body, body.fixed_len()) {
-            (Body::Raw(bytes), _) if bytes.len() > LARGEST_COPIED_BODY => {
-                push_length(&mut front, spec, &headers, Some(bytes.len()))?;
-                shared = Some(Arc::clone(bytes));
-            }
-            (_, Some(len)) if len > LARGEST_COPIED_BODY && body.is_static() => {
-                push_length(&mut front, spec, &headers, Some(len))?;
-                shared = Some(Arc::from(body.literals()));
-            }
-            (_, Some(len)) => {
-                push_length(&mut front, spec, &headers, Some(len))?;
-                front.push(&body);
-            }
-            (_, None) => {
-                push_length(&mut front, spec, &headers, None)?;
-                measured = Some(body);
-            }
+    /// Compiles and validates one request, which may name the variables of `scope`. With a `book` its header
+    /// block for HTTP/2 is added to that: the book that [`render_block`](Self::render_block) is given later.
+    pub fn compile(
+        spec: &RequestSpec,
+        scope: &Scope<'_>,
+        book: Option<&mut HeaderBook>,
+    ) -> Result<Self, TemplateError> {
+        let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
+        let head = Head::check(spec, scope, content.fixed_len())?;
+        let mut front = head.http1();
+        if let Content::Inlined(body) = &content {
+            front.push(body);
         }
+        let block = FieldBlock::compile(head.http2(), book);
         Ok(Self {
-            is_static: front.is_static() && measured.is_none(),
+            is_static: front.is_static() && !matches!(content, Content::Measured(_)),
             front,
-            measured,
-            shared,
+            content,
+            path: head.target,
+            block,
             head_request: spec.method == "HEAD",
             fingerprint: fingerprint(spec),
-            spec: Arc::new(spec.clone()),
+            source: Arc::new(Source { spec: spec.clone(), variables: scope.variables.to_vec() }),
         })
     }
 
-    /// Appends the head, and the body unless it is [shared](Self::shared_body). `scratch` is for bodies whose
-    /// length is not known ahead; its content is overwritten. Allocates only when a buffer has to grow.
-    pub fn render(&self, context: &Context, random: &mut Random, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body). `scratch` is for
+    /// bodies whose length is not known ahead; its content is overwritten. Allocates only when a buffer has
+    /// to grow.
+    pub fn render(
+        &self,
+        context: &Context<'_>,
+        random: &mut Random,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
         if self.is_static {
             out.extend_from_slice(self.front.literals());
             return;
         }
         self.front.render(context, random, out);
-        if let Some(body) = &self.measured {
+        if let Content::Measured(body) = &self.content {
             scratch.clear();
             body.render(context, random, scratch);
             write_decimal(scratch.len() as u64, out);
@@ -135,7 +122,37 @@ impl RequestTemplate {
 
     /// A large static body, to be sent after what [`render`](Self::render) wrote.
     pub fn shared_body(&self) -> Option<&Arc<[u8]>> {
-        self.shared.as_ref()
+        match &self.content {
+            Content::Shared(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The body, for HTTP/2: a static one as it is, another one rendered into `scratch`, whose content is
+    /// overwritten. [`Payload::None`] if it is empty. Allocates only when `scratch` has to grow.
+    pub fn render_body<'a>(
+        &'a self,
+        context: &Context<'_>,
+        random: &mut Random,
+        scratch: &'a mut Vec<u8>,
+    ) -> Payload<'a> {
+        let bytes = match &self.content {
+            Content::None => return Payload::None,
+            Content::Shared(bytes) => return Payload::Shared(bytes),
+            Content::Inlined(body) if body.is_static() => body.literals(),
+            Content::Inlined(body) | Content::Measured(body) => {
+                scratch.clear();
+                body.render(context, random, scratch);
+                scratch
+            }
+        };
+        if bytes.is_empty() { Payload::None } else { Payload::Bytes(bytes) }
+    }
+
+    /// Appends the path and query alone. With a copy of `random` as it was before [`render`](Self::render) or
+    /// [`render_block`](Self::render_block), and the same context, they are those of that request.
+    pub fn render_path(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
+        self.path.render(context, random, out);
     }
 
     /// Whether the method is HEAD: the response has no body, whatever its headers say.
@@ -150,18 +167,59 @@ impl RequestTemplate {
 
     /// Whether a rendering reads the time of the [`Context`].
     pub fn needs_clock(&self) -> bool {
-        self.front.needs_clock() || self.measured.as_ref().is_some_and(Template::needs_clock)
+        self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
-    /// Most bytes that [`render`](Self::render) appends.
+    /// Whether a rendering reads the variables of the [`Context`].
+    pub fn uses_variables(&self) -> bool {
+        self.front.uses_variables() || self.measured().is_some_and(Template::uses_variables)
+    }
+
+    /// Most bytes that [`render`](Self::render) appends, without the values of variables.
     pub fn len_hint(&self) -> usize {
-        let measured = self.measured.as_ref().map_or(0, |body| body.longest() + LENGTH_DIGITS + 4);
+        let measured = self.measured().map_or(0, |body| body.longest() + LENGTH_DIGITS + 4);
         self.front.longest() + measured
     }
 
     /// Identifies what is sent, without the values of secret headers: a new token is not a new plan.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn measured(&self) -> Option<&Template> {
+        match &self.content {
+            Content::Measured(body) => Some(body),
+            _ => None,
+        }
+    }
+}
+
+impl Content {
+    fn compile(body: &Body, scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        let template = match body {
+            Body::None => return Ok(Self::None),
+            Body::Raw(bytes) if bytes.len() > LARGEST_COPIED_BODY => {
+                return Ok(Self::Shared(Arc::clone(bytes)));
+            }
+            Body::Raw(bytes) => Template::literal(bytes),
+            Body::Text(text) => Template::parse_in(text, scope)?,
+        };
+        Ok(match template.fixed_len() {
+            None => Self::Measured(template),
+            Some(len) if len > LARGEST_COPIED_BODY && template.is_static() => {
+                Self::Shared(Arc::from(template.literals()))
+            }
+            Some(_) => Self::Inlined(template),
+        })
+    }
+
+    /// Bytes of every rendering, if they are always as many.
+    fn fixed_len(&self) -> Option<usize> {
+        match self {
+            Self::None => Some(0),
+            Self::Inlined(body) | Self::Measured(body) => body.fixed_len(),
+            Self::Shared(bytes) => Some(bytes.len()),
+        }
     }
 }
 
@@ -172,201 +230,23 @@ impl fmt::Debug for RequestTemplate {
             .field("fingerprint", &self.fingerprint)
             .field("is_static", &self.is_static)
             .field("len_hint", &self.len_hint())
-            .field("shared_body_len", &self.shared.as_ref().map(|body| body.len()))
+            .field("shared_body_len", &self.shared_body().map(|body| body.len()))
             .finish()
     }
-}
-
-/// Without the values of secret headers and the bytes of the body.
-impl fmt::Debug for RequestSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<_> = self.headers.iter().map(|(name, value)| (name, shown(name, value))).collect();
-        let body_len = match &self.body {
-            Body::None => None,
-            Body::Text(text) => Some(text.len()),
-            Body::Raw(bytes) => Some(bytes.len()),
-        };
-        f.debug_struct("RequestSpec")
-            .field("method", &self.method)
-            .field("target", &self.target)
-            .field("authority", &self.authority)
-            .field("headers", &headers)
-            .field("body_len", &body_len)
-            .field("keep_alive", &self.keep_alive)
-            .finish()
-    }
-}
-
-fn shown<'a>(name: &str, value: &'a str) -> &'a str {
-    if is_secret(name) && !value.is_empty() { "<secret>" } else { value }
-}
-
-fn fingerprint(spec: &RequestSpec) -> Fingerprint {
-    let mut hash = Fingerprint::EMPTY
-        .with_field(spec.method.as_bytes())
-        .with_field(spec.authority.as_bytes())
-        .with_field(spec.target.as_bytes())
-        .with(&[u8::from(spec.keep_alive)]);
-    for (name, value) in &spec.headers {
-        hash = hash.with_field(name.as_bytes()).with_field(shown(name, value).as_bytes());
-    }
-    match &spec.body {
-        Body::None => hash.with(&[0]),
-        Body::Text(text) => hash.with(&[1]).with_field(text),
-        Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
-    }
-}
-
-/// Checks that `method` is one that load can be made of.
-pub fn check_method(method: &str) -> Result<(), TemplateError> {
-    if method.is_empty() || !method.bytes().all(is_token) {
-        return Err(TemplateError::new(format!("`{}` is not a method", method.escape_debug()))
-            .with_hint("a method is one word, such as GET or POST"));
-    }
-    if method == "CONNECT" {
-        return Err(TemplateError::new("the method CONNECT opens a tunnel and cannot be used for load"));
-    }
-    let upper = method.to_ascii_uppercase();
-    if upper != method && REGISTERED_METHODS.contains(&upper.as_str()) {
-        return Err(TemplateError::new(format!("`{method}` is not a method"))
-            .with_hint(format!("methods are case-sensitive: write {upper}")));
-    }
-    Ok(())
-}
-
-/// The methods of RFC 9110 and PATCH (RFC 5789).
-const REGISTERED_METHODS: [&str; 9] =
-    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-
-struct Header<'a> {
-    name: &'a str,
-    value: Template,
-}
-
-impl Header<'_> {
-    fn is(&self, name: &str) -> bool {
-        self.name.eq_ignore_ascii_case(name)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.value.longest() == 0
-    }
-}
-
-/// The framing of a request is ours: a second Host or a foreign length would make the server wait or guess.
-fn check_framing(headers: &[Header<'_>]) -> Result<(), TemplateError> {
-    if headers.iter().any(|header| header.is("transfer-encoding") && !header.is_empty()) {
-        return Err(TemplateError::new("the header `Transfer-Encoding` cannot be set")
-            .with_hint("bodies are sent with a content-length"));
-    }
-    for name in ["host", "content-length"] {
-        if headers.iter().filter(|header| header.is(name) && !header.is_empty()).count() > 1 {
-            return Err(TemplateError::new(format!("the header `{name}` is given twice")));
-        }
-    }
-    Ok(())
-}
-
-fn request_line(spec: &RequestSpec) -> Result<Template, TemplateError> {
-    let method = spec.method.as_str();
-    check_method(method)?;
-    let target = Template::parse(spec.target.as_bytes()).map_err(|error| error.at("URL"))?;
-    let visible = |byte: &u8| byte.is_ascii_graphic();
-    if let Some(byte) = target.literals().iter().find(|&byte| !visible(byte)) {
-        return Err(TemplateError::new(format!("`{}` is not allowed in a URL", byte.escape_ascii()))
-            .with_hint(format!("write %{byte:02X}")));
-    }
-    let asterisk = spec.target == "*" && method == "OPTIONS";
-    if !spec.target.starts_with('/') && !asterisk {
-        return Err(TemplateError::new(format!("the path `{}` does not start with `/`", spec.target)));
-    }
-    if let Some(byte) = spec.authority.bytes().find(|byte| !visible(byte)) {
-        return Err(TemplateError::new(format!("`{}` is not allowed in a host", byte.escape_ascii())));
-    }
-    let mut line = Template::literal(method.as_bytes());
-    line.push_literal(b" ");
-    line.push(&target);
-    line.push_literal(b" HTTP/1.1\r\n");
-    Ok(line)
-}
-
-/// Everything but the content-length, which [`push_length`] writes last.
-fn push_headers(
-    front: &mut Template,
-    spec: &RequestSpec,
-    headers: &[Header<'_>],
-) -> Result<(), TemplateError> {
-    let given = |name: &str| headers.iter().any(|header| header.is(name));
-    if !given("host") {
-        push_header(front, "Host", &Template::literal(spec.authority.as_bytes()));
-    }
-    if !given("user-agent") {
-        push_header(front, "User-Agent", &Template::literal(USER_AGENT.as_bytes()));
-    }
-    for header in headers {
-        if !header.is_empty() && !header.is("content-length") {
-            push_header(front, header.name, &header.value);
-        }
-    }
-    if !spec.keep_alive && !given("connection") {
-        push_header(front, "Connection", &Template::literal(b"close"));
-    }
-    Ok(())
-}
-
-fn push_header(front: &mut Template, name: &str, value: &Template) {
-    front.push_literal(name.as_bytes());
-    front.push_literal(b": ");
-    front.push(value);
-    front.push_literal(b"\r\n");
-}
-
-/// Ends the head with the content-length `len`, or up to its value if it is not known (`None`).
-fn push_length(
-    front: &mut Template,
-    spec: &RequestSpec,
-    headers: &[Header<'_>],
-    len: Option<usize>,
-) -> Result<(), TemplateError> {
-    let given = headers.iter().find(|header| header.is("content-length"));
-    let has_body = spec.body != Body::None;
-    let removed = given.is_some_and(Header::is_empty) && !has_body;
-    if let Some(header) = given.filter(|header| !header.is_empty()) {
-        // A true one is harmless (people paste it from a capture); a false one makes the server wait.
-        let expected = len.map(|len| len.to_string());
-        let is_true = header.value.is_static()
-            && expected.as_deref().is_some_and(|len| len.as_bytes() == header.value.literals());
-        if !is_true {
-            return Err(TemplateError::new("the header `Content-Length` does not match the body")
-                .with_hint("leave it out: it is computed"));
-        }
-    }
-    // RFC 9110 section 8.6: methods that define a meaning for content say so even when there is none.
-    let expects_body = matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH");
-    if (has_body || expects_body || given.is_some()) && !removed {
-        front.push_literal(b"Content-Length: ");
-        match len {
-            Some(len) => {
-                front.push_literal(len.to_string().as_bytes());
-                front.push_literal(b"\r\n\r\n");
-            }
-            None => return Ok(()),
-        }
-    } else {
-        front.push_literal(b"\r\n");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scheme;
+    use crate::header::is_token;
     use proptest::prelude::*;
 
     fn get() -> RequestSpec {
         RequestSpec {
             method: "GET".to_owned(),
             target: "/".to_owned(),
+            scheme: Scheme::Http,
             authority: "example.test:8080".to_owned(),
             headers: Vec::new(),
             body: Body::None,
@@ -386,7 +266,7 @@ mod tests {
     fn rendered(spec: &RequestSpec, index: u64) -> Vec<u8> {
         let request = RequestTemplate::http1(spec).unwrap();
         let (mut scratch, mut out) = (b"left over".to_vec(), Vec::new());
-        let context = Context { index, worker: 2, unix_ns: 1_700_000_000_000_000_000 };
+        let context = Context { index, worker: 2, unix_ns: 1_700_000_000_000_000_000, variables: &[] };
         request.render(&context, &mut Random::new(index, 0), &mut scratch, &mut out);
         assert!(out.len() <= request.len_hint());
         out
@@ -416,8 +296,9 @@ mod tests {
 
     #[test]
     fn a_plain_get_is_as_short_as_it_can_be() {
+        let version = env!("CARGO_PKG_VERSION");
         let expected =
-            format!("GET / HTTP/1.1\r\nHost: example.test:8080\r\nUser-Agent: {USER_AGENT}\r\n\r\n");
+            format!("GET / HTTP/1.1\r\nHost: example.test:8080\r\nUser-Agent: plimsoll/{version}\r\n\r\n");
         assert_eq!(text(&rendered(&get(), 0)), expected);
         let request = RequestTemplate::http1(&get()).unwrap();
         assert!(request.is_static() && !request.needs_clock() && !request.head_request());
@@ -520,7 +401,7 @@ mod tests {
         let mut random = Random::new(1, 0);
         for index in 0..1000 {
             out.clear();
-            let context = Context { index, worker: 0, unix_ns: u64::MAX - index };
+            let context = Context { index, worker: 0, unix_ns: u64::MAX - index, variables: &[] };
             request.render(&context, &mut random, &mut scratch, &mut out);
         }
         assert_eq!(before, (out.as_ptr(), out.capacity(), scratch.as_ptr(), scratch.capacity()));

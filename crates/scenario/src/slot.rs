@@ -2,22 +2,11 @@
 
 use plimsoll_core::Random;
 
-use crate::TemplateError;
 use crate::suggest;
+use crate::{Context, Scope, TemplateError};
 
-/// What a rendering may depend on, besides random numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Context {
-    /// Index of the arrival, unique in the run.
-    pub index: u64,
-    /// Index of the worker that renders.
-    pub worker: u32,
-    /// Wall-clock time, nanoseconds since 1970.
-    pub unix_ns: u64,
-}
-
-/// One value to fill in. Every value consists of letters, digits and `-`, so it is safe in a URL, in a header
-/// and inside a JSON string.
+/// One value to fill in. Every value but that of a variable consists of letters, digits and `-`, so it is
+/// safe in a URL, in a header and inside a JSON string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// `sequence`: the index of the arrival, from 0, unique in the run.
@@ -43,12 +32,43 @@ pub enum Slot {
     RandomHex(u32),
     /// `random_string(n)`: n random letters and digits.
     RandomString(u32),
+    /// `range(start,end)`: the whole numbers from `start` up to, but not including, `end`, over and over, one
+    /// per index of the arrival; with leading zeros as wide as `end`.
+    Range {
+        /// First number.
+        start: u64,
+        /// How many there are, at least 1.
+        count: u64,
+        /// Digits of each.
+        width: u8,
+    },
+    /// The value of a variable, under the name that it has in the [`Scope`].
+    Variable {
+        /// Position in [`Context::variables`].
+        index: u16,
+        /// How the value is written.
+        writing: Writing,
+    },
+}
+
+/// How the value of a variable is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// As it is: in a header, in a body.
+    AsIs,
+    /// What has no place in a request target is percent-encoded (RFC 3986 section 2.1): everything but
+    /// visible ASCII characters, and `#`. A `%` stays, so that what was encoded is not encoded again.
+    Encoded,
+    /// The same at the start of a request target: with a `/` in front, unless the value has one.
+    Path,
 }
 
 /// Most digits that one random slot may render, in bytes: a slot is for values that make a request unique.
 const LONGEST_RANDOM: u32 = 1 << 20;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
+/// RFC 3986 section 2.1: percent-encodings are written with capitals.
+const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 impl Slot {
@@ -64,10 +84,11 @@ impl Slot {
         "random_int(low,high)",
         "random_hex(n)",
         "random_string(n)",
+        "range(start,end)",
     ];
 
-    /// Parses what stands between `${` and `}`.
-    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+    /// Parses what stands between `${` and `}`: one of [`FORMS`](Self::FORMS), or a variable in `scope`.
+    pub fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let text = text.trim();
         if text.chars().any(char::is_control) {
             return Err(TemplateError::new("a control character between `${` and `}`")
@@ -93,8 +114,36 @@ impl Slot {
             ("random_int", [low, high]) => Self::random_int(low, high),
             ("random_hex", [digits]) => Ok(Self::RandomHex(length(name, digits)?)),
             ("random_string", [digits]) => Ok(Self::RandomString(length(name, digits)?)),
-            _ => Err(not_a_slot(name, text)),
+            ("range", [start, end]) => Self::range(start, end),
+            _ => match scope.variables.iter().position(|variable| variable == text) {
+                Some(position) => Self::variable(position),
+                None => Err(not_a_slot(name, text, scope)),
+            },
         }
+    }
+
+    fn variable(position: usize) -> Result<Self, TemplateError> {
+        match u16::try_from(position) {
+            Ok(index) => Ok(Self::Variable { index, writing: Writing::AsIs }),
+            Err(_) => Err(TemplateError::new("more than 65536 variables")),
+        }
+    }
+
+    fn range(start: &str, end: &str) -> Result<Self, TemplateError> {
+        let number = |text: &str| {
+            text.parse::<u64>().map_err(|_| {
+                TemplateError::new(format!(
+                    "`{text}` in `range` is not a whole number from 0 to {}",
+                    u64::MAX
+                ))
+            })
+        };
+        let (start, end) = (number(start)?, number(end)?);
+        if start >= end {
+            return Err(TemplateError::new(format!("`range({start},{end})` has no value in its range"))
+                .with_hint("the end is not a part of it: it has to be larger than the start"));
+        }
+        Ok(Self::Range { start, count: end - start, width: digits(end) as u8 })
     }
 
     fn random_int(low: &str, high: &str) -> Result<Self, TemplateError> {
@@ -121,13 +170,17 @@ impl Slot {
                 let len = decimal_len(low);
                 ((low < 0) == (high < 0) && len == decimal_len(high)).then_some(len)
             }
-            Self::Sequence | Self::Worker | Self::Timestamp { .. } => None,
+            Self::Range { width, .. } => Some(usize::from(width)),
+            Self::Sequence | Self::Worker | Self::Timestamp { .. } | Self::Variable { .. } => None,
         }
     }
 
-    /// Most bytes that a rendering of this slot can have.
+    /// Most bytes that a rendering of this slot can have; 0 for a variable, of which it is not known.
     pub fn longest(&self) -> usize {
-        self.fixed_len().unwrap_or(20)
+        match self {
+            Self::Variable { .. } => 0,
+            _ => self.fixed_len().unwrap_or(20),
+        }
     }
 
     /// Whether the slot reads [`Context::unix_ns`].
@@ -135,8 +188,13 @@ impl Slot {
         matches!(self, Self::Timestamp { .. })
     }
 
+    /// Whether the slot reads [`Context::variables`].
+    pub fn is_variable(&self) -> bool {
+        matches!(self, Self::Variable { .. })
+    }
+
     /// Appends one value. Allocates only when `out` has to grow.
-    pub fn render(&self, context: &Context, random: &mut Random, out: &mut Vec<u8>) {
+    pub fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         match *self {
             Self::Sequence => write_decimal(context.index, out),
             Self::Worker => write_decimal(u64::from(context.worker), out),
@@ -145,20 +203,31 @@ impl Slot {
             Self::RandomInt { low, high } => write_random_int(low, high, random, out),
             Self::RandomHex(n) => write_random_hex(n as usize, random, out),
             Self::RandomString(n) => write_random_string(n as usize, random, out),
+            Self::Range { start, count, width } => {
+                write_padded(start + context.index % count, usize::from(width), out);
+            }
+            Self::Variable { index, writing } => {
+                let value = context.variables.get(usize::from(index)).map_or(&[][..], Vec::as_slice);
+                write_variable(value, writing, out);
+            }
         }
     }
 }
 
 /// The error for a name that no slot has, or for a known name with other arguments than it takes.
-fn not_a_slot(name: &str, text: &str) -> TemplateError {
+fn not_a_slot(name: &str, text: &str, scope: &Scope<'_>) -> TemplateError {
     let names = || Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
     if let Some(index) = names().position(|known| known == name) {
         return TemplateError::new(format!("`${{{text}}}` does not have the arguments of `{name}`"))
             .with_hint(format!("write `${{{}}}`", Slot::FORMS[index]));
     }
-    let advice = match suggest::closest(name, names()) {
+    let variables = || scope.variables.iter().map(String::as_str);
+    let advice = match suggest::closest(name, variables().chain(names())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known: {}", Slot::FORMS.join(", ")),
+        None => {
+            let known: Vec<&str> = variables().chain(Slot::FORMS.iter().copied()).collect();
+            format!("known: {}", known.join(", "))
+        }
     };
     TemplateError::new(format!("unknown template slot `${{{text}}}`"))
         .with_hint(format!("{advice} (write $${{ for a literal ${{)"))
@@ -188,10 +257,39 @@ pub(crate) fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[start..]);
 }
 
+/// Appends `number` in decimal, with leading zeros up to `width` digits.
+fn write_padded(number: u64, width: usize, out: &mut Vec<u8>) {
+    out.resize(out.len() + width.saturating_sub(digits(number)), b'0');
+    write_decimal(number, out);
+}
+
+/// Digits of `number` in decimal.
+fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
 /// Characters of `number` in decimal, with its sign.
 fn decimal_len(number: i64) -> usize {
-    let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;
-    digits + usize::from(number < 0)
+    digits(number.unsigned_abs()) + usize::from(number < 0)
+}
+
+fn write_variable(value: &[u8], writing: Writing, out: &mut Vec<u8>) {
+    if writing == Writing::Path && !value.starts_with(b"/") {
+        out.push(b'/');
+    }
+    let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    if writing == Writing::AsIs || value.iter().copied().all(fits) {
+        out.extend_from_slice(value);
+        return;
+    }
+    for &byte in value {
+        if fits(byte) {
+            out.push(byte);
+        } else {
+            let digit = |nibble: u8| UPPER_HEX[usize::from(nibble)];
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 0xf)]);
+        }
+    }
 }
 
 fn write_random_int(low: i64, high: i64, random: &mut Random, out: &mut Vec<u8>) {
@@ -252,15 +350,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rendered(text: &str, context: Context, seed: u64) -> String {
+    fn parse(text: &str) -> Result<Slot, TemplateError> {
+        Slot::parse(text, &Scope::default())
+    }
+
+    fn rendered(text: &str, context: Context<'_>, seed: u64) -> String {
         let mut out = Vec::new();
-        Slot::parse(text).unwrap().render(&context, &mut Random::new(seed, 0), &mut out);
+        parse(text).unwrap().render(&context, &mut Random::new(seed, 0), &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn values_from_the_context() {
-        let context = Context { index: 42, worker: 3, unix_ns: 1_700_000_000_123_456_789 };
+        let context = Context { index: 42, worker: 3, unix_ns: 1_700_000_000_123_456_789, variables: &[] };
         for (text, expected) in [
             ("sequence", "42"),
             ("worker", "3"),
@@ -269,6 +371,11 @@ mod tests {
             ("timestamp_us", "1700000000123456"),
             ("timestamp_ns", "1700000000123456789"),
             ("random_int(7, 7)", "7"),
+            ("range(0,100)", "042"),
+            ("range(1,10)", "07"),
+            ("range(40, 41)", "40"),
+            ("range(99,1000000000)", "0000000141"),
+            ("range(18446744073709551614,18446744073709551615)", "18446744073709551614"),
         ] {
             assert_eq!(rendered(text, context, 0), expected, "{text}");
         }
@@ -295,7 +402,7 @@ mod tests {
     fn random_integers_reach_both_ends_and_the_extremes_of_the_type() {
         let mut random = Random::new(1, 0);
         let mut seen = std::collections::BTreeSet::new();
-        let slot = Slot::parse("random_int(-2,2)").unwrap();
+        let slot = parse("random_int(-2,2)").unwrap();
         for _ in 0..200 {
             let mut out = Vec::new();
             slot.render(&Context::default(), &mut random, &mut out);
@@ -333,24 +440,82 @@ mod tests {
                 "write `${random_int(low,high)}`",
             ),
             ("uuid(4)", "`${uuid(4)}` does not have the arguments of `uuid`", "write `${uuid}`"),
+            (
+                "range(5,5)",
+                "`range(5,5)` has no value in its range",
+                "the end is not a part of it: it has to be larger than the start",
+            ),
             ("random_int(9,1)", "`random_int(9,1)` has no value in its range", "write `random_int(1,9)`"),
         ] {
-            let error = Slot::parse(text).unwrap_err();
+            let error = parse(text).unwrap_err();
             assert_eq!((error.message(), error.hint()), (message, Some(hint)), "{text}");
         }
-        let nothing_near = Slot::parse("HOME").unwrap_err();
+        let nothing_near = parse("HOME").unwrap_err();
         assert!(nothing_near.hint().unwrap().starts_with("known: sequence, worker, uuid"));
-        for text in ["random_hex(0)", "random_hex(-1)", "random_string(2000000)", "random_int(a,b)", "uuid("]
-        {
-            assert!(Slot::parse(text).is_err(), "{text}");
+        for text in [
+            "random_hex(0)",
+            "random_hex(-1)",
+            "random_string(2000000)",
+            "random_int(a,b)",
+            "range(-1,5)",
+            "range(1,18446744073709551616)",
+            "range(2)",
+            "uuid(",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn variables_are_known_and_suggested() {
+        let names = ["resource".to_owned(), "uuid".to_owned(), "user id".to_owned()];
+        let scope = Scope { variables: &names };
+        let variable = |index| Slot::Variable { index, writing: Writing::AsIs };
+        assert_eq!(Slot::parse(" resource ", &scope), Ok(variable(0)));
+        assert_eq!(Slot::parse("user id", &scope), Ok(variable(2)));
+        assert_eq!(Slot::parse("uuid", &scope), Ok(Slot::Uuid));
+        let error = Slot::parse("resorce", &scope).unwrap_err();
+        assert_eq!(error.message(), "unknown template slot `${resorce}`");
+        assert_eq!(error.hint(), Some("did you mean `resource`? (write $${ for a literal ${)"));
+        let hint = Slot::parse("HOME", &scope).unwrap_err().hint().map(str::to_owned);
+        assert!(hint.unwrap().starts_with("known: resource, uuid, user id, sequence, "));
+        assert!(Slot::parse("resource(1)", &scope).is_err());
+        let many: Vec<String> = (0..=65_536).map(|number| format!("v{number}")).collect();
+        assert!(Slot::parse("v65535", &Scope { variables: &many }).is_ok());
+        assert!(Slot::parse("v65536", &Scope { variables: &many }).is_err());
+    }
+
+    #[test]
+    fn variables_are_written_as_their_place_needs_it() {
+        let variables = [b"/a b#c%20\r\n\xff\0{~".to_vec(), b"plain?x=1".to_vec(), Vec::new()];
+        let context = Context { variables: &variables, ..Context::default() };
+        for (index, writing, expected) in [
+            (0, Writing::AsIs, &variables[0][..]),
+            (0, Writing::Encoded, b"/a%20b%23c%20%0D%0A%FF%00{~"),
+            (0, Writing::Path, b"/a%20b%23c%20%0D%0A%FF%00{~"),
+            (1, Writing::Encoded, b"plain?x=1"),
+            (1, Writing::Path, b"/plain?x=1"),
+            (2, Writing::AsIs, b""),
+            (2, Writing::Path, b"/"),
+            (3, Writing::Encoded, b""),
+        ] {
+            let mut out = Vec::new();
+            Slot::Variable { index, writing }.render(&context, &mut Random::new(0, 0), &mut out);
+            assert_eq!(out, expected, "{index} {writing:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_repeats_itself_without_its_end() {
+        let at = |index| rendered("range(8,11)", Context { index, ..Context::default() }, 0);
+        assert_eq!([0, 1, 2, 3, 4].map(at), ["08", "09", "10", "08", "09"]);
     }
 
     #[test]
     fn every_form_that_help_lists_is_known() {
         for form in Slot::FORMS {
-            let written = form.replace("low,high", "1,2").replace("(n)", "(3)");
-            Slot::parse(&written).unwrap();
+            let written = form.replace("low,high", "1,2").replace("start,end", "1,2").replace("(n)", "(3)");
+            parse(&written).unwrap();
         }
     }
 
@@ -368,16 +533,22 @@ mod tests {
             a in any::<i64>(), b in any::<i64>(), shift in 0..64_u32, seed in any::<u64>(), n in 1..100_u32,
         ) {
             let (low, high) = ((a >> shift).min(b >> shift), (a >> shift).max(b >> shift));
+            let (start, end) = (a.unsigned_abs() >> shift, (b.unsigned_abs() >> shift).saturating_add(1));
+            let range = parse(&format!("range({},{end})", start.min(end - 1))).unwrap();
             let slots =
-                [Slot::RandomInt { low, high }, Slot::RandomHex(n), Slot::RandomString(n), Slot::Uuid];
+                [Slot::RandomInt { low, high }, Slot::RandomHex(n), Slot::RandomString(n), Slot::Uuid, range];
+            let context = Context { index: seed.rotate_left(9), ..Context::default() };
             for slot in slots {
                 let mut out = Vec::new();
-                slot.render(&Context::default(), &mut Random::new(seed, 0), &mut out);
+                slot.render(&context, &mut Random::new(seed, 0), &mut out);
                 prop_assert!(out.len() <= slot.longest());
                 if let Some(len) = slot.fixed_len() {
                     prop_assert_eq!(out.len(), len);
                 }
-                if let Slot::RandomInt { .. } = slot {
+                if let Slot::Range { .. } = slot {
+                    let number: u64 = String::from_utf8(out).unwrap().parse().unwrap();
+                    prop_assert!((start.min(end - 1)..end).contains(&number));
+                } else if let Slot::RandomInt { .. } = slot {
                     let number: i64 = String::from_utf8(out).unwrap().parse().unwrap();
                     prop_assert!((low..=high).contains(&number));
                 }

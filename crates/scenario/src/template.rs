@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plimsoll_core::Random;
 
-use crate::{Context, Slot, TemplateError};
+use crate::{Context, Scope, Slot, TemplateError, Writing};
 
 /// Bytes with slots, compiled once.
 ///
@@ -24,8 +24,13 @@ enum Piece {
 }
 
 impl Template {
-    /// Compiles `text`.
+    /// Compiles `text`, without variables.
     pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
+        Self::parse_in(text, &Scope::default())
+    }
+
+    /// Compiles `text`, which may name the variables of `scope`.
+    pub fn parse_in(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let mut template = Self::default();
         let mut rest = text;
         while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
@@ -35,7 +40,7 @@ impl Template {
                 template.push_literal(b"${");
                 after
             } else if let Some(after) = from.strip_prefix(b"${") {
-                let (slot, after) = parse_slot(after)?;
+                let (slot, after) = parse_slot(after, scope)?;
                 template.pieces.push(Piece::Slot(slot));
                 after
             } else {
@@ -72,6 +77,16 @@ impl Template {
         }
     }
 
+    /// The same template for a request target: variables are written [so that they fit](Writing::Encoded).
+    pub(crate) fn into_target(mut self) -> Self {
+        for (position, piece) in self.pieces.iter_mut().enumerate() {
+            if let Piece::Slot(Slot::Variable { writing, .. }) = piece {
+                *writing = if position == 0 { Writing::Path } else { Writing::Encoded };
+            }
+        }
+        self
+    }
+
     /// Appends another template.
     pub fn push(&mut self, other: &Self) {
         for piece in &other.pieces {
@@ -79,6 +94,20 @@ impl Template {
                 Piece::Literal(range) => self.push_literal(&other.literals[range.clone()]),
                 Piece::Slot(slot) => self.pieces.push(Piece::Slot(*slot)),
             }
+        }
+    }
+
+    /// Whether every rendering is empty, whatever the variables are.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Whether every rendering starts with `/`, as a request target has to.
+    pub(crate) fn starts_with_slash(&self) -> bool {
+        match self.pieces.first() {
+            Some(Piece::Literal(range)) => self.literals[range.clone()].starts_with(b"/"),
+            Some(Piece::Slot(slot)) => matches!(slot, Slot::Variable { writing: Writing::Path, .. }),
+            None => false,
         }
     }
 
@@ -105,18 +134,23 @@ impl Template {
         self.slots().any(Slot::needs_clock)
     }
 
+    /// Whether a slot reads the variables of the [`Context`].
+    pub fn uses_variables(&self) -> bool {
+        self.slots().any(Slot::is_variable)
+    }
+
     /// Bytes of every rendering, if they are always as many.
     pub fn fixed_len(&self) -> Option<usize> {
         self.slots().try_fold(self.literals.len(), |len, slot| Some(len + slot.fixed_len()?))
     }
 
-    /// Most bytes that a rendering can have.
+    /// Most bytes that a rendering can have, without those of variables.
     pub fn longest(&self) -> usize {
         self.literals.len() + self.slots().map(Slot::longest).sum::<usize>()
     }
 
     /// Appends one rendering. Allocates only when `out` has to grow.
-    pub fn render(&self, context: &Context, random: &mut Random, out: &mut Vec<u8>) {
+    pub fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(range) => out.extend_from_slice(&self.literals[range.clone()]),
@@ -127,11 +161,11 @@ impl Template {
 }
 
 /// Parses up to the closing brace; `text` starts behind `${`.
-fn parse_slot(text: &[u8]) -> Result<(Slot, &[u8]), TemplateError> {
+fn parse_slot<'a>(text: &'a [u8], scope: &Scope<'_>) -> Result<(Slot, &'a [u8]), TemplateError> {
     let Some(end) = text.iter().position(|&byte| byte == b'}') else {
         return Err(TemplateError::new("`${` without a closing `}`").with_hint("write $${ for a literal ${"));
     };
-    let slot = Slot::parse(&String::from_utf8_lossy(&text[..end]))?;
+    let slot = Slot::parse(&String::from_utf8_lossy(&text[..end]), scope)?;
     Ok((slot, &text[end + 1..]))
 }
 
@@ -142,7 +176,7 @@ mod tests {
 
     fn rendered(text: &str) -> String {
         let mut out = Vec::new();
-        let context = Context { index: 7, worker: 1, unix_ns: 5_000_000_000 };
+        let context = Context { index: 7, worker: 1, unix_ns: 5_000_000_000, variables: &[] };
         Template::parse(text.as_bytes()).unwrap().render(&context, &mut Random::new(0, 0), &mut out);
         String::from_utf8(out).unwrap()
     }
@@ -173,6 +207,21 @@ mod tests {
         assert!(Template::parse(b"${timestamp_ns}").unwrap().needs_clock());
         assert_eq!(Template::parse(b"${uuid}!").unwrap().fixed_len(), Some(37));
         assert_eq!(Template::parse(b"${uuid}${sequence}").unwrap().fixed_len(), None);
+    }
+
+    #[test]
+    fn variables_take_their_place() {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let template = Template::parse_in(b"<${b}|${a}|$${b}>", &Scope { variables: &names }).unwrap();
+        assert!(template.uses_variables() && !template.is_static() && !template.is_empty());
+        assert_eq!((template.fixed_len(), template.longest()), (None, 8));
+        let variables = [b"one".to_vec(), b"two ${a}".to_vec()];
+        let context = Context { variables: &variables, ..Context::default() };
+        let mut out = Vec::new();
+        template.render(&context, &mut Random::new(0, 0), &mut out);
+        assert_eq!(out, b"<two ${a}|one|${b}>");
+        assert!(Template::parse(b"${a}").is_err());
+        assert!(Template::parse(b"").unwrap().is_empty());
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! The built-in servers.
 //!
-//! [`sink`] is the load sink: it accepts any request and answers what the Internet Computer's load sink
-//! answers, or whatever else it is told to, after a delay of a known law, through a queue of a known law,
-//! with faults of known shares, and keeps a log of the truth. It is what the measuring of Plimsoll is tested
-//! against (the targets T1 to T5), and it must not be the bottleneck of a run.
+//! [`sink`] is the load sink: it accepts any request, over HTTP/1.1 and HTTP/2 on the same port, and answers
+//! what the Internet Computer's load sink answers, or whatever else it is told to, after a delay of a known
+//! law, through a queue of a known law, with faults of known shares, and keeps a log of the truth. It is what
+//! the measuring of Plimsoll is tested against (the targets T1 to T5), and it must not be the bottleneck of a
+//! run.
+//!
+//! What it answers is a [`Service`]: always the same, or [`Crud`], a service of resources that are created,
+//! changed and deleted, for scenarios whose later steps depend on the earlier ones. Everything else, from
+//! laws and faults to the log, is the same for every service.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter
@@ -18,6 +23,6 @@
 pub mod sink;
 
 pub use sink::{
-    Action, Body, Delay, Fate, Faults, Freeze, Intent, Law, Reply, RequestId, SingleServer, Sink, SinkError,
-    SinkOptions, SinkReport, Stopper, TokenServer, Truth, TruthRow,
+    Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
+    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, Stopper, TokenServer, Truth, TruthRow,
 };

@@ -4,12 +4,16 @@ mod agenda;
 mod connection;
 mod desk;
 mod error;
+mod form;
 mod freeze;
 mod law;
 mod options;
 mod outlet;
 mod queue;
 mod reply;
+mod resources;
+mod service;
+mod settlement;
 mod setup;
 mod truth;
 mod worker;
@@ -24,8 +28,9 @@ use plimsoll_driver::{Backend, Endpoint, Open, clock};
 
 pub use error::SinkError;
 pub use law::{Fate, Intent, Law};
-pub use options::{Body, Delay, Faults, Freeze, Reply, SinkOptions, Truth};
+pub use options::{Delay, Freeze, SinkOptions, Truth};
 pub use queue::{SingleServer, TokenServer};
+pub use service::{Body, Crud, Faults, Location, Reply, Service, SlowData};
 pub use truth::{Action, RequestId, TruthRow};
 
 use setup::{Setup, Tally};
@@ -56,26 +61,36 @@ impl Stopper {
     }
 }
 
-/// What a sink did. The identity `counter = replied + statuses + dropped + resets + abandoned` always holds.
+/// What a sink did. The identity
+/// `counter = replied + statuses + dropped + resets + refusals + abandoned` always holds.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Requests that were read as a whole.
     pub counter: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// Requests answered with the usual reply.
+    /// Connections that spoke HTTP/1.1, or something that could not be told from it.
+    pub http1_connections: u64,
+    /// Connections that spoke HTTP/2. The rest of the connections said too little to tell.
+    pub http2_connections: u64,
+    /// Requests answered by the [`Service`], whatever its status.
     pub replied: u64,
     /// Requests answered with a status from [`Faults::statuses`].
     pub statuses: u64,
     /// Requests whose reply was held back on purpose.
     pub dropped: u64,
-    /// Requests whose connection was reset in place of a reply.
+    /// Requests whose connection (HTTP/1.1) or stream (HTTP/2) was reset in place of a reply.
     pub resets: u64,
+    /// Requests whose stream was refused.
+    pub refusals: u64,
     /// Requests that could not be answered any more: see [`Action::Abandoned`].
     pub abandoned: u64,
-    /// Connections that were ended for what the client sent (no valid HTTP/1.1, no valid TLS) or did not
-    /// read.
+    /// HTTP/2 streams that clients reset, whatever had become of their requests.
+    pub cancelled: u64,
+    /// Connections that were ended for what the client sent (no valid HTTP, no valid TLS) or did not read.
     pub refused: u64,
+    /// Resources that a [`Crud`] service holds at the end.
+    pub resources: u64,
     /// The log in the order of the requests' numbers, if it was kept in memory.
     pub truth: Vec<TruthRow>,
     /// Why the log's file is not complete.
@@ -116,6 +131,9 @@ impl Sink {
             };
             threads.push(spawned);
             starts.push(start);
+        }
+        if let Service::Crud(crud) = &setup.options.service {
+            setup.forms.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
         }
         let started = clock::monotonic();
         for start in starts {
@@ -158,7 +176,7 @@ impl Sink {
             Err(panic) => std::panic::resume_unwind(panic),
         });
         let ended: Vec<_> = ended.collect();
-        report(self.setup.counted(), ended)
+        report(&self.setup, ended)
     }
 }
 
@@ -203,13 +221,15 @@ fn serve<O: Open>(
         }
     };
     match start.recv() {
-        Ok(start) => Worker::new(Arc::clone(&place.setup), backend, listener, sheet, start).run(),
+        Ok(start) => {
+            Worker::new(Arc::clone(&place.setup), backend, listener, sheet, start, place.index).run()
+        }
         // Another thread could not listen.
         Err(_) => Ended::default(),
     }
 }
 
-fn report(counter: u64, ended: Vec<Ended>) -> SinkReport {
+fn report(setup: &Setup, ended: Vec<Ended>) -> SinkReport {
     let mut tally = Tally::default();
     let mut truth = Vec::new();
     let mut parts: Vec<(PathBuf, std::io::Result<()>)> = Vec::new();
@@ -220,14 +240,19 @@ fn report(counter: u64, ended: Vec<Ended>) -> SinkReport {
     }
     truth.sort_by_key(|row| row.number);
     SinkReport {
-        counter,
+        counter: setup.counted(),
         connections: tally.connections,
+        http1_connections: tally.http1,
+        http2_connections: tally.http2,
         replied: tally.replied,
         statuses: tally.statuses,
         dropped: tally.dropped,
         resets: tally.resets,
+        refusals: tally.refusals,
         abandoned: tally.abandoned,
+        cancelled: tally.cancelled,
         refused: tally.refused,
+        resources: setup.forms.resources(),
         truth,
         truth_failure: truth::join(parts).err().map(|error| error.to_string()),
     }

@@ -11,10 +11,9 @@ use crate::sink::Sink;
 use crate::truth::{account, assert_balance, count, delivered, errors};
 
 /// Says that something is not tested here. Past the test harness, which hides the output of tests that pass.
-fn skip(program: &str) {
+pub(crate) fn skip(program: &str) {
     // Where there is no stderr there is no one to tell.
-    let _ =
-        writeln!(std::io::stderr(), "SKIPPED: {program} is not installed, so nothing is tested against it");
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {program} is not installed, so nothing is tested with it");
 }
 
 /// Starts Python; `None`, and a word on stderr, if there is none.
@@ -27,20 +26,20 @@ pub(crate) fn python(args: &[&str]) -> Option<Process> {
 }
 
 /// A run whose accounts balance.
-fn balanced(args: &str) -> Value {
+pub(crate) fn balanced(args: &str) -> Value {
     let result = run(&format!("run {args} -o json")).result();
     assert_balance(&result);
     result
 }
 
 /// A certificate for `localhost` and 127.0.0.1 that signed itself, and its key, as files.
-struct Certificate {
-    certificate: String,
-    key: String,
+pub(crate) struct Certificate {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Certificate {
-    fn new(folder: &Folder) -> Self {
+    pub(crate) fn new(folder: &Folder) -> Self {
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).expect("names are valid");
         Self {
@@ -93,7 +92,7 @@ impl Nginx {
 }
 
 /// An address of 127.0.0.1 that was free a moment ago.
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     let sink = Sink::start("");
     let address = sink.endpoint.clone();
     sink.stop();

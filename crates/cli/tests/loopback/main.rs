@@ -9,6 +9,7 @@ mod accuracy;
 mod backends;
 mod contract;
 mod foreign;
+mod http2;
 mod interruption;
 mod process;
 mod refusals;

@@ -1,6 +1,6 @@
 //! Which crate may import which: the layers of `ARCHITECTURE.md`.
 
-use cargo_metadata::{DependencyKind, Metadata};
+use cargo_metadata::{DependencyKind, Metadata, NodeDep};
 
 const WORDS: &[&str] = &["core"];
 const PURE: &[&str] = &["core", "schedule", "wire", "scenario", "metrics", "plan"];
@@ -79,11 +79,50 @@ pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
     complaints
 }
 
-/// The hot loop is the only executor: an async runtime in the lock file came in with some dependency.
-pub(crate) fn runtime_complaints(lock: &str) -> Vec<String> {
+/// One package, of the workspace or not, and what it needs to be built or run, tests aside.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    pub(crate) of: String,
+    pub(crate) in_workspace: bool,
+    pub(crate) needs: Vec<String>,
+}
+
+/// What every package that this machine builds needs.
+pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
+    let resolve = metadata.resolve.as_ref().expect("the metadata are resolved");
+    let needs = resolve.nodes.iter().map(|node| {
+        let is_for_more_than_tests =
+            |dependency: &&NodeDep| dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development);
+        let name = |id| metadata[id].name.to_string();
+        Needs {
+            of: name(&node.id),
+            in_workspace: metadata.workspace_members.contains(&node.id),
+            needs: node.deps.iter().filter(is_for_more_than_tests).map(|dependency| name(&dependency.pkg)).collect(),
+        }
+    });
+    needs.collect()
+}
+
+/// The hot loop is the only executor: an async runtime may serve within a test, but nothing that is shipped
+/// may need one, at whatever distance.
+pub(crate) fn runtime_complaints(packages: &[Needs]) -> Vec<String> {
     let runtimes = ["tokio", "async-std", "smol", "mio"];
-    let locked = |name: &&str| lock.lines().any(|line| line == format!("name = \"{name}\""));
-    runtimes.iter().filter(|name| locked(name)).map(|name| format!("`{name}` is locked")).collect()
+    let members = packages.iter().filter(|package| package.in_workspace);
+    let mut reached: Vec<&str> = members.map(|package| package.of.as_str()).collect();
+    let mut complaints = Vec::new();
+    let mut next = 0;
+    while let Some(&name) = reached.get(next) {
+        next += 1;
+        for need in packages.iter().filter(|package| package.of == name).flat_map(|package| &package.needs) {
+            if runtimes.contains(&need.as_str()) {
+                complaints.push(format!("`{name}` needs `{need}`"));
+            }
+            if !reached.contains(&need.as_str()) {
+                reached.push(need);
+            }
+        }
+    }
+    complaints
 }
 
 fn strings(names: &[&str]) -> Vec<String> {
@@ -105,7 +144,11 @@ fn arrows_up_or_aside_are_complained_about() {
 }
 
 #[test]
-fn a_locked_runtime_is_complained_about() {
-    assert_eq!(runtime_complaints("[[package]]\nname = \"tokio\"\nversion = \"1.0.0\"\n").len(), 1);
-    assert_eq!(runtime_complaints("[[package]]\nname = \"tokio-like\"\n").len(), 0);
+fn a_runtime_that_is_shipped_is_complained_about() {
+    let package = |of: &str, in_workspace, needs: &[&str]| Needs { of: of.to_owned(), in_workspace, needs: strings(needs) };
+    let count = |packages: &[Needs]| runtime_complaints(packages).len();
+    assert_eq!(count(&[package("engine", true, &["hyper"]), package("hyper", false, &["tokio"])]), 1);
+    assert_eq!(count(&[package("engine", true, &["tokio", "mio"]), package("tokio", false, &["mio"])]), 3);
+    // Only a test leads there.
+    assert_eq!(count(&[package("engine", true, &["tokio-like"]), package("hyper", false, &["tokio"])]), 0);
 }

@@ -2,10 +2,18 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Close, ConnId, SocketOptions};
+use plimsoll_plan::Protocol;
+use plimsoll_wire::http1::ResponseClient;
+use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
-use crate::connection::{AT_SEND, Conn, InFlight, State};
+use crate::connection::{Client, Fault, State, Tls};
+use crate::connection::Conn;
+use crate::request::{AT_SEND, InFlight, Requests};
+
+/// The name of HTTP/2 in ALPN.
+const H2: &[u8] = b"h2";
 
 impl<B: Backend> Worker<'_, B> {
     /// Begins to connect for `lane`.
@@ -21,6 +29,7 @@ impl<B: Backend> Worker<'_, B> {
             sources[(self.sources - 1) % sources.len()]
         });
         let options = SocketOptions { source, ..SocketOptions::default() };
+        self.ramp.note_opened();
         match self.io.connect(&endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
@@ -33,13 +42,9 @@ impl<B: Backend> Worker<'_, B> {
                 let connections = &mut self.recorder.connections;
                 connections.peak_open = connections.peak_open.max(self.open_now);
                 let conn = &mut self.conns[slot];
-                conn.id = id;
-                conn.lane = lane_index;
-                conn.state = State::Connecting;
-                conn.listed = false;
-                conn.armed = Nanos::MAX;
-                conn.since = now;
-                conn.served = 0;
+                let requests = std::mem::take(&mut conn.requests);
+                debug_assert!(requests.is_empty(), "the slot was freed with requests");
+                *conn = Conn { id, lane: lane_index, state: State::Connecting, since: now, ..Conn::free() };
                 self.arm(slot as u32);
                 Ok(slot as u32)
             }
@@ -56,9 +61,10 @@ impl<B: Backend> Worker<'_, B> {
         self.note_error(class, reason);
     }
 
+    /// Makes sure that the connection is looked at when its next deadline comes.
     pub(super) fn arm(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
-        let deadline = conn.deadline(self.plan.connect_timeout);
+        let deadline = conn.deadline(self.plan);
         if deadline < conn.armed {
             conn.armed = deadline;
             self.timers.arm(deadline, conn.id);
@@ -66,6 +72,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Whether `id` is the connection that lives in its slot.
+    #[inline]
     pub(super) fn lives(&self, id: ConnId) -> bool {
         self.conns.get(id.slot()).is_some_and(|conn| conn.id == id && conn.state != State::Free)
     }
@@ -76,22 +83,29 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(how) = close {
             self.io.close(conn.id, how);
         }
-        self.connecting -= u32::from(matches!(conn.state, State::Connecting | State::Handshaking));
+        self.connecting -= u32::from(conn.state.is_early());
         conn.state = State::Free;
-        conn.client.reset();
+        conn.requests = Requests::default();
+        conn.client = Client::Undecided;
         conn.tls = None;
         conn.prepared = None;
         conn.listed = false;
-        self.lanes[conn.lane as usize].open -= 1;
+        if !self.locations.is_empty() {
+            self.locations.retain(|(at, ..)| *at != slot);
+        }
+        self.lanes[self.conns[slot as usize].lane as usize].open -= 1;
         self.open_now -= 1;
     }
 
-    /// Gives up a connection: the oldest request fails with `first`, those behind it were never answered. In
-    /// the closed model their users go on. What was not yet sent moves to another connection.
+    /// Gives up a connection. On HTTP/1.1 the oldest request fails with `first` and those behind it were
+    /// never answered; on HTTP/2 all were under way. In the closed model their users go on. What was not yet
+    /// sent moves to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
-        let lane = self.conns[slot as usize].lane;
-        let established = matches!(self.conns[slot as usize].state, State::Open | State::Doomed);
-        let mut lost = std::mem::take(&mut self.conns[slot as usize].requests);
+        let conn = &mut self.conns[slot as usize];
+        let lane = conn.lane;
+        let established = conn.state.is_established();
+        let in_turn = matches!(conn.client, Client::Http1(_));
+        let mut lost = std::mem::take(&mut conn.requests);
         self.release(slot, close);
         let mut class = first;
         while let Some(request) = lost.pop() {
@@ -104,7 +118,7 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             self.fail(lane, &request, class, 0, now);
-            if established {
+            if established && in_turn {
                 class = ErrorClass::ClosedBeforeResponse;
             }
         }
@@ -115,16 +129,15 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         self.recorder.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;
-        let lane = conn.lane;
-        let target = &self.plan.targets[self.lanes[lane as usize].target];
+        let target = &self.plan.targets[self.lanes[conn.lane as usize].target];
         let Some(tls) = &target.tls else {
-            self.on_open(slot, at);
+            self.agree(slot, at);
             return;
         };
         match Session::client(&tls.config, &tls.server_name) {
             Ok(mut session) => {
                 session.transmit(self.io.outbox(conn.id));
-                conn.tls = Some(Box::new(session));
+                conn.tls = Some(Box::new(Tls { session, plain: Vec::new() }));
                 conn.state = State::Handshaking;
             }
             Err(error) => {
@@ -135,45 +148,112 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// The TLS handshake is over.
+    pub(super) fn on_secured(&mut self, slot: u32, at: Nanos) {
+        let conn = &self.conns[slot as usize];
+        if let Some(tls) = &conn.tls {
+            self.recorder.connections.tls_time.record(at.since(conn.since).0);
+            self.recorder.connections.tls_resumed += u64::from(tls.session.resumed());
+            let version = tls.session.version();
+            if let Some(count) = self.tls_versions.get_mut(version) {
+                *count += 1;
+            } else {
+                self.tls_versions.insert(version.to_owned(), 1);
+            }
+        }
+        self.agree(slot, at);
+    }
+
+    /// Decides what is spoken, and begins to.
+    fn agree(&mut self, slot: u32, at: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        let protocol = self.plan.targets[self.lanes[conn.lane as usize].target].protocol;
+        let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
+        let http2 = match (protocol, chosen) {
+            (Protocol::Http1, _) => false,
+            (Protocol::Http2, Some(chosen)) if chosen != H2 => {
+                let chosen = match chosen {
+                    [] => "nothing".to_owned(),
+                    other => String::from_utf8_lossy(other).into_owned(),
+                };
+                let reason = format!("the server does not speak HTTP/2: of ALPN h2 it chose {chosen}");
+                self.on_fault(slot, at, &Fault::new(ErrorClass::WrongProtocol, reason));
+                return;
+            }
+            (Protocol::Http2, _) => true,
+            (Protocol::Negotiated, chosen) => chosen == Some(H2),
+        };
+        if !http2 {
+            conn.client = Client::Http1(ResponseClient::new());
+            self.on_open(slot, at);
+            return;
+        }
+        let mut client = http2::Client::new(&self.http2);
+        let mut bytes = std::mem::take(&mut self.control_bytes);
+        bytes.clear();
+        client.start(&mut bytes);
+        conn.client = Client::Http2(Box::new(client));
+        conn.state = State::Greeting;
+        self.write(slot, &bytes);
+        self.control_bytes = bytes;
+    }
+
     /// Ready for requests: sends those that were waiting for it.
     pub(super) fn on_open(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
+        let settings = &self.plan.connections;
         conn.state = State::Open;
+        conn.heard = at;
+        conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
         self.connecting -= 1;
         self.recorder.connections.opened += 1;
         let lane = &mut self.lanes[conn.lane as usize];
         lane.connected();
+        lane.depth = conn.depth(settings.depth);
+        let protocol = match &conn.client {
+            Client::Http2(client) => {
+                conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
+                let record = &mut self.recorder.connections.http2;
+                record.connections += 1;
+                if let Some(limit) = client.server_limit() {
+                    record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
+                }
+                "h2"
+            }
+            _ => "http/1.1",
+        };
         let peer = &mut self.peers[lane.target];
         if peer.protocol.is_empty() {
-            peer.protocol = "http/1.1".to_owned();
+            protocol.clone_into(&mut peer.protocol);
             if let Some(tls) = &conn.tls {
-                peer.tls_version = Some(tls.version().to_owned());
-                peer.tls_cipher = tls.cipher();
+                peer.tls_version = Some(tls.session.version().to_owned());
+                peer.tls_cipher = tls.session.cipher();
             }
         }
-        if let Some(tls) = &conn.tls {
-            self.recorder.connections.tls_time.record(at.since(conn.since).0);
-            self.recorder.connections.tls_resumed += u64::from(tls.resumed());
-            if let Some(count) = self.tls_versions.get_mut(tls.version()) {
-                *count += 1;
-            } else {
-                self.tls_versions.insert(tls.version().to_owned(), 1);
+        if let Some(template) = conn.prepared.take()
+            && let Some(request) = conn.requests.pop()
+        {
+            if matches!(conn.client, Client::Http2(_)) {
+                conn.requests = Requests::table();
             }
+            self.count_redirect(&request);
+            self.transmit_as(slot, request, &template);
+        } else {
+            self.transmit_waiting(slot);
         }
-        if let Some(prepared) = self.conns[slot as usize].prepared.take() {
-            self.rendered = prepared;
-            self.transmit_rendered(slot);
-            self.list(slot);
-            return;
-        }
-        // They were pushed in order and the youngest is written: so take all and push them again one by one.
-        let conn = &mut self.conns[slot as usize];
-        let mut waiting = std::mem::take(&mut conn.requests);
-        while let Some(request) = waiting.pop() {
-            self.conns[slot as usize].requests.push(request);
-            self.transmit(slot);
-        }
+        self.arm(slot);
         self.list(slot);
+    }
+
+    /// Not earlier than when it is sent: a connection that has to be opened for it may fail, and then the
+    /// target does not get it.
+    pub(super) fn count_redirect(&mut self, request: &InFlight) {
+        let accounting = &mut self.counts.accounting;
+        if request.measured {
+            accounting.redirects_followed += 1;
+        } else {
+            accounting.unmeasured += 1;
+        }
     }
 }
 

@@ -8,13 +8,20 @@ use plimsoll_metrics::Sample;
 use plimsoll_plan::Load;
 
 use super::{Worker, WorkerReport};
-use crate::connection::{AT_SEND, InFlight, State};
+use crate::connection::{Client, State};
+use crate::request::{AT_SEND, InFlight};
 use crate::control::Stop;
 
 impl<B: Backend> Worker<'_, B> {
-    /// Records the end of a request.
+    /// Records the end of a request. One that did not end well ends its iteration.
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, status: u16, at: Nanos) {
         self.counts.in_flight -= 1;
+        if outcome != Outcome::Ok {
+            self.counts.iterations.failed += u64::from(request.measured);
+            if self.sessions.get(request.session).is_some() {
+                self.sessions.end(request.session);
+            }
+        }
         // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it
         // was sent.
         let sent = if request.sent == AT_SEND { AT_SEND } else { request.sent.min(at) };
@@ -51,6 +58,7 @@ impl<B: Backend> Worker<'_, B> {
     /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its
     /// user goes on, after a pause if it was the connection that failed.
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
+        let lane = self.home_of(request, lane);
         self.finish(request, Outcome::Failed(class), status, at);
         if !matches!(self.plan.load, Load::Closed) {
             return;
@@ -72,51 +80,129 @@ impl<B: Backend> Worker<'_, B> {
             }
             let slot = id.slot() as u32;
             self.conns[id.slot()].armed = Nanos::MAX;
-            if self.conns[id.slot()].deadline(self.plan.connect_timeout) <= now {
+            if self.conns[id.slot()].deadline(self.plan) <= now {
                 self.expire_connection(slot, now);
             }
             if self.lives(id) {
                 self.arm(slot);
             }
         }
+        for lane in 0..self.lanes.len() as u32 {
+            // They came in the order of their deadlines, but for those that had a connection before.
+            while let Some(request) = self.lanes[lane as usize].waiting.front()
+                && request.deadline <= now
+            {
+                let request = *request;
+                self.lanes[lane as usize].waiting.pop_front();
+                self.time_out(lane, &request, now);
+            }
+        }
     }
 
-    pub(super) fn expire_connection(&mut self, slot: u32, now: Nanos) {
+    /// No whole response came in time. In the closed model its user goes on.
+    fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
+        let home = self.home_of(request, lane);
+        self.finish(request, Outcome::TimedOut, 0, now);
+        if matches!(self.plan.load, Load::Closed) {
+            self.retries.push(Reverse((now, home)));
+        }
+    }
+
+    fn expire_connection(&mut self, slot: u32, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let connecting = matches!(conn.state, State::Connecting | State::Handshaking);
-        if connecting && conn.since + self.plan.connect_timeout <= now {
-            let what = if conn.state == State::Connecting { "connection" } else { "TLS handshake" };
+        let (id, early, lane) = (conn.id, conn.state.is_early(), conn.lane);
+        if early && conn.since + self.plan.connect_timeout <= now {
+            let what = match conn.state {
+                State::Connecting => "connection",
+                State::Handshaking => "TLS handshake",
+                _ => "HTTP/2 settings",
+            };
             self.connect_failed(ErrorClass::ConnectTimeout, &format!("no {what} within the connect timeout"));
             self.break_off(slot, ErrorClass::ConnectTimeout, Some(Close::Reset), now);
             return;
         }
-        let lane = conn.lane;
-        let mut users = 0;
-        let mut position = 0;
-        while let Some(request) = self.conns[slot as usize].requests.get_mut(position) {
-            position += 1;
-            if request.abandoned || request.deadline > now {
-                continue;
+        if !early && conn.silent_until(self.plan) <= now {
+            if !conn.requests.is_empty() {
+                let reason = "nothing came on the connection for the inactivity limit";
+                self.note_error(ErrorClass::Inactive, reason);
             }
-            request.abandoned = true;
-            let request = *request;
-            self.finish(&request, Outcome::TimedOut, 0, now);
-            users += 1;
+            self.break_off(slot, ErrorClass::Inactive, Some(Close::Now), now);
+            return;
+        }
+        self.expire_requests(slot, lane, now);
+        if !self.lives(id) {
+            return;
+        }
+        if early {
+            // A connection that is still being established goes on without them.
+            self.conns[slot as usize].requests.forget_abandoned();
+            return;
         }
         let conn = &mut self.conns[slot as usize];
-        // Its next responses belong to requests that are given up: take no new ones. A connection that is
-        // still being established goes on without them.
-        if connecting {
-            conn.requests = Default::default();
-        } else {
-            conn.state = State::Doomed;
-            self.close_if_idle_and_doomed(slot);
+        if let Client::Http2(client) = &mut conn.client
+            && conn.ping <= now
+        {
+            conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| now + interval);
+            self.control_bytes.clear();
+            client.ping(now.0, &mut self.control_bytes);
+            self.write_control(slot);
         }
-        if matches!(self.plan.load, Load::Closed) {
-            for _ in 0..users {
-                self.retries.push(Reverse((now, lane)));
+        let conn = &mut self.conns[slot as usize];
+        if conn.retires <= now {
+            conn.retires = Nanos::MAX;
+            if let Client::Http2(client) = &mut conn.client {
+                self.control_bytes.clear();
+                client.go_away(&mut self.control_bytes);
+                self.write_control(slot);
+            }
+            self.doom(slot);
+        }
+    }
+
+    /// Gives up the requests on a connection whose time is over.
+    fn expire_requests(&mut self, slot: u32, lane: u32, now: Nanos) {
+        let mut overdue = std::mem::take(&mut self.overdue);
+        overdue.clear();
+        let conn = &mut self.conns[slot as usize];
+        conn.requests.overdue(now, &mut overdue);
+        self.control_bytes.clear();
+        let mut in_turn = false;
+        for &ticket in &overdue {
+            let conn = &mut self.conns[slot as usize];
+            let request = match &mut conn.client {
+                Client::Http2(client) if conn.state.is_established() => {
+                    // Its slot is free again; a late response finds nobody.
+                    client.cancel(ticket, &mut self.control_bytes);
+                    self.recorder.connections.http2.cancelled += 1;
+                    conn.requests.take(ticket)
+                }
+                _ => {
+                    in_turn = true;
+                    conn.requests.get_mut(ticket).map(|request| {
+                        request.abandoned = true;
+                        *request
+                    })
+                }
+            };
+            if let Some(request) = request {
+                self.time_out(lane, &request, now);
             }
         }
+        self.overdue = overdue;
+        self.write_control(slot);
+        if !self.conns[slot as usize].state.is_early() {
+            if in_turn {
+                // Its next responses belong to requests that are given up: take no new ones.
+                self.conns[slot as usize].state = State::Doomed;
+            }
+            self.settle(slot);
+        }
+    }
+
+    fn write_control(&mut self, slot: u32) {
+        let bytes = std::mem::take(&mut self.control_bytes);
+        self.write(slot, &bytes);
+        self.control_bytes = bytes;
     }
 
     pub(super) fn heed_control(&mut self, now: Nanos) {
@@ -145,6 +231,9 @@ impl<B: Backend> Worker<'_, B> {
             // Connections are not closed one by one: that comes with the backend's end, and costs less there.
             unfinished.extend(conn.requests.iter().filter(|request| !request.abandoned).copied());
         }
+        for lane in &self.lanes {
+            unfinished.extend(&lane.waiting);
+        }
         for request in unfinished {
             if !request.measured {
                 self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
@@ -157,12 +246,12 @@ impl<B: Backend> Worker<'_, B> {
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
         for lane in &mut self.lanes {
-            while let Some((arrival, step)) = lane.peek() {
+            while let Some((arrival, scenario)) = lane.peek() {
                 let intended = self.times.start + arrival.at;
                 if intended >= self.times.end {
                     break;
                 }
-                lane.take(step);
+                lane.take(scenario);
                 let measured = u64::from(intended >= self.times.measure);
                 self.counts.accounting.scheduled += measured;
                 self.counts.accounting.never_started += measured;
@@ -172,10 +261,15 @@ impl<B: Backend> Worker<'_, B> {
         let window = self.times.end.since(self.times.measure);
         self.record.wall = window;
         self.recorder.connections.limit = self.lanes.iter().map(|lane| u64::from(lane.max)).sum();
-        self.recorder.connections.depth = self.plan.connections.depth;
+        self.recorder.connections.depth = self.lanes.iter().map(|lane| lane.depth).max().unwrap_or(1);
+        self.recorder.connections.http2.streams_asked = self.plan.connections.streams;
         let pacing_budget = self.pacer.budget();
         let connections = std::mem::take(&mut self.recorder.connections);
         let steps = self.recorder.finish();
+        let mut iterations = self.counts.iterations;
+        let ended = iterations.completed + iterations.failed;
+        iterations.unfinished = iterations.started.saturating_sub(ended);
+        let protocols = ["http/1.1", "h2"].into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,
             steps,
@@ -184,6 +278,8 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.record,
             peers: self.peers,
             tls_versions: self.tls_versions,
+            protocols: protocols.filter(|(_, responses)| *responses > 0).collect(),
+            iterations,
             error_examples: self.error_examples,
             completed_in_window: self.counts.completed_in_window,
             window,

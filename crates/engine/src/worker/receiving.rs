@@ -1,13 +1,13 @@
-//! Receiving: events of the driver become responses, redirects, or faults.
+//! Receiving: events of the driver become responses, or faults.
 
-use plimsoll_core::{ErrorClass, Nanos, Outcome};
-use plimsoll_driver::{Backend, Chunk, Close, Event, SystemError};
-use plimsoll_plan::Load;
-use plimsoll_scenario::Context;
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, SystemError};
+use plimsoll_wire::http1::Truncated;
+use plimsoll_wire::http2;
 
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, Worker};
-use crate::connection::{AT_SEND, Completed, Fault, InFlight, State};
+use crate::connection::{Client, Fault, Kept, Reply, State};
 
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
@@ -21,7 +21,7 @@ impl<B: Backend> Worker<'_, B> {
             match event {
                 Event::Received { conn, at, stamped, data } => {
                     if self.lives(conn) {
-                        self.on_received(conn.slot() as u32, at, stamped, data);
+                        self.on_received(conn, at, stamped, data);
                     }
                 }
                 Event::Connected { conn, at } => {
@@ -52,130 +52,279 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    pub(super) fn on_received(&mut self, slot: u32, at: Nanos, stamped: bool, data: Chunk) {
-        let conn = &mut self.conns[slot as usize];
-        let id = conn.id;
-        let bytes = self.io.bytes(data);
-        let received = bytes.len() as u64;
-        let mut completed = std::mem::take(&mut self.completed);
-        let mut closed_by_tls = false;
-        let decoded = if let Some(tls) = &mut conn.tls {
-            self.plain.clear();
-            match tls.receive(bytes, &mut self.plain) {
-                Ok(outcome) => {
-                    closed_by_tls = outcome.closed;
-                    self.rendered.clear();
-                    tls.transmit(&mut self.rendered);
-                    if !self.rendered.is_empty() {
-                        self.io.outbox(conn.id).extend_from_slice(&self.rendered);
-                    }
-                    if outcome.handshake_done_now {
-                        self.on_open(slot, at);
-                    }
-                    let conn = &mut self.conns[slot as usize];
-                    conn.decode(self.plan, &mut self.memos, &self.plain, at, &mut completed)
-                }
-                Err(error) => {
-                    // The alert that tells the peer.
-                    tls.transmit(self.io.outbox(conn.id));
-                    Err(Fault { class: ErrorClass::Tls, reason: error.to_string() })
-                }
-            }
-        } else {
-            conn.decode(self.plan, &mut self.memos, bytes, at, &mut completed)
-        };
+    fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
+        let slot = id.slot() as u32;
+        self.stamped = stamped;
+        self.responses = 0;
         if stamped {
             self.record.stamped += 1;
         } else {
             self.record.unstamped += 1;
         }
-        if !self.observed
-            && let Some(request) = self.conns[slot as usize].requests.get_mut(0)
-            && request.sent != AT_SEND
-        {
-            self.observed = true;
-            let cycle = self.now.since(request.sent);
-            self.pacer.observe(cycle, stamped, received);
+        let conn = &mut self.conns[slot as usize];
+        conn.heard = at;
+        let secured = conn.tls.is_some();
+        let mut over = false;
+        let mut decoded = Ok(());
+        if secured {
+            match self.decrypt(slot, at, data) {
+                Ok(closed) => over = closed,
+                Err(fault) => decoded = Err(fault),
+            }
+            if !self.lives(id) {
+                return;
+            }
         }
+        let mut completed = std::mem::take(&mut self.completed);
+        let mut events = std::mem::take(&mut self.events);
+        let mut control = std::mem::take(&mut self.control_bytes);
+        if decoded.is_ok() {
+            let conn = &mut self.conns[slot as usize];
+            let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
+            control.clear();
+            decoded = match &mut conn.client {
+                Client::Undecided => Ok(()),
+                Client::Http1(_) => {
+                    self.kept.clear();
+                    let memos = &mut self.memos;
+                    conn.decode_http1(self.plan, memos, bytes, at, &mut completed, &mut self.kept)
+                }
+                Client::Http2(client) => {
+                    client.receive(bytes, &mut control, &mut events).map_err(Fault::from)
+                }
+            };
+            self.write(slot, &control);
+        }
+        self.control_bytes = control;
         if decoded.is_err() && self.conns[slot as usize].state == State::Open {
             // What follows a fault is nobody's response: no new request may be put on this connection.
             self.conns[slot as usize].state = State::Doomed;
         }
         for done in completed.drain(..) {
-            self.on_response(slot, at, done);
+            // A response may have ended the connection, and its slot may have a new one by now.
+            if !self.lives(id) {
+                break;
+            }
+            let ticket = self.conns[slot as usize].requests.oldest();
+            self.extract_kept(slot, ticket, done.kept.clone());
+            let location = done.kept.clone().find(|at| self.kept.values[*at].0 == Kept::LOCATION);
+            self.on_response(slot, ticket, at, done.reply, location);
+        }
+        for event in events.drain(..) {
+            if !self.lives(id) {
+                break;
+            }
+            self.on_http2(slot, at, event);
         }
         self.completed = completed;
-        // A response may have ended the connection, and its slot may have a new one by now.
+        self.events = events;
+        self.pacer.received(self.responses);
         let alive = self.lives(id);
         match decoded {
             Err(fault) if alive => self.on_fault(slot, at, &fault),
             Err(fault) => {
-                self.note_error(fault.class, &fault.reason);
+                self.note_fault(&fault);
                 self.recorder.connections.failed[fault.class as usize] += 1;
             }
-            Ok(()) if alive && closed_by_tls => self.on_closed(slot, at),
+            Ok(()) if alive && over => self.on_closed(slot, at),
             _ => {}
+        }
+    }
+
+    /// Decrypts into `plain`; whether the peer said that nothing more comes.
+    fn decrypt(&mut self, slot: u32, at: Nanos, data: Chunk) -> Result<bool, Fault> {
+        let conn = &mut self.conns[slot as usize];
+        let Some(tls) = &mut conn.tls else { return Ok(false) };
+        self.plain.clear();
+        let received = tls.session.receive(self.io.bytes(data), &mut self.plain);
+        // What the session has to say by itself; after an error, the alert that tells the peer.
+        self.scratch.clear();
+        tls.session.transmit(&mut self.scratch);
+        if !self.scratch.is_empty() {
+            self.io.outbox(conn.id).extend_from_slice(&self.scratch);
+        }
+        match received {
+            Ok(received) => {
+                if received.handshake_done_now {
+                    self.on_secured(slot, at);
+                }
+                Ok(received.closed)
+            }
+            Err(error) => Err(Fault::new(ErrorClass::Tls, error.to_string())),
+        }
+    }
+
+    /// One thing that HTTP/2 told.
+    fn on_http2(&mut self, slot: u32, at: Nanos, event: http2::Event) {
+        match event {
+            http2::Event::Ready => {
+                if self.conns[slot as usize].state == State::Greeting {
+                    self.on_open(slot, at);
+                }
+            }
+            http2::Event::Head { ticket, fields } => self.on_head(slot, ticket, fields),
+            http2::Event::Began { ticket } => {
+                if let Some(request) = self.conns[slot as usize].requests.get_mut(ticket) {
+                    request.first_byte = at;
+                }
+            }
+            http2::Event::Response { ticket, response } => {
+                let reply = Reply {
+                    status: response.status,
+                    wire_bytes: response.wire_bytes,
+                    keep_alive: true,
+                };
+                self.on_response(slot, ticket, at, reply, None);
+            }
+            http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
+            http2::Event::GoAway { code, .. } => {
+                *self.recorder.connections.http2.go_aways.entry(code.name()).or_default() += 1;
+                self.doom(slot);
+            }
+            http2::Event::Pong { payload } => {
+                let time = at.since(Nanos(payload));
+                self.recorder.connections.http2.ping_time.record(time.0);
+            }
+        }
+    }
+
+    fn on_stream_failed(&mut self, slot: u32, ticket: u32, at: Nanos, failure: http2::StreamFailure) {
+        use http2::StreamFailure as Failure;
+        let resets = &mut self.recorder.connections.http2.resets;
+        let (class, reason) = match failure {
+            Failure::Refused => {
+                *resets.entry(http2::ErrorCode::RefusedStream.name()).or_default() += 1;
+                (ErrorClass::StreamRefused, "the server refused the stream (REFUSED_STREAM)".to_owned())
+            }
+            Failure::Reset(code) => {
+                *resets.entry(code.name()).or_default() += 1;
+                (ErrorClass::StreamReset, format!("the server reset the stream ({})", code.name()))
+            }
+            Failure::Unprocessed => {
+                let reason = "the server went away (GOAWAY) without processing the request";
+                (ErrorClass::GoAway, reason.to_owned())
+            }
+            Failure::Malformed(reason) => {
+                let violations = &mut self.recorder.connections.http2.violations;
+                *violations.entry(http2::ErrorCode::ProtocolError.name()).or_default() += 1;
+                (ErrorClass::Protocol, format!("malformed response: {reason}"))
+            }
+            Failure::HeadTooLarge => {
+                (ErrorClass::HeadTooLarge, "the response's header list is beyond the limit".to_owned())
+            }
+        };
+        let conn = &mut self.conns[slot as usize];
+        let lane = conn.lane;
+        let Some(request) = conn.requests.take(ticket) else { return };
+        if let Client::Http2(client) = &mut conn.client {
+            client.reuse(ticket);
+        }
+        self.note_error(class, &reason);
+        self.fail(lane, &request, class, 0, at);
+        self.settle(slot);
+    }
+
+    /// Takes no more requests on this connection, and closes it when those on it have ended.
+    pub(super) fn doom(&mut self, slot: u32) {
+        let conn = &mut self.conns[slot as usize];
+        if conn.state.is_early() {
+            // Nothing was sent on it: those that wait find another one.
+            self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.now);
+            return;
+        }
+        conn.state = State::Doomed;
+        self.settle(slot);
+    }
+
+    /// After the end of a request: closes a connection that was waiting for it, or offers its room.
+    pub(super) fn settle(&mut self, slot: u32) {
+        let conn = &self.conns[slot as usize];
+        if conn.state == State::Doomed {
+            if conn.requests.iter().all(|request| request.abandoned) {
+                self.release(slot, Some(Close::Now));
+            }
+        } else {
+            self.list(slot);
+        }
+    }
+
+    fn note_fault(&mut self, fault: &Fault) {
+        self.note_error(fault.class, &fault.reason);
+        if let Some(code) = fault.code {
+            *self.recorder.connections.http2.violations.entry(code).or_default() += 1;
         }
     }
 
     /// The peer broke the rules of TLS or HTTP.
     pub(super) fn on_fault(&mut self, slot: u32, at: Nanos, fault: &Fault) {
         let conn = &self.conns[slot as usize];
-        let handshake = conn.state == State::Handshaking;
-        let idle = conn.requests.is_empty();
-        self.note_error(fault.class, &fault.reason);
-        if handshake || idle {
+        let (state, idle) = (conn.state, conn.requests.is_empty());
+        let early = state.is_early();
+        self.note_fault(fault);
+        if early || idle {
             self.recorder.connections.failed[fault.class as usize] += 1;
         }
-        let how = if handshake { Close::AfterSend } else { Close::Now };
+        // So that the peer gets to know why: an alert, or a GOAWAY.
+        let tells = state == State::Handshaking || fault.code.is_some();
+        if tells {
+            self.flush();
+        }
+        let how = if tells { Close::AfterSend } else { Close::Now };
         self.break_off(slot, fault.class, Some(how), at);
     }
 
-    pub(super) fn on_connect_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
+    fn on_connect_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
         let class = of_connecting(error.class());
         self.connect_failed(class, &format!("connect: {error}"));
         self.break_off(slot, class, None, at);
     }
 
-    pub(super) fn on_closed(&mut self, slot: u32, at: Nanos) {
+    fn on_closed(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        if conn.state == State::Handshaking {
-            let fault = Fault {
-                class: ErrorClass::Tls,
-                reason: "the server closed the connection during the TLS handshake".to_owned(),
-            };
+        let early = match conn.state {
+            State::Handshaking => Some((ErrorClass::Tls, "during the TLS handshake")),
+            State::Greeting => Some((ErrorClass::WrongProtocol, "instead of answering in HTTP/2")),
+            _ => None,
+        };
+        if let Some((class, when)) = early {
+            let fault = Fault::new(class, format!("the server closed the connection {when}"));
             self.on_fault(slot, at, &fault);
             return;
         }
         let id = conn.id;
-        match conn.client.finish() {
+        let ended = match &mut conn.client {
+            Client::Http1(client) => client.finish(),
+            Client::Http2(_) | Client::Undecided => Ok(None),
+        };
+        let mut class = ErrorClass::ClosedBeforeResponse;
+        match ended {
             Ok(Some(response)) => {
-                self.on_response(slot, at, Completed { response, location: None });
+                let ticket = conn.requests.oldest();
+                let reply =
+                    Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: false };
+                self.extract_unkept(slot, ticket);
+                self.on_response(slot, ticket, at, reply, None);
                 if !self.lives(id) {
                     return;
                 }
-                self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
             }
+            Ok(None) if conn.requests.is_empty() => self.recorder.connections.closed_idle += 1,
             Ok(None) => {
-                if conn.requests.is_empty() {
-                    self.recorder.connections.closed_idle += 1;
-                } else {
-                    self.note_error(
-                        ErrorClass::ClosedBeforeResponse,
-                        "the server closed before its response",
-                    );
+                let multiplexed = matches!(conn.client, Client::Http2(_));
+                if multiplexed && conn.requests.iter().any(|request| request.first_byte != Nanos::MAX) {
+                    class = ErrorClass::ClosedInResponse;
                 }
-                self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
+                self.note_error(class, "the server closed before the end of its response");
             }
-            Err(_) => {
-                let reason = "the server closed in the middle of its response";
-                self.note_error(ErrorClass::ClosedInResponse, reason);
-                self.break_off(slot, ErrorClass::ClosedInResponse, Some(Close::Now), at);
+            Err(Truncated { .. }) => {
+                class = ErrorClass::ClosedInResponse;
+                self.note_error(class, "the server closed in the middle of its response");
             }
         }
+        self.break_off(slot, class, Some(Close::Now), at);
     }
 
-    pub(super) fn on_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
+    fn on_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
         let conn = &self.conns[slot as usize];
         let class = match error.class() {
             ErrorClass::Reset => ErrorClass::Reset,
@@ -187,140 +336,5 @@ impl<B: Backend> Worker<'_, B> {
             self.note_error(class, &error.to_string());
         }
         self.break_off(slot, class, Some(Close::Now), at);
-    }
-
-    /// A whole response came for the oldest request of the connection.
-    pub(super) fn on_response(&mut self, slot: u32, at: Nanos, done: Completed) {
-        let conn = &mut self.conns[slot as usize];
-        let Some(mut request) = conn.requests.pop() else { return };
-        let response = done.response;
-        let max_requests = self.plan.connections.max_requests;
-        let usable = conn.state == State::Open
-            && response.keep_alive
-            && self.plan.connections.keep_alive
-            && max_requests.is_none_or(|max| conn.served < max || !conn.requests.is_empty());
-        let (lane, doomed) = (conn.lane, conn.state == State::Doomed);
-        if !usable {
-            if conn.requests.is_empty() {
-                self.release(slot, Some(Close::Now));
-            } else if !response.keep_alive || !self.plan.connections.keep_alive {
-                // The server answers nothing more on this connection.
-                self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
-            } else if !doomed {
-                self.conns[slot as usize].state = State::Doomed;
-            }
-        }
-        if request.abandoned {
-            self.close_if_idle_and_doomed(slot);
-            return;
-        }
-        request.bytes_redirects += response.wire_bytes;
-        if matches!(response.status, 301 | 302 | 303 | 307 | 308) && self.plan.redirects > 0 {
-            // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
-            let here = usable && self.conns[slot as usize].requests.is_empty();
-            self.on_redirect(slot, lane, here, request, &done, at);
-            if usable {
-                self.list(slot);
-            }
-            return;
-        }
-        let outcome = match response.status {
-            0..400 => Outcome::Ok,
-            400..500 => Outcome::Failed(ErrorClass::Status4xx),
-            _ => Outcome::Failed(ErrorClass::Status5xx),
-        };
-        self.finish(&request, outcome, response.status, at);
-        if matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(lane, usable.then_some(slot), at, self.now);
-        } else if usable {
-            self.list(slot);
-        }
-    }
-
-    pub(super) fn close_if_idle_and_doomed(&mut self, slot: u32) {
-        let conn = &self.conns[slot as usize];
-        if conn.state == State::Doomed && conn.requests.iter().all(|request| request.abandoned) {
-            self.conns[slot as usize].requests = Default::default();
-            self.release(slot, Some(Close::Now));
-        }
-    }
-
-    /// Follows a redirect within the authority, as a part of the same request.
-    pub(super) fn on_redirect(
-        &mut self,
-        slot: u32,
-        lane: u32,
-        usable: bool,
-        mut request: InFlight,
-        done: &Completed,
-        at: Nanos,
-    ) {
-        let status = done.response.status;
-        let target = &self.plan.targets[self.lanes[lane as usize].target];
-        let problem = match done.location.as_deref() {
-            None => Some("a redirect without a location".to_owned()),
-            Some(_) if request.redirects >= self.plan.redirects => {
-                Some(format!("more than {} redirects in a row", self.plan.redirects))
-            }
-            Some(location) => match target.same_authority_path(location) {
-                None => Some(format!("a redirect to another authority is not followed: {location}")),
-                Some(path) => self.render_redirect(&request, path, status).err(),
-            },
-        };
-        if let Some(reason) = problem {
-            self.note_error(ErrorClass::Redirect, &reason);
-            self.fail(lane, &request, ErrorClass::Redirect, status, at);
-            return;
-        }
-        request.redirects += 1;
-        request.bytes_sent += self.rendered.len() as u64;
-        let conn = &mut self.conns[slot as usize];
-        if usable {
-            conn.requests.push(request);
-            self.transmit_rendered(slot);
-            return;
-        }
-        match self.open_connection(lane, self.now) {
-            Ok(fresh) => {
-                // The server closes after each response: the same request goes on over a new connection.
-                let conn = &mut self.conns[fresh as usize];
-                conn.prepared = Some(self.rendered.clone());
-                conn.requests.push(request);
-                self.arm(fresh);
-            }
-            Err(class) => self.fail(lane, &request, class, 0, at),
-        }
-    }
-
-    /// Renders the request that follows a redirect into `rendered`.
-    fn render_redirect(&mut self, request: &InFlight, path: &str, status: u16) -> Result<(), String> {
-        let template = &self.plan.steps[request.step as usize].request;
-        let next = template.redirected(path, status).map_err(|error| error.to_string())?;
-        let unix_ns = self.now.0.wrapping_add(self.unix_offset);
-        let context = Context { index: request.index, worker: self.shard.index, unix_ns };
-        self.rendered.clear();
-        next.render(&context, &mut self.random, &mut self.scratch, &mut self.rendered);
-        if let Some(body) = next.shared_body() {
-            self.rendered.extend_from_slice(body);
-        }
-        Ok(())
-    }
-
-    /// Writes `rendered`, a request that was made outside the templates.
-    pub(super) fn transmit_rendered(&mut self, slot: u32) {
-        let conn = &mut self.conns[slot as usize];
-        conn.served += 1;
-        // Not earlier: a connection that has to be opened for it may fail, and then the target does not get
-        // it.
-        let accounting = &mut self.counts.accounting;
-        match conn.requests.last_mut() {
-            Some(request) if request.measured => accounting.redirects_followed += 1,
-            _ => accounting.unmeasured += 1,
-        }
-        let out = self.io.outbox(conn.id);
-        match &mut conn.tls {
-            None => out.extend_from_slice(&self.rendered),
-            Some(tls) => tls.send(&self.rendered, out),
-        }
     }
 }

@@ -5,18 +5,48 @@ use std::cmp::Reverse;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
-use plimsoll_scenario::Context;
 
-use super::{FLUSH_EVERY, Worker};
-use crate::connection::{AT_SEND, InFlight, State};
+use super::Worker;
+use crate::connection::State;
+use crate::request::{AT_SEND, InFlight, NO_SESSION};
+
+/// An iteration that is to be begun.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    scenario: u32,
+    lane: u32,
+    index: u64,
+    intended: Nanos,
+    /// Closed model: when the response arrived that made its user ready.
+    ready: Nanos,
+    measured: bool,
+}
 
 impl<B: Backend> Worker<'_, B> {
     /// Closed model: every connection gets as many iterations as it may have in flight.
     pub(super) fn start_users(&mut self, now: Nanos) {
         for lane in 0..self.lanes.len() as u32 {
-            let users = u64::from(self.lanes[lane as usize].initial) * u64::from(self.plan.connections.depth);
-            for _ in 0..users {
-                self.next_iteration(lane, None, Nanos::MAX, now);
+            let (initial, depth) = (self.lanes[lane as usize].initial, self.lanes[lane as usize].depth);
+            let mut missing = initial;
+            for slot in 0..self.conns.len() as u32 {
+                let conn = &self.conns[slot as usize];
+                if conn.lane != lane || conn.state != State::Open {
+                    continue;
+                }
+                missing = missing.saturating_sub(1);
+                for _ in 0..conn.depth(self.plan.connections.depth) {
+                    self.next_iteration(lane, Some(slot), Nanos::MAX, now);
+                }
+            }
+            for number in initial - missing..initial {
+                for _ in 0..depth {
+                    if self.ramp.is_paced() {
+                        let at = self.times.start + self.ramp.at(u64::from(number));
+                        self.retries.push(Reverse((at, lane)));
+                    } else {
+                        self.next_iteration(lane, None, Nanos::MAX, now);
+                    }
+                }
             }
         }
     }
@@ -28,17 +58,81 @@ impl<B: Backend> Worker<'_, B> {
         if now >= self.times.end || self.counts.remaining == Some(0) {
             return;
         }
+        let Some(scenario) = self.lanes[lane as usize].next_scenario() else { return };
         let measured = now >= self.times.measure;
         if measured && let Some(remaining) = &mut self.counts.remaining {
             *remaining -= 1;
         }
         let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
         self.counts.begun += 1;
-        let step = self.lanes[lane as usize].next_step();
+        self.begin(Begin { scenario, lane, index, intended: AT_SEND, ready, measured }, slot, now);
+    }
+
+    /// Begins an iteration with its first request.
+    fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) {
+        let Begin { scenario, lane, index, intended, ready, measured } = begin;
+        self.counts.accounting.scheduled += u64::from(measured);
+        self.counts.iterations.started += u64::from(measured);
+        self.counts.new_scheduled += 1;
+        let steps = &self.plan.scenarios[scenario as usize].steps;
+        let step = steps.start;
+        let session = if steps.len() > 1 {
+            self.sessions.begin(scenario, lane, index, measured)
+        } else {
+            NO_SESSION
+        };
+        let request = InFlight { ready, session, ..self.new_request(intended, index, step, measured, now) };
+        self.place(lane, slot, request, now);
+    }
+
+    /// The next step of a session, whose last one was answered at `at` on the connection `slot` of `lane`.
+    /// False if there is none.
+    pub(super) fn continue_session(
+        &mut self,
+        number: u32,
+        lane: u32,
+        slot: Option<u32>,
+        done: u32,
+        at: Nanos,
+    ) -> bool {
+        let Some(session) = self.sessions.get_mut(number) else { return false };
+        let step = done + 1;
+        if step >= self.plan.scenarios[session.scenario as usize].steps.end || self.now >= self.times.end {
+            return false;
+        }
+        session.found = 0;
+        let (index, measured) = (session.index, session.measured);
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
-        let request = self.new_request(AT_SEND, index, step, measured, now);
-        self.place(lane, slot, InFlight { ready, ..request }, now);
+        // In the open model a session owes its steps to a schedule, though each waits for the one before.
+        let (intended, ready) = match self.plan.load {
+            Load::Open { .. } => (at, Nanos::MAX),
+            Load::Closed => (AT_SEND, at),
+        };
+        let target = self.plan.steps[step as usize].target;
+        let next_lane = self.lane_of(target, lane);
+        let slot = slot.filter(|_| next_lane == lane);
+        let request = self.new_request(intended, index, step, measured, self.now);
+        self.place(next_lane, slot, InFlight { ready, session: number, ..request }, self.now);
+        true
+    }
+
+    fn lane_of(&self, target: usize, likely: u32) -> u32 {
+        if self.lanes[likely as usize].target == target {
+            return likely;
+        }
+        self.lanes.iter().position(|lane| lane.target == target).map_or(likely, |lane| lane as u32)
+    }
+
+    /// Requests that were started find a connection, as far as there is room.
+    pub(super) fn start_waiting(&mut self, now: Nanos) {
+        for lane in 0..self.lanes.len() as u32 {
+            while !self.lanes[lane as usize].waiting.is_empty() && self.can_place(lane, now) {
+                if let Some(request) = self.lanes[lane as usize].waiting.pop_front() {
+                    self.seat(lane, None, request, now);
+                }
+            }
+        }
     }
 
     /// Closed model: users whose back-off is over try again.
@@ -65,14 +159,14 @@ impl<B: Backend> Worker<'_, B> {
         self.ended = now >= self.times.end;
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         for lane in 0..self.lanes.len() as u32 {
-            while let Some((arrival, step)) = self.lanes[lane as usize].peek() {
+            while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
                 if intended > now || intended >= self.times.end {
                     break;
                 }
-                if !self.can_place(lane) {
+                if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
                     if overload == Overload::Drop {
-                        self.lanes[lane as usize].take(step);
+                        self.lanes[lane as usize].take(scenario);
                         self.counts.new_scheduled += 1;
                         let measured = u64::from(intended >= self.times.measure);
                         self.counts.accounting.scheduled += measured;
@@ -84,13 +178,15 @@ impl<B: Backend> Worker<'_, B> {
                     at_limit |= lane.open >= lane.max;
                     break;
                 }
-                self.lanes[lane as usize].take(step);
+                self.lanes[lane as usize].take(scenario);
                 let measured = intended >= self.times.measure;
-                self.counts.accounting.scheduled += u64::from(measured);
-                self.counts.new_scheduled += 1;
                 started = true;
-                let request = self.new_request(intended, arrival.index, step, measured, now);
-                self.place(lane, None, request, now);
+                let index = arrival.index;
+                self.begin(
+                    Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured },
+                    None,
+                    now,
+                );
             }
         }
         if started {
@@ -118,6 +214,7 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: 0,
             bytes_redirects: 0,
             step,
+            session: NO_SESSION,
             redirects: 0,
             measured,
             abandoned: false,
@@ -125,28 +222,38 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Whether [`place`](Self::place) would find or may open a connection.
-    pub(super) fn can_place(&mut self, lane: u32) -> bool {
-        self.find_available(lane).is_some() || {
-            let lane = &self.lanes[lane as usize];
-            lane.open < lane.max
-        }
+    pub(super) fn can_place(&mut self, lane: u32, now: Nanos) -> bool {
+        self.find_available(lane).is_some() || self.may_open(lane, now)
+    }
+
+    fn may_open(&self, lane: u32, now: Nanos) -> bool {
+        let lane = &self.lanes[lane as usize];
+        // The closed model's users come at the pace of the ramp by themselves.
+        let paced = self.ramp.is_paced() && !matches!(self.plan.load, Load::Closed);
+        lane.open < lane.max && (!paced || now >= self.times.start + self.ramp.next())
     }
 
     /// The first connection of the lane that has room for a request; forgets stale entries on the way.
     pub(super) fn find_available(&mut self, lane: u32) -> Option<u32> {
-        let connections = &self.plan.connections;
         while let Some(&slot) = self.lanes[lane as usize].available.front() {
-            let conn = &mut self.conns[slot as usize];
-            if conn.lane == lane && conn.listed && conn.has_room(connections.depth, connections.max_requests)
-            {
+            let conn = &self.conns[slot as usize];
+            if conn.lane == lane && conn.listed && self.has_room(slot) {
                 return Some(slot);
             }
-            if conn.lane == lane {
-                conn.listed = false;
+            if self.conns[slot as usize].lane == lane {
+                self.conns[slot as usize].listed = false;
             }
             self.lanes[lane as usize].available.pop_front();
         }
         None
+    }
+
+    /// Whether the connection can take a request.
+    #[inline]
+    pub(super) fn has_room(&self, slot: u32) -> bool {
+        let connections = &self.plan.connections;
+        let conn = &self.conns[slot as usize];
+        conn.has_room(connections.depth, self.lanes[conn.lane as usize].depth, connections.max_requests)
     }
 
     /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
@@ -158,11 +265,10 @@ impl<B: Backend> Worker<'_, B> {
         self.seat(lane, slot, request, now);
     }
 
-    /// The same for a request that was counted before.
+    /// The same for a request that was counted before. Without a connection it waits for one.
     pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, request: InFlight, now: Nanos) {
-        let connections = &self.plan.connections;
         if let Some(slot) = slot
-            && self.conns[slot as usize].has_room(connections.depth, connections.max_requests)
+            && self.has_room(slot)
         {
             self.put(slot, request, now);
             return;
@@ -174,12 +280,14 @@ impl<B: Backend> Worker<'_, B> {
             self.list(slot);
             return;
         }
+        if !self.may_open(lane, now) {
+            self.lanes[lane as usize].waiting.push_back(request);
+            return;
+        }
         match self.open_connection(lane, now) {
             Ok(slot) => {
                 self.put(slot, request, now);
-                if self.plan.connections.depth > 1 {
-                    self.list(slot);
-                }
+                self.list(slot);
             }
             Err(class) => self.fail(lane, &request, class, 0, now),
         }
@@ -188,101 +296,27 @@ impl<B: Backend> Worker<'_, B> {
     /// Adds `request` to a connection, and writes it if the connection is ready for it.
     fn put(&mut self, slot: u32, mut request: InFlight, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let open = conn.state == State::Open;
-        if !open {
+        let deadline = request.deadline;
+        if conn.state == State::Open {
+            self.transmit(slot, request);
+        } else {
             begin_now(&mut request, now);
+            conn.requests.push(request);
         }
-        conn.requests.push(request);
-        self.arm(slot);
-        if open {
-            self.transmit(slot);
+        let conn = &mut self.conns[slot as usize];
+        if deadline < conn.armed {
+            conn.armed = deadline;
+            self.timers.arm(deadline, conn.id);
         }
     }
 
     /// Puts the connection into its lane's list if it has room and is not there yet.
+    #[inline]
     pub(super) fn list(&mut self, slot: u32) {
-        let connections = &self.plan.connections;
-        let conn = &mut self.conns[slot as usize];
-        if !conn.listed && conn.has_room(connections.depth, connections.max_requests) {
+        if !self.conns[slot as usize].listed && self.has_room(slot) {
+            let conn = &mut self.conns[slot as usize];
             conn.listed = true;
             self.lanes[conn.lane as usize].available.push_back(slot);
-        }
-    }
-
-    /// Writes the youngest request of the connection into its outbox.
-    pub(super) fn transmit(&mut self, slot: u32) {
-        let conn = &mut self.conns[slot as usize];
-        let Some(request) = conn.requests.last_mut() else { return };
-        let template = &self.plan.steps[request.step as usize].request;
-        let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
-        let context = Context { index: request.index, worker: self.shard.index, unix_ns };
-        let shared = template.shared_body();
-        let length;
-        match &mut conn.tls {
-            None => {
-                let out = self.io.outbox(conn.id);
-                let before = out.len();
-                template.render(&context, &mut self.random, &mut self.scratch, out);
-                length = out.len() - before;
-                if let Some(body) = shared {
-                    self.io.send_shared(conn.id, body.clone());
-                }
-            }
-            Some(tls) => {
-                self.rendered.clear();
-                template.render(&context, &mut self.random, &mut self.scratch, &mut self.rendered);
-                length = self.rendered.len();
-                let out = self.io.outbox(conn.id);
-                tls.send(&self.rendered, out);
-                if let Some(body) = shared {
-                    tls.send(body, out);
-                }
-            }
-        }
-        request.bytes_sent += (length + shared.map_or(0, |body| body.len())) as u64;
-        conn.served += 1;
-        self.unsent.push(slot);
-        if self.unsent.len() >= FLUSH_EVERY {
-            self.flush();
-        }
-    }
-
-    /// Hands everything written to the kernel, and notes when.
-    ///
-    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
-    /// its share: see [`Flush`](plimsoll_driver::Flush).
-    pub(super) fn flush(&mut self) {
-        let flush = self.io.flush();
-        self.now = self.now.max(flush.last);
-        let count = self.unsent.len() as u64;
-        if count == 0 {
-            return;
-        }
-        let span = flush.last.since(flush.first).0;
-        for (position, slot) in self.unsent.drain(..).enumerate() {
-            let at = flush.first + Nanos(span * position as u64 / count);
-            let conn = &mut self.conns[slot as usize];
-            if matches!(conn.state, State::Connecting | State::Handshaking) {
-                // The one that was written to is gone, and its slot has a new one.
-                continue;
-            }
-            if let Some(request) = conn.requests.iter_mut().find(|request| request.sent == AT_SEND) {
-                request.sent = at;
-                // Without a connection to open, taking up and sending are one: the start lag holds both.
-                if request.started == AT_SEND {
-                    request.started = at;
-                }
-                if request.intended == AT_SEND {
-                    request.intended = at;
-                    if request.measured && request.ready != Nanos::MAX {
-                        self.record.turnaround += at.since(request.ready);
-                        self.record.turnarounds += 1;
-                    }
-                    // Counts from here, too: else a censored response time would be a little below the
-                    // timeout.
-                    request.deadline = at + self.plan.timeout;
-                }
-            }
         }
     }
 }

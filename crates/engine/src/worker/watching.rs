@@ -36,13 +36,17 @@ impl<B: Backend> Worker<'_, B> {
         let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
-        let follows = self.plan.redirects > 0;
+        let waiting = self.lanes.iter().filter_map(|lane| lane.waiting.front());
+        let until = waiting.map(|request| request.deadline).fold(until, Nanos::min);
+        let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
+        let opening = self.times.start + self.ramp.next();
+        let until = if waits && opening > now { until.min(opening) } else { until };
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
         Outlook {
             now,
             until: until.min(measure),
             next_arrival,
-            blocked: self.blocked_since.is_some() || follows || over,
+            blocked: waits || self.follows || over,
             in_flight: self.counts.in_flight,
         }
     }

@@ -19,12 +19,20 @@ fn it_is_stable_over_versions() {
     // A stored run is found again by this value: if a change of the plan makes it differ, raise the version
     // in the canonical text and this value with it. The request carries the version of the program.
     let plan = plan(&[URL, "--rate", "100", "--header", "User-Agent:"]);
-    assert_eq!(plan.fingerprint().to_string(), "74ef423654b0da126e9f1bc18fb1cb85");
+    assert_eq!(plan.fingerprint().to_string(), "07d3f6a5f9b986aa4316a0b0735e5f64");
+}
+
+#[test]
+fn what_is_offered_over_tls_counts() {
+    let print = |line: &[&str]| plan(&[&["https://a.test/", "--insecure"], line].concat()).fingerprint();
+    let prints = [&[][..], &["--alpn", "h2,http/1.1"], &["--alpn", "http/1.1,h2"], &["--http2"]].map(print);
+    assert!((1..4).all(|index| !prints[..index].contains(&prints[index])), "{prints:?}");
+    assert_eq!(print(&["--http2"]), print(&["--alpn", "h2"]));
 }
 
 #[test]
 fn every_other_flag_counts() {
-    let lines: [&[&str]; 27] = [
+    let lines: &[&[&str]] = &[
         &[],
         &["http://a.test/2"],
         &["--connections", "2"],
@@ -52,6 +60,23 @@ fn every_other_flag_counts() {
         &["--backend", "epoll"],
         &["--max-head-bytes", "4096"],
         &["--no-preflight"],
+        &["--http2"],
+        &["--http2", "--rate", "100"],
+        &["--http2", "--streams", "2"],
+        &["--http2", "--window-bits", "20"],
+        &["--http2", "--connection-window-bits", "20"],
+        &["--http2", "--header-table-size", "0"],
+        &["--http2", "--encoder-header-table-size", "0"],
+        &["--http2", "--max-frame-size", "32KiB"],
+        &["--http2", "--ping-interval", "1s"],
+        &["--connection-lifetime", "1s"],
+        &["--connection-inactivity", "1s"],
+        &["--connection-rate", "10"],
+        &["--crud-create-method", "POST"],
+        &["--crud-update-method", "PATCH"],
+        &["--crud-delete-method", "DELETE"],
+        &["--crud-delete-method", "DELETE", "--crud-resource-header", "x-at"],
+        &["--crud-create-method", "POST", "--rps", "2"],
     ];
     let prints: Vec<_> = lines.iter().map(|line| plan(&[&[URL], *line].concat()).fingerprint()).collect();
     for (index, print) in prints.iter().enumerate() {

@@ -35,6 +35,7 @@ pub(crate) fn patch(line: &[&str]) -> PlanPatch {
         }
         let given = Given::new(word.to_owned(), words.next().expect("a value behind the flag"));
         match word {
+            "--streams" => patch.streams.push(given),
             "--header" => patch.headers.push(given),
             "--source-ip" => patch.source_ips.push(given),
             "--resolve" => patch.resolve.push(given),
@@ -52,7 +53,9 @@ fn switch(patch: &mut PlanPatch, word: &str) -> bool {
         "-4" => &mut patch.ipv4,
         "-6" => &mut patch.ipv6,
         "--insecure" => &mut patch.insecure,
+        "--http1.1" => &mut patch.http1,
         "--http2" => &mut patch.http2,
+        "--http2-prior-knowledge" => &mut patch.http2_prior_knowledge,
         "--precise" => &mut patch.precise,
         "--no-preflight" => &mut patch.no_preflight,
         _ => return false,
@@ -62,7 +65,30 @@ fn switch(patch: &mut PlanPatch, word: &str) -> bool {
 }
 
 fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<Given> {
+    let crud = &mut patch.crud;
     match word {
+        "--crud-create-method" => &mut crud.create_method,
+        "--crud-update-method" => &mut crud.update_method,
+        "--crud-delete-method" => &mut crud.delete_method,
+        "--crud-resource-header" => &mut crud.resource_header,
+        "--crud-request-variable-name" => &mut crud.variable_name,
+        "--crud-request-variable-value-start" => &mut crud.variable_start,
+        "--crud-request-variable-value-end" => &mut crud.variable_end,
+        "--crud-create-data-file" => &mut crud.create_data,
+        "--crud-update-data-file" => &mut crud.update_data,
+        "--rps" => &mut patch.rps,
+        "--stream-timeout" => &mut patch.stream_timeout,
+        "--stream-timeout-interval-ms" => &mut patch.stream_timeout_ms,
+        "--connection-lifetime" => &mut patch.connection_lifetime,
+        "--connection-inactivity" => &mut patch.connection_inactivity,
+        "--connection-rate" => &mut patch.connection_rate,
+        "--alpn" => &mut patch.alpn,
+        "--window-bits" => &mut patch.window_bits,
+        "--connection-window-bits" => &mut patch.connection_window_bits,
+        "--header-table-size" => &mut patch.header_table_size,
+        "--encoder-header-table-size" => &mut patch.encoder_header_table_size,
+        "--max-frame-size" => &mut patch.max_frame_size,
+        "--ping-interval" => &mut patch.ping_interval,
         "--connections" => &mut patch.connections,
         "--iterations" => &mut patch.iterations,
         "--duration" => &mut patch.duration,
@@ -105,10 +131,11 @@ pub(crate) fn plan(line: &[&str]) -> Plan {
     resolve_with(line, &Memory::default()).unwrap_or_else(|problems| panic!("{line:?}: {problems}"))
 }
 
-/// The first request of a plan, as text.
+/// A request of a plan in HTTP/1.1, as text: that of iteration 7, with `/made` as the first variable.
 pub(crate) fn request(plan: &Plan, step: usize) -> String {
     let (mut scratch, mut out) = (Vec::new(), Vec::new());
-    let context = plimsoll_scenario::Context { index: 7, worker: 0, unix_ns: 0 };
+    let variables = [b"/made".to_vec()];
+    let context = plimsoll_scenario::Context { index: 7, worker: 0, unix_ns: 0, variables: &variables };
     let mut random = plimsoll_core::Random::new(1, 0);
     plan.steps[step].request.render(&context, &mut random, &mut scratch, &mut out);
     String::from_utf8(out).expect("these requests are text")

@@ -5,9 +5,18 @@ use std::fmt::Write as _;
 use crate::flags::{Memory, resolve_with};
 
 const URL: &str = "http://a.test/";
+const HTTPS: &str = "https://a.test/";
 
 fn shown(line: &[&str]) -> String {
-    let memory = Memory([("no-colon", b"me".to_vec()), ("binary", vec![0xff])].into());
+    let memory = Memory(
+        [
+            ("no-colon", b"me".to_vec()),
+            ("binary", vec![0xff]),
+            ("json", b"{}".to_vec()),
+            ("dollar", b"cost: $ID".to_vec()),
+        ]
+        .into(),
+    );
     let problems = match resolve_with(line, &memory) {
         Ok(plan) => panic!("{line:?} was accepted: {plan:?}"),
         Err(problems) => problems,
@@ -113,11 +122,89 @@ fn connections() {
         &[URL, "--connect-to", "b.test:80:c.test:80"],
         &[URL, "--unix-socket", "/a", "--resolve", "a.test:80:127.0.0.1"],
         &[URL, "--unix-socket", ""],
-        &[URL, "--http2"],
         &[URL, "--backend", "kqueue"],
         &[URL, "--max-head-bytes", "10"],
         &[URL, "--max-head-bytes", "many"],
         &[URL, "--follow-redirects", "1000"],
+    ]));
+}
+
+#[test]
+fn protocols() {
+    insta::assert_snapshot!(shown_all(&[
+        &[URL, "--http2", "--http1.1"],
+        &[URL, "--http2", "--http2-prior-knowledge"],
+        &[HTTPS, "--insecure", "--http2", "--alpn", "h2"],
+        &[HTTPS, "--insecure", "--alpn", "h2,h2-16"],
+        &[HTTPS, "--insecure", "--alpn", ""],
+        &[HTTPS, "--insecure", "--alpn", "h2,h2"],
+        &[URL, "--alpn", "h2"],
+        &[HTTPS, "--insecure", "--http2-prior-knowledge"],
+        &[URL, HTTPS, "--insecure", "--http2-prior-knowledge"],
+        &[URL, "--streams", "8"],
+        &[HTTPS, "--insecure", "--alpn", "http/1.1", "--streams", "8"],
+        &[URL, "--http2", "--streams", "0"],
+        &[URL, "--http2", "--streams", "POST"],
+        &[URL, "--http2", "--streams", "5", "--streams", "6"],
+        &[URL, "--http2", "--streams", "5", "--max-requests-per-connection", "4"],
+        &[URL, "--http2", "--pipeline", "4"],
+        &[HTTPS, "--insecure", "--alpn", "h2,http/1.1", "--pipeline", "4"],
+        &[URL, "--http2", "--disable-keepalive"],
+        &[URL, "--http2", "--header", "Connection: close"],
+        &[URL, "--http2", "--header", "Keep-Alive: 5"],
+        &[URL, "--http2", "--header", "TE: gzip"],
+        &[URL, "--window-bits", "20", "--ping-interval", "1s", "--max-frame-size", "20k"],
+        &[URL, "--header-table-size", "1", "--encoder-header-table-size", "2"],
+        &[URL, "--connection-window-bits", "20"],
+        &[URL, "--http2", "--window-bits", "15"],
+        &[URL, "--http2", "--connection-window-bits", "32"],
+        &[URL, "--http2", "--header-table-size", "1g"],
+        &[URL, "--http2", "--max-frame-size", "1k"],
+        &[URL, "--http2", "--max-frame-size", "16MiB"],
+        &[URL, "--http2", "--ping-interval", "0"],
+        &[URL, "--connection-lifetime", "0"],
+        &[URL, "--connection-inactivity", "soon"],
+        &[URL, "--connection-rate", "0"],
+        &[URL, "--connection-rate", "fast"],
+        &[URL, "--stream-timeout", "0"],
+        &[URL, "--stream-timeout", "1s", "--timeout", "2s"],
+    ]));
+}
+
+#[test]
+fn crud() {
+    const CREATE: [&str; 3] = [URL, "--crud-create-method", "POST"];
+    const VARIABLE: [&str; 5] =
+        [URL, "--crud-request-variable-name", "ID", "--crud-request-variable-value-end", "9"];
+    let with = |first: &[&'static str], rest: &[&'static str]| [first, rest].concat();
+    insta::assert_snapshot!(shown_all(&[
+        &[URL, "--rps", "100"],
+        &[URL, "--stream-timeout-interval-ms", "2000"],
+        &with(&CREATE, &["--rps", "100", "--rate", "5"]),
+        &with(&CREATE, &["--rps", "100", "--stages", "1s@5"]),
+        &with(&CREATE, &["--rps", "0"]),
+        &with(&CREATE, &["--rps", "999999999999999999", "--connections", "1000"]),
+        &with(&CREATE, &["--rps", "100", "--overload", "grow"]),
+        &with(&CREATE, &["--stream-timeout-interval-ms", "0"]),
+        &with(&CREATE, &["--stream-timeout-interval-ms", "2s"]),
+        &with(&CREATE, &["--stream-timeout-interval-ms", "2000", "--timeout", "3s"]),
+        &with(&CREATE, &["--method", "PUT", "--body", "x"]),
+        &with(&CREATE, &["--crud-update-method", "patch"]),
+        &with(&CREATE, &["--crud-delete-method", "G T"]),
+        &with(&CREATE, &["--crud-update-data-file", "json"]),
+        &with(&CREATE, &["--crud-resource-header", "location"]),
+        &with(&CREATE, &["--crud-delete-method", "DELETE", "--crud-resource-header", ":status"]),
+        &with(&CREATE, &["--crud-create-data-file", "missing"]),
+        &with(&CREATE, &["--crud-request-variable-value-start", "1"]),
+        &with(&CREATE, &["--crud-request-variable-name", "ID"]),
+        &with(&CREATE, &["--crud-request-variable-name", "", "--crud-request-variable-value-end", "9"]),
+        &with(&VARIABLE, &[]),
+        &with(&VARIABLE, &["--crud-create-data-file", "json"]),
+        &with(&VARIABLE, &["http://a.test/ID", "--crud-request-variable-value-start", "9"]),
+        &with(&VARIABLE, &["http://a.test/ID", "--crud-request-variable-value-start", "-1"]),
+        &with(&VARIABLE, &["http://a.test/$ID"]),
+        &with(&VARIABLE, &["http://a.test/", "--crud-create-data-file", "dollar"]),
+        &with(&CREATE, &["--crud-delete-method", "DELETE", "--header", "X: ${resource}"]),
     ]));
 }
 
@@ -177,7 +264,12 @@ fn everything_that_is_wrong_is_reported_at_once() {
         "G T",
         "--backend",
         "x",
-        "--http2",
+        "--streams",
+        "0",
+        "--crud-create-method",
+        "a b",
+        "--alpn",
+        "x",
     ]));
 }
 

@@ -17,6 +17,9 @@ const CONTRACT: &str = "
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
     rate.target_per_s rate.achieved_per_s duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
+    iterations.started iterations.completed iterations.failed iterations.unfinished
+    http2.connections http2.streams_asked http2.stream_limit http2.resets.REFUSED_STREAM
+    http2.go_aways.NO_ERROR http2.violations.PROTOCOL_ERROR http2.cancelled http2.ping_time.p.50
     by_step[].scenario by_step[].step by_step[].statuses.200 by_step[].errors.status_5xx
     intervals[].at_s intervals[].started intervals[].ok intervals[].failed intervals[].achieved_per_s
     intervals[].response_time.p.50
@@ -68,6 +71,7 @@ fn every_name_of_the_contract_is_there() {
     paths(&json(&fixture::timeouts()), "", &mut there);
     // An invalid run has reasons to list.
     paths(&json(&fixture::huge()), "", &mut there);
+    paths(&json(&fixture::http2()), "", &mut there);
     let times = TIMES.iter().flat_map(|time| SUMMARY.map(|name| format!("{time}.{name}")));
     let fixed = CONTRACT.split_whitespace().map(str::to_owned);
     let missing: Vec<String> = fixed.chain(times).filter(|name| !there.contains(name)).collect();

@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, IntervalMerger, Model, Peer, Recorder, RunRecord, Sample, Stall, StepRecord, Verdict,
-    WorkerRecord, judge,
+    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, Model, Peer, Recorder,
+    RunRecord, Sample, Stall, StepRecord, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult};
 
@@ -84,6 +84,12 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
             unmeasured: 1,
             ..Accounting::default()
         },
+        iterations: IterationRecord {
+            started,
+            completed: total.ok,
+            failed: total.failed + total.timed_out,
+            unfinished: 0,
+        },
         total,
         steps,
         connections,
@@ -132,6 +138,7 @@ pub(crate) fn result(record: RunRecord, description: &[&str]) -> RunResult {
 
 fn result_with(mut record: RunRecord, context: RunContext) -> RunResult {
     record.accounting.check().expect("the identities hold");
+    record.iterations.check().expect("the identity of iterations holds");
     record.verdict = judge(&record);
     RunResult::new(&record, context)
 }
@@ -285,6 +292,12 @@ pub(crate) fn huge() -> RunResult {
         unmeasured: 1_000_000_000,
         redirects_followed: 7_000_000_000,
     };
+    record.iterations = IterationRecord {
+        started: 12_960_000_000_000,
+        completed: 12_900_000_000_000,
+        failed: 59_900_000_000,
+        unfinished: 100_000_000,
+    };
     record.completed_in_window = 12_959_000_000_000;
     record.total.bytes_received = u64::MAX;
     record.total.bytes_sent = 1_088_640_000_000_000;
@@ -306,8 +319,66 @@ pub(crate) fn huge() -> RunResult {
     result
 }
 
+/// Iterations of three steps over HTTP/2: one in ten fails in its second step, and the last one is cut off
+/// before its third. The server allows fewer streams than were asked for, and does not behave.
+pub(crate) fn http2() -> RunResult {
+    let fails = |iteration: u64| iteration % 10 == 9;
+    let sample = |i: u64| {
+        let (iteration, step) = (i / 3, i % 3);
+        let sample = Sample { step: step as u32, ..quiet(i) };
+        match step {
+            0 if iteration % 20 == 4 => Sample { first_byte: Nanos::MAX, ..sample },
+            1 if fails(iteration) => {
+                let (class, status) = match iteration % 20 {
+                    9 => (ErrorClass::Extraction, 201),
+                    _ => (ErrorClass::StreamRefused, 0),
+                };
+                Sample { outcome: Outcome::Failed(class), status, ..sample }
+            }
+            _ => sample,
+        }
+    };
+    let reached = |i: &u64| i % 3 < 2 || !fails(i / 3);
+    let steps = &[
+        "create POST https://example.test/v1/items",
+        "read GET https://example.test/v1/items",
+        "delete DELETE https://example.test/v1/items",
+    ];
+    // 3,000 iterations, without the last request of the last but one, which is not one that fails.
+    let samples = (0..9_000_u64).filter(reached).filter(|i| *i != 2_998 * 3 + 2).map(sample);
+    let mut record = recorded(steps, Model::Open, samples);
+    for step in &mut record.steps {
+        step.scenario = "https://example.test/v1/items".to_owned();
+    }
+    record.iterations = IterationRecord { started: 3_000, completed: 2_699, failed: 300, unfinished: 1 };
+    record.duration = Nanos::from_millis(9_000);
+    record.target_per_second = Some(8_699.0 / 9.0);
+    record.protocols = [("h2".to_owned(), 8_548), ("http/1.1".to_owned(), 1)].into();
+    record.peers[0].protocol = "h2".to_owned();
+    record.connections.depth = 100;
+    record.connections.limit = 4;
+    (record.connections.opened, record.connections.peak_open) = (12, 4);
+    record.connections.blocked = us(30_000);
+    record.connections.blocked_at_limit = us(20_000);
+    let mut ping_time = Histogram::new();
+    (0..40).for_each(|i| ping_time.record(90_000 + i * 500));
+    record.connections.http2 = Http2Record {
+        connections: 12,
+        stream_limit: Some(32),
+        streams_asked: 100,
+        resets: [("CANCEL", 2), ("REFUSED_STREAM", 150)].into(),
+        go_aways: [("NO_ERROR", 7), ("ENHANCE_YOUR_CALM", 1)].into(),
+        violations: [("FLOW_CONTROL_ERROR", 1), ("PROTOCOL_ERROR", 2)].into(),
+        cancelled: 1_234,
+        ping_time,
+    };
+    record.error_examples =
+        [("extraction".to_owned(), "the response has no header location".to_owned())].into();
+    result(record, OPEN)
+}
+
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 6] {
+pub(crate) fn all() -> [(&'static str, RunResult); 7] {
     [
         ("open", open()),
         ("closed", closed()),
@@ -315,5 +386,6 @@ pub(crate) fn all() -> [(&'static str, RunResult); 6] {
         ("empty", empty()),
         ("timeouts", timeouts()),
         ("huge", huge()),
+        ("http2", http2()),
     ]
 }

@@ -45,6 +45,50 @@ fn text_of_huge_figures() {
 }
 
 #[test]
+fn text_of_iterations_over_http2() {
+    insta::assert_snapshot!(rendered(&fixture::http2(), Format::Text, &TERMINAL));
+}
+
+#[test]
+fn a_limit_of_streams_is_named_for_what_it_is() {
+    let line = |limit: Option<u64>, connections: u64| {
+        let mut result = fixture::http2();
+        let http2 = result.http2.as_mut().expect("it speaks HTTP/2");
+        (http2.stream_limit, http2.connections) = (limit, connections);
+        let text = rendered(&result, Format::Text, &TERMINAL);
+        text.lines().find(|line| line.starts_with("HTTP/2")).unwrap_or_default().to_owned()
+    };
+    for (limit, expected) in [
+        (None, "up to 100 streams per connection as asked for, server sets no limit"),
+        (Some(100), "up to 100 streams per connection as asked for, server allows 100"),
+        (Some(99), "server allows 99 streams per connection, 100 were asked for: limited by that"),
+        (Some(1), "server allows 1 stream per connection, 100 were asked for: limited by that"),
+    ] {
+        assert_eq!(line(limit, 12), format!("HTTP/2      {expected}"));
+    }
+    assert_eq!(line(None, 0), "HTTP/2      no connection was established");
+}
+
+#[test]
+fn iterations_are_told_where_they_are_more_than_requests() {
+    let tells = |result: &RunResult| {
+        rendered(result, Format::Text, &TERMINAL).lines().any(|line| line.starts_with("iterations"))
+    };
+    assert!(!tells(&fixture::open()) && !tells(&fixture::closed()) && !tells(&fixture::empty()));
+    let mut result = fixture::http2();
+    assert!(tells(&result));
+    // None came further than its first step: then there are as many as requests, but still of three steps.
+    let accounting = &result.accounting;
+    result.iterations.started = accounting.started;
+    result.iterations.completed = accounting.ok;
+    result.iterations.failed = accounting.failed;
+    result.iterations.unfinished = 0;
+    assert!(tells(&result));
+    result.by_step.truncate(1);
+    assert!(!tells(&result));
+}
+
+#[test]
 fn text_in_plain_style() {
     insta::assert_snapshot!(rendered(&fixture::timeouts(), Format::Text, &Style::PLAIN));
 }
@@ -52,6 +96,17 @@ fn text_in_plain_style() {
 #[test]
 fn json_of_a_run_with_timeouts() {
     insta::assert_snapshot!(rendered(&fixture::timeouts(), Format::Json, &Style::PLAIN));
+}
+
+#[test]
+fn json_of_iterations_over_http2() {
+    let result = serde_json::to_value(fixture::http2()).expect("a result is JSON");
+    let mut part =
+        serde_json::json!({ "iterations": result["iterations"], "protocols": result["protocols"] });
+    part["http2"] = result["http2"].clone();
+    // As large as everywhere, and the same for every kind of time.
+    part["http2"]["ping_time"]["distribution"].take();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&part).expect("a result is JSON"));
 }
 
 #[test]
@@ -89,9 +144,11 @@ fn text_fits_its_width_and_a_screen() {
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{name} in {width} columns: {line}");
             }
-            // At its usual width a report fits a screen, but for the huge run, whose figures are wrapped.
+            // At its usual width a report fits a screen, but for the huge run, whose figures are wrapped, and
+            // the one in which all that HTTP/2 can tell happened.
+            let long = name == "huge" || name == "http2" || width < 100;
             let lines = text.lines().count();
-            assert!(name == "huge" || width < 100 || lines <= 60, "{name} in {width} columns: {lines} lines");
+            assert!(long || lines <= 60, "{name} in {width} columns: {lines} lines");
         }
     }
 }
@@ -104,6 +161,7 @@ fn the_plain_numbers_of_a_run_survive_json() {
         assert_eq!(back.accounting, result.accounting, "{name}");
         assert_eq!(back.response_time, result.response_time, "{name}");
         assert_eq!(back.by_step, result.by_step, "{name}");
+        assert_eq!((back.iterations, &back.http2), (result.iterations, &result.http2), "{name}");
     }
 }
 

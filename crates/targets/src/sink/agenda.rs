@@ -2,15 +2,17 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
 
 use super::connection::State;
+use super::form::Address;
 use super::law::{Intent, Law};
-use super::options::SinkOptions;
 use super::queue::{SingleServer, TokenServer};
-use super::reply::Persistence;
+use super::resources::Ask;
+use super::setup::Setup;
 
 /// A request that was read and has no number yet.
 #[derive(Debug)]
@@ -20,8 +22,8 @@ pub(crate) struct Arrival {
     pub(crate) at: Nanos,
     /// Its header `x-plimsoll-id`, if there is a log.
     pub(crate) id: Option<Box<[u8]>>,
-    pub(crate) head_only: bool,
-    pub(crate) persistence: Persistence,
+    pub(crate) to: Address,
+    pub(crate) ask: Ask<'static>,
 }
 
 /// A request that is being served.
@@ -33,6 +35,8 @@ pub(crate) struct Due {
     pub(crate) number: u64,
     pub(crate) intent: Intent,
     pub(crate) arrival: Arrival,
+    /// Bytes of a slow body that are sent.
+    pub(crate) sent: usize,
 }
 
 impl PartialEq for Due {
@@ -65,6 +69,7 @@ enum Line {
 /// The requests of one thread that are being served, by due time.
 #[derive(Debug)]
 pub(crate) struct Agenda {
+    setup: Arc<Setup>,
     law: Law,
     line: Line,
     heap: BinaryHeap<Reverse<Due>>,
@@ -72,14 +77,15 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    pub(crate) fn new(options: &SinkOptions) -> Self {
+    pub(crate) fn new(setup: Arc<Setup>) -> Self {
+        let options = &setup.options;
         let line = match options.capacity {
             Some(rate) => Line::Tokens(TokenServer::new(rate)),
             None if options.queue => Line::Single(SingleServer::default()),
             None if options.per_connection_serial => Line::PerConnection,
             None => Line::SideBySide,
         };
-        Self { law: Law::new(options), line, heap: BinaryHeap::new(), sequence: 0 }
+        Self { law: Law::new(options), line, heap: BinaryHeap::new(), sequence: 0, setup }
     }
 
     /// Whether the order of admission matters across connections.
@@ -100,12 +106,22 @@ impl Agenda {
             if matches!(self.line, Line::PerConnection) {
                 at = state.serial.admit(arrival.at, fate.service);
             }
-            // Replies leave in the order of their requests, so a quick one waits for a slow one before it.
-            state.last_due = state.last_due.max(at);
-            at = state.last_due;
+            if arrival.to.stream == 0 {
+                // HTTP/1.1: replies leave in the order of their requests, so a quick one waits for a slow one
+                // before it, and for the end of its body.
+                at = at.max(state.last_due);
+                state.last_due = at + self.setup.forms.span(fate.intent, arrival.to.head_only);
+            }
         }
         self.sequence += 1;
-        self.heap.push(Reverse(Due { at, sequence: self.sequence, number, intent: fate.intent, arrival }));
+        let (sequence, intent) = (self.sequence, fate.intent);
+        self.heap.push(Reverse(Due { at, sequence, number, intent, arrival, sent: 0 }));
+    }
+
+    /// Takes back a request whose body goes on at `at`, after the bytes `sent`. It keeps its place: at the
+    /// same time it comes before the requests that were admitted later.
+    pub(crate) fn put_back(&mut self, due: Due, at: Nanos, sent: usize) {
+        self.heap.push(Reverse(Due { at, sent, ..due }));
     }
 
     /// When the next request is due; never if there is none.
@@ -125,24 +141,25 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::options::Delay;
+    use crate::sink::form::Persistence;
+    use crate::sink::options::{Delay, SinkOptions};
+    use crate::sink::service::{Reply, Service, SlowData};
     use plimsoll_core::Rate;
     use plimsoll_driver::Endpoint;
 
     fn agenda(change: impl FnOnce(&mut SinkOptions)) -> Agenda {
         let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
         change(&mut options);
-        Agenda::new(&options)
+        Agenda::new(Arc::new(Setup::new(options)))
     }
 
     fn arrival(slot: u32, at: u64) -> Arrival {
-        Arrival {
-            conn: ConnId::new(slot, 1),
-            at: Nanos(at),
-            id: None,
-            head_only: false,
-            persistence: Persistence::Keep,
-        }
+        on_stream(0, slot, at)
+    }
+
+    fn on_stream(stream: u32, slot: u32, at: u64) -> Arrival {
+        let to = Address { stream, head_only: false, persistence: Persistence::Keep };
+        Arrival { conn: ConnId::new(slot, 1), at: Nanos(at), id: None, to, ask: Ask::Usual }
     }
 
     fn drain(agenda: &mut Agenda) -> Vec<(u64, u64)> {
@@ -170,6 +187,38 @@ mod tests {
         }
         let order: Vec<_> = drain(&mut agenda).into_iter().map(|due| due.0).collect();
         assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn streams_of_one_connection_overtake_each_other() {
+        let mut agenda = agenda(|o| {
+            o.delay = Delay::Bimodal { first: Nanos(10), second: Nanos(900), share_of_second: 0.5 };
+        });
+        let mut state = State::default();
+        for number in 0..20 {
+            agenda.admit(on_stream(2 * number as u32 + 1, 0, number), number, Some(&mut state));
+        }
+        let order: Vec<_> = drain(&mut agenda).into_iter().map(|due| due.0).collect();
+        assert!(!order.is_sorted(), "{order:?}");
+        assert_eq!(state.last_due, Nanos::ZERO);
+    }
+
+    #[test]
+    fn replies_wait_for_the_end_of_a_slow_body_before_them() {
+        let slow = Some(SlowData { bytes: 16, every: Nanos(7) });
+        let mut agenda = agenda(|o| {
+            o.delay = Delay::Constant(Nanos(10));
+            o.service = Service::Reply(Reply { slow, ..Reply::default() });
+        });
+        let mut state = State::default();
+        agenda.admit(arrival(0, 0), 0, Some(&mut state));
+        agenda.admit(arrival(0, 0), 1, Some(&mut state));
+        agenda.admit(on_stream(1, 1, 0), 2, Some(&mut State::default()));
+        let first = agenda.pop(Nanos::MAX).unwrap();
+        assert_eq!((first.number, first.at), (0, Nanos(10)));
+        // The second half of its body is due together with the next reply, and goes first.
+        agenda.put_back(first, Nanos(17), 16);
+        assert_eq!(drain(&mut agenda), [(2, 10), (0, 17), (1, 17)]);
     }
 
     #[test]

@@ -3,18 +3,63 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
 use plimsoll_wire::http1::RequestServer;
+use plimsoll_wire::http2::{PREFACE, Server};
 use plimsoll_wire::tls::Session;
 
 use super::queue::SingleServer;
-use super::reply::Refusal;
+
+/// So many bytes of the HTTP/2 preface, `PRI * HTTP/2.0` and the end of the line, no request of HTTP/1.1 has
+/// at its front (RFC 9113 section 3.4). What follows them is for the HTTP/2 server to judge.
+const TELLING: usize = 16;
 
 /// One accepted connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: ConnId,
-    pub(crate) server: RequestServer,
+    pub(crate) protocol: Protocol,
     pub(crate) tls: Option<Box<Session>>,
     pub(crate) state: State,
+}
+
+/// What is spoken on a connection.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    /// Not known yet. So many bytes came, and they are those of the HTTP/2 preface.
+    Open(usize),
+    Http1(RequestServer),
+    Http2(Box<Server>),
+}
+
+impl Protocol {
+    /// What the first bytes tell, after `matched` that are those of the HTTP/2 preface.
+    pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> Told {
+        let expected = &PREFACE[matched..TELLING];
+        let count = expected.len().min(bytes.len());
+        if bytes[..count] != expected[..count] {
+            Told::Http1
+        } else if count == expected.len() {
+            Told::Http2
+        } else {
+            Told::Nothing(matched + count)
+        }
+    }
+
+    /// Streams of HTTP/2 that the client has reset.
+    pub(crate) fn cancelled(&mut self) -> u64 {
+        match self {
+            Self::Http2(server) => server.cancelled(),
+            Self::Open(_) | Self::Http1(_) => 0,
+        }
+    }
+}
+
+/// Which protocol the first bytes of a connection belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Either, so far: this many bytes match the HTTP/2 preface.
+    Nothing(usize),
+    Http1,
+    Http2,
 }
 
 /// What the sink knows about a connection beside its protocol.
@@ -22,17 +67,15 @@ pub(crate) struct Connection {
 pub(crate) struct State {
     /// Requests read.
     pub(crate) requests: u64,
-    /// Requests read that wait for their due time.
+    /// Requests read that wait for their due time, or for the next piece of their body.
     pub(crate) outstanding: u32,
-    /// The latest due time so far: replies leave in the order of their requests.
+    /// The latest due time so far, on HTTP/1.1: replies leave in the order of their requests.
     pub(crate) last_due: Nanos,
     /// The connection's own queue, where connections are serial.
     pub(crate) serial: SingleServer,
-    /// Bytes of the client have been read.
-    pub(crate) spoken: bool,
     /// Nothing more is read from it.
     pub(crate) deaf: bool,
-    /// A reply was dropped: nothing more can be sent, for it would be taken for that reply.
+    /// Nothing more is sent. On HTTP/1.1 also after a dropped reply: the next would be taken for it.
     pub(crate) mute: bool,
     /// The client has closed its side.
     pub(crate) peer_closed: bool,
@@ -49,13 +92,34 @@ pub(crate) struct State {
 pub(crate) enum Farewell {
     /// Close.
     Silent,
-    /// Say what is wrong, then close.
-    Refuse(Refusal),
+    /// Say that this is no HTTP, then close.
+    Refuse,
+    /// Close without waiting for what is outstanding: the client has broken the protocol and was told.
+    Broken,
 }
 
 impl Connection {
     pub(crate) fn new(id: ConnId, tls: Option<Box<Session>>) -> Self {
-        Self { id, server: RequestServer::new(), tls, state: State::default() }
+        Self { id, protocol: Protocol::Open(0), tls, state: State::default() }
+    }
+
+    /// Whether a request can still be answered: the client has not given it up.
+    pub(crate) fn is_owed(&self, stream: u32) -> bool {
+        match &self.protocol {
+            Protocol::Http2(server) => server.is_open(stream),
+            Protocol::Open(_) | Protocol::Http1(_) => true,
+        }
+    }
+
+    /// Whether everything that was promised is sent: no request waits, and on HTTP/2 no stream is left that
+    /// the client could still send for.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.state.outstanding == 0
+            && match &self.protocol {
+                // Who sends nothing more also opens no windows.
+                Protocol::Http2(server) => self.state.deaf || server.active() == 0,
+                Protocol::Open(_) | Protocol::Http1(_) => true,
+            }
     }
 }
 
@@ -80,10 +144,10 @@ impl Table {
         self.slots.get_mut(id.slot())?.as_mut().filter(|connection| connection.id == id)
     }
 
-    pub(crate) fn remove(&mut self, id: ConnId) {
-        if self.get(id).is_some() {
-            self.slots[id.slot()] = None;
-        }
+    /// Takes the connection out, unless it is gone.
+    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Connection> {
+        self.get(id)?;
+        self.slots[id.slot()].take()
     }
 
     /// The ids of all connections.
@@ -102,10 +166,38 @@ mod tests {
         let (old, new) = (ConnId::new(2, 1), ConnId::new(2, 2));
         table.insert(Connection::new(old, None));
         table.insert(Connection::new(new, None));
-        assert!(table.get(old).is_none());
-        table.remove(old);
+        assert!(table.get(old).is_none() && table.remove(old).is_none());
         assert_eq!(table.ids(), [new]);
-        table.remove(new);
+        assert_eq!(table.remove(new).map(|connection| connection.id), Some(new));
         assert!(table.get(new).is_none() && table.ids().is_empty());
+    }
+
+    #[test]
+    fn the_first_bytes_tell_the_protocol_however_they_are_cut() {
+        let told = |pieces: &[&[u8]]| {
+            let mut told = Told::Nothing(0);
+            for piece in pieces {
+                let Told::Nothing(matched) = told else { break };
+                told = Protocol::told_by(matched, piece);
+            }
+            told
+        };
+        let settings = [PREFACE, &[0; 9]].concat();
+        for (bytes, expected) in [
+            (settings.as_slice(), Told::Http2),
+            (b"PRI * HTTP/2.0\r\nanything", Told::Http2),
+            (b"PRI * HTTP/1.1\r\n\r\n", Told::Http1),
+            (b"PRINT / HTTP/1.1\r\n\r\n", Told::Http1),
+            (b"POST / HTTP/1.1\r\n\r\n", Told::Http1),
+            (b"\x16\x03\x01", Told::Http1),
+            (b"PRI", Told::Nothing(3)),
+            (b"", Told::Nothing(0)),
+        ] {
+            assert_eq!(told(&[bytes]), expected, "{bytes:?}");
+            assert_eq!(told(&bytes.chunks(1).collect::<Vec<_>>()), expected, "{bytes:?}");
+            for at in 0..bytes.len() {
+                assert_eq!(told(&[&bytes[..at], &bytes[at..]]), expected, "{bytes:?} at {at}");
+            }
+        }
     }
 }

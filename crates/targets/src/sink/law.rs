@@ -13,8 +13,10 @@ pub enum Intent {
     Status(u16),
     /// No reply, ever.
     Drop,
-    /// A reset of the connection.
+    /// A reset: of the connection, or of the HTTP/2 stream.
     Reset,
+    /// A refusal, which is a reset on HTTP/1.1.
+    Refuse,
 }
 
 /// What was drawn for one request.
@@ -41,7 +43,11 @@ impl Law {
     /// The law of a sink with these options.
     pub fn new(options: &SinkOptions) -> Self {
         let mut end = 0.0;
-        let shares = [(options.faults.drop, Intent::Drop), (options.faults.reset, Intent::Reset)];
+        let shares = [
+            (options.faults.drop, Intent::Drop),
+            (options.faults.reset, Intent::Reset),
+            (options.faults.refuse, Intent::Refuse),
+        ];
         let statuses = options.faults.statuses.iter().map(|&(status, share)| (share, Intent::Status(status)));
         let faults = shares.into_iter().chain(statuses).map(|(share, intent)| {
             end += share;
@@ -103,7 +109,7 @@ fn whole(nanos: f64) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::options::Faults;
+    use crate::sink::service::Faults;
     use plimsoll_driver::Endpoint;
 
     const DRAWS: u64 = 20_000;
@@ -168,17 +174,19 @@ mod tests {
         let faults = Faults {
             drop: 0.03,
             reset: 0.05,
+            refuse: 0.04,
             statuses: vec![(503, 0.1), (429, 0.2)],
-            close_idle_after: None,
+            ..Faults::default()
         };
         let law = law(Delay::None, faults);
         let count = |wanted| (0..DRAWS).filter(|&n| law.fate(n).intent == wanted).count() as f64;
         for (intent, share) in [
             (Intent::Drop, 0.03),
             (Intent::Reset, 0.05),
+            (Intent::Refuse, 0.04),
             (Intent::Status(503), 0.1),
             (Intent::Status(429), 0.2),
-            (Intent::Reply, 0.62),
+            (Intent::Reply, 0.58),
         ] {
             let expected = share * DRAWS as f64;
             let five_sigma = 5.0 * (expected * (1.0 - share)).sqrt();

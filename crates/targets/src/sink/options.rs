@@ -1,13 +1,12 @@
 //! What a sink is told to do.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::Endpoint;
 use plimsoll_wire::tls::ServerConfig;
 
-use super::reply::LARGEST_BODY;
+use super::service::{Faults, Service};
 
 /// What a sink is told to do. [`SinkOptions::new`] gives the plain one: one thread, the counter as the
 /// answer, at once, without faults and without a log.
@@ -17,15 +16,17 @@ pub struct SinkOptions {
     pub listen: Endpoint,
     /// Worker threads, at least 1. Several threads share the port by `SO_REUSEPORT`.
     pub threads: u32,
-    /// Speak TLS.
+    /// Speak TLS. ALPN chooses between HTTP/1.1 and HTTP/2, so the configuration has to name both (`h2`,
+    /// `http/1.1`). Without TLS, and with a client that offers no ALPN, the first bytes tell.
     pub tls: Option<ServerConfig>,
     /// What to answer.
-    pub reply: Reply,
+    pub service: Service,
     /// How long a request is served. Without `queue` and `per_connection_serial` all requests are served side
     /// by side (an infinite server, T1).
     pub delay: Delay,
-    /// CPU time burnt for every reply before it is sent, each reply on its own: a target that computes. The
-    /// thread does nothing else meanwhile, so it carries at most `1 / work` per second.
+    /// CPU time burnt for every reply before it is sent, each reply on its own, in the order of the requests:
+    /// a target that computes. The thread does nothing else meanwhile, so it carries at most `1 / work` per
+    /// second. What is dropped, reset or refused costs nothing.
     pub work: Nanos,
     /// One server with one FIFO queue over all connections, `delay` being the service time (T2: M/M/1 with an
     /// exponential delay, M/D/1 with a constant one). Needs `threads == 1`.
@@ -54,7 +55,7 @@ impl SinkOptions {
             listen,
             threads: 1,
             tls: None,
-            reply: Reply::default(),
+            service: Service::default(),
             delay: Delay::None,
             work: Nanos::ZERO,
             queue: false,
@@ -98,63 +99,18 @@ impl SinkOptions {
             self.delay != Delay::None || !(self.queue || self.per_connection_serial),
             "a queue needs a service time: set a delay",
         );
-        let at_once = self.delay == Delay::None && self.capacity.is_none() && !self.faults.are_drawn();
+        let paced = self.delay != Delay::None || self.capacity.is_some() || self.service.slow().is_some();
         require(
-            at_once || self.work == Nanos::ZERO,
-            "work is done for replies that are sent at once: leave out delay, capacity and drawn faults",
+            !paced || self.work == Nanos::ZERO,
+            "work is all that a reply waits for: leave out delay, capacity and slow data",
         );
         require(!self.capacity.is_some_and(Rate::is_zero), "a capacity of zero answers nothing");
         require(self.freezes.iter().all(|f| f.length > Nanos::ZERO), "a freeze of no length does nothing");
         self.delay.problems(&mut require);
-        self.reply.problems(&mut require);
+        self.service.problems(&self.listen, &mut require);
         self.faults.problems(&mut require);
         found
     }
-}
-
-/// What a sink answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Status code, 200 to 599.
-    pub status: u16,
-    /// Value of the content-type header.
-    pub content_type: String,
-    /// The body.
-    pub body: Body,
-}
-
-impl Default for Reply {
-    /// `200` and the counter as CBOR.
-    fn default() -> Self {
-        Self { status: 200, content_type: "application/cbor".to_owned(), body: Body::Counter }
-    }
-}
-
-impl Reply {
-    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
-        require((200..600).contains(&self.status), "the status of a reply is between 200 and 599");
-        require(
-            !self.content_type.is_empty() && self.content_type.bytes().all(|b| (0x20..0x7f).contains(&b)),
-            "the content type must be printable ASCII",
-        );
-        require(
-            !matches!(self.body, Body::Bytes(length) if length > LARGEST_BODY),
-            "a body is at most 1 GiB: it is held in memory",
-        );
-    }
-}
-
-/// The body of a reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// What the Internet Computer's load sink answers: the CBOR map `{status: "replied", reply: {arg: <4
-    /// bytes>}}` of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian,
-    /// modulo 2^32.
-    Counter,
-    /// This many bytes of no meaning.
-    Bytes(u64),
-    /// These bytes.
-    Fixed(Arc<[u8]>),
 }
 
 /// The law of the time that a request is served.
@@ -214,38 +170,6 @@ pub struct Freeze {
     pub length: Nanos,
 }
 
-/// What goes wrong, as shares of the requests. Every request is counted first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Faults {
-    /// Share whose reply is never sent; the connection stays open and answers nothing more.
-    pub drop: f64,
-    /// Share whose connection is reset when the reply would be due.
-    pub reset: f64,
-    /// Shares that are answered with another status.
-    pub statuses: Vec<(u16, f64)>,
-    /// Close a connection after this many requests, without announcing it.
-    pub close_idle_after: Option<u64>,
-}
-
-impl Faults {
-    /// Whether the fate of a request has to be drawn.
-    pub(crate) fn are_drawn(&self) -> bool {
-        self.drop > 0.0 || self.reset > 0.0 || !self.statuses.is_empty()
-    }
-
-    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
-        let shares = || [self.drop, self.reset].into_iter().chain(self.statuses.iter().map(|s| s.1));
-        require(shares().all(is_share), "the share of a fault is between 0 and 1");
-        // A sum of shares that are meant to be 1 may exceed it by rounding.
-        require(shares().sum::<f64>() <= 1.0 + 1e-9, "the shares of the faults sum up to more than 1");
-        require(
-            self.statuses.iter().all(|s| (200..600).contains(&s.0)),
-            "the status of a fault is between 200 and 599",
-        );
-        require(self.close_idle_after != Some(0), "a connection cannot be closed after 0 requests");
-    }
-}
-
 /// Where the log of the truth goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Truth {
@@ -258,13 +182,14 @@ pub enum Truth {
     Memory,
 }
 
-fn is_share(share: f64) -> bool {
+pub(crate) fn is_share(share: f64) -> bool {
     (0.0..=1.0).contains(&share)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::service::{Body, Reply};
 
     fn plain() -> SinkOptions {
         SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()))
@@ -281,8 +206,19 @@ mod tests {
             threads: 2,
             queue: true,
             capacity: Some(Rate::per_second(0)),
-            reply: Reply { status: 100, content_type: "a\r\nb: c".to_owned(), body: Body::Counter },
-            faults: Faults { drop: 0.7, reset: 0.4, statuses: vec![(99, 0.0)], close_idle_after: Some(0) },
+            service: Service::Reply(Reply {
+                status: 100,
+                content_type: "a\r\nb: c".to_owned(),
+                body: Body::Counter,
+                slow: None,
+            }),
+            faults: Faults {
+                drop: 0.7,
+                reset: 0.4,
+                statuses: vec![(99, 0.0)],
+                close_idle_after: Some(0),
+                ..Faults::default()
+            },
             ..plain()
         };
         assert_eq!(options.problems().len(), 10, "{:#?}", options.problems());

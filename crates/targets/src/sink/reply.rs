@@ -1,260 +1,273 @@
-//! Replies, encoded once.
+//! The replies of a sink, and which of them a request gets.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use plimsoll_core::Nanos;
 use plimsoll_wire::http1::write_response_head;
+use plimsoll_wire::http2::HeaderBook;
 
-use super::options::{Body, Reply, SinkOptions};
+use super::form::{Answer, Draft, Form, FormBody, INLINE_LIMIT};
+use super::law::Intent;
+use super::options::SinkOptions;
+use super::resources::{Ask, Resources, Verb};
+use super::service::{Body, Crud, Reply, Service, SlowData};
 
-/// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
-/// two text keys, without the self-describing tag; 32 bytes with the counter.
-const COUNTER_BODY: &[u8] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
-/// Bytes of the counter.
-const COUNTER_LEN: usize = 4;
-/// Fixed bodies up to this size are copied behind their head, larger ones are handed over without a copy: a
-/// copy of 16 KiB costs about as much as the second segment of a gathered write.
-const INLINE_LIMIT: usize = 16 * 1024;
 /// The longest body of no meaning that is held in memory as a whole.
 pub(crate) const LARGEST_BODY: u64 = 1 << 30;
-
-/// What a client expects to become of its connection after the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Persistence {
-    /// HTTP/1.1: it stays open, which need not be said.
-    Keep,
-    /// HTTP/1.0: it stays open, and the client has to be told.
-    KeepTold,
-    /// It is closed.
-    Close,
-}
-
-/// One reply, encoded once for each [`Persistence`].
-#[derive(Debug)]
-pub(crate) struct Form {
-    pub(crate) status: u16,
-    heads: [Vec<u8>; 3],
-    body: FormBody,
-    /// The status never has a body, though its head may tell a length.
-    bodiless: bool,
-}
-
-#[derive(Debug)]
-enum FormBody {
-    Empty,
-    Counter,
-    Inline(Arc<[u8]>),
-    Shared(Arc<[u8]>),
-}
-
-impl FormBody {
-    fn len(&self) -> usize {
-        match self {
-            Self::Empty => 0,
-            Self::Counter => COUNTER_BODY.len() + COUNTER_LEN,
-            Self::Inline(bytes) | Self::Shared(bytes) => bytes.len(),
-        }
-    }
-}
-
-impl Form {
-    fn new(status: u16, content_type: &str, body: FormBody) -> Self {
-        // RFC 9110 8.6: a 204 has no length at all, a 304 that of the 200 it stands for.
-        let body = if status == 204 { FormBody::Empty } else { body };
-        let length = body.len() as u64;
-        let content_type = (!matches!(body, FormBody::Empty)).then_some(content_type);
-        let head = |persistence| {
-            let told = [("connection".to_owned(), "keep-alive".to_owned())];
-            let extra = if persistence == Persistence::KeepTold { &told[..] } else { &[] };
-            let mut head = Vec::new();
-            let close = persistence == Persistence::Close;
-            write_response_head(&mut head, status, content_type, length, close, extra);
-            head
-        };
-        let heads = [Persistence::Keep, Persistence::KeepTold, Persistence::Close].map(head);
-        Self { status, heads, body, bodiless: matches!(status, 204 | 304) }
-    }
-
-    /// Bytes of the whole reply.
-    pub(crate) fn len(&self) -> usize {
-        self.heads[0].len() + self.body.len()
-    }
-
-    /// Whether [`write`](Self::write) never leaves a body to be sent apart.
-    pub(crate) const fn is_inline(&self) -> bool {
-        !matches!(self.body, FormBody::Shared(_))
-    }
-
-    /// Appends the reply to request `number`. Returns the body that has to be sent after it, if it is a large
-    /// one.
-    #[inline]
-    pub(crate) fn write(
-        &self,
-        number: u64,
-        head_only: bool,
-        persistence: Persistence,
-        out: &mut Vec<u8>,
-    ) -> Option<&Arc<[u8]>> {
-        out.extend_from_slice(&self.heads[persistence as usize]);
-        if head_only || self.bodiless {
-            return None;
-        }
-        match &self.body {
-            FormBody::Empty => None,
-            FormBody::Counter => {
-                out.extend_from_slice(COUNTER_BODY);
-                // The counter of the original has 32 bits and wraps.
-                out.extend_from_slice(&(number as u32).to_le_bytes());
-                None
-            }
-            FormBody::Inline(bytes) => {
-                out.extend_from_slice(bytes);
-                None
-            }
-            FormBody::Shared(bytes) => Some(bytes),
-        }
-    }
-}
 
 /// The replies of one sink.
 #[derive(Debug)]
 pub(crate) struct Forms {
-    usual: Form,
+    menu: Menu,
     faults: Vec<Form>,
+    /// Their header blocks for HTTP/2.
+    pub(crate) book: HeaderBook,
+    pub(crate) slow: Option<SlowData>,
+}
+
+/// The replies of a service.
+#[derive(Debug)]
+enum Menu {
+    Usual(Form),
+    Crud(Box<CrudForms>),
+}
+
+#[derive(Debug)]
+struct CrudForms {
+    created: Form,
+    found: Form,
+    done: Form,
+    nowhere: Form,
+    not_allowed: Form,
+    full: Form,
+    /// What locations begin with; not known before the sink listens.
+    origin: OnceLock<Vec<u8>>,
+    resources: Resources,
 }
 
 impl Forms {
     pub(crate) fn new(options: &SinkOptions) -> Self {
-        let Reply { status, content_type, body } = &options.reply;
-        let fixed = match body {
-            Body::Counter => None,
-            Body::Bytes(length) => Some(vec![b'x'; *length as usize].into()),
-            Body::Fixed(bytes) => Some(Arc::clone(bytes)),
+        let mut book = HeaderBook::new();
+        let statuses = options.faults.statuses.iter().map(|&(status, _)| status);
+        let (menu, faults) = match &options.service {
+            Service::Reply(reply) => {
+                let bytes = fixed_bytes(&reply.body);
+                let mut form = |status| Form::new(usual(reply, status, bytes.as_ref()), &mut book);
+                (Menu::Usual(form(reply.status)), statuses.map(form).collect())
+            }
+            Service::Crud(crud) => {
+                let forms = CrudForms::new(crud, options.threads, &mut book);
+                (Menu::Crud(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
+            }
         };
-        let form = |status| {
-            let body = match &fixed {
-                None => FormBody::Counter,
-                Some(bytes) if bytes.is_empty() => FormBody::Empty,
-                Some(bytes) if bytes.len() <= INLINE_LIMIT => FormBody::Inline(Arc::clone(bytes)),
-                Some(bytes) => FormBody::Shared(Arc::clone(bytes)),
-            };
-            Form::new(status, content_type, body)
-        };
-        Self {
-            usual: form(*status),
-            faults: options.faults.statuses.iter().map(|&(status, _)| form(status)).collect(),
+        book.seal();
+        Self { menu, faults, book, slow: options.service.slow() }
+    }
+
+    /// Whether what is answered depends on what is asked.
+    pub(crate) const fn are_many(&self) -> bool {
+        matches!(self.menu, Menu::Crud(_))
+    }
+
+    /// What a request asks for, as far as the service cares.
+    #[inline]
+    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8]) -> Ask<'a> {
+        match self.menu {
+            Menu::Usual(_) => Ask::Usual,
+            Menu::Crud(_) => Ask::read(method, target),
         }
     }
 
-    /// The usual reply.
-    pub(crate) const fn usual(&self) -> &Form {
-        &self.usual
+    /// Does what is asked for by request `number`, which `thread` serves, and gives the answer to it.
+    #[inline]
+    pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
+        match &self.menu {
+            Menu::Usual(form) => Answer::plain(form, number),
+            Menu::Crud(crud) => crud.answer(ask, thread),
+        }
     }
 
-    /// The reply with one of the fault statuses.
-    pub(crate) fn fault(&self, status: u16) -> &Form {
-        self.faults.iter().find(|form| form.status == status).unwrap_or(&self.usual)
+    /// The answer to request `number` with one of the fault statuses.
+    pub(crate) fn fault(&self, status: u16, number: u64) -> Answer<'_> {
+        let form = self.faults.iter().find(|form| form.status == status);
+        Answer::plain(form.unwrap_or_else(|| self.largest()), number)
     }
-}
 
-/// What a client gets that does not speak HTTP/1.1, before its connection is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    BadRequest,
-    VersionNotSupported,
-}
+    /// The longest form of the service.
+    pub(crate) fn largest(&self) -> &Form {
+        match &self.menu {
+            Menu::Usual(form) => form,
+            Menu::Crud(crud) => &crud.found,
+        }
+    }
 
-impl Refusal {
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let (status, text) = match self {
-            Self::BadRequest => (400, "this is not a valid HTTP/1.1 request\n"),
-            Self::VersionNotSupported => (505, "only HTTP/1.1 is spoken here\n"),
+    /// How long sending a reply takes from its due time on, if bodies are slow.
+    pub(crate) fn span(&self, intent: Intent, head_only: bool) -> Nanos {
+        let Some(slow) = self.slow else { return Nanos::ZERO };
+        let form = match intent {
+            Intent::Reply => self.largest(),
+            Intent::Status(status) => self.fault(status, 0).form,
+            Intent::Drop | Intent::Reset | Intent::Refuse => return Nanos::ZERO,
         };
-        write_response_head(out, status, Some("text/plain"), text.len() as u64, true, &[]);
-        out.extend_from_slice(text.as_bytes());
+        slow.span(form.sent_body(head_only))
     }
+
+    /// Tells what locations begin with, once, before anything is answered.
+    pub(crate) fn set_origin(&self, origin: String) {
+        if let Menu::Crud(crud) = &self.menu {
+            crud.origin.get_or_init(|| origin.into_bytes());
+        }
+    }
+
+    /// How many resources there are.
+    pub(crate) fn resources(&self) -> u64 {
+        match &self.menu {
+            Menu::Usual(_) => 0,
+            Menu::Crud(crud) => crud.resources.count(),
+        }
+    }
+}
+
+impl CrudForms {
+    fn new(crud: &Crud, threads: u32, book: &mut HeaderBook) -> Self {
+        let created = Draft { located: true, ..draft(201) };
+        let found = Draft { body: FormBody::Resource, content_type: "application/json", ..draft(200) };
+        // RFC 9110 15.5.6: a 405 has to name what is allowed.
+        let methods = "DELETE, GET, HEAD, PATCH, POST, PUT";
+        let not_allowed = Draft { extra: Some(("allow", methods)), ..draft(405) };
+        Self {
+            created: Form::new(created, book),
+            found: Form::new(found, book),
+            done: bare(204, book),
+            nowhere: bare(404, book),
+            not_allowed: Form::new(not_allowed, book),
+            full: bare(507, book),
+            origin: OnceLock::new(),
+            resources: Resources::new(threads, crud.max_resources),
+        }
+    }
+
+    fn answer<'a>(&'a self, ask: &'a Ask<'_>, thread: u32) -> Answer<'a> {
+        match ask {
+            Ask::Create(parent) => match self.resources.create(thread, parent) {
+                Some(token) => {
+                    let origin = self.origin.get().map_or(&[][..], Vec::as_slice);
+                    Answer { form: &self.created, token, below: [origin, parent] }
+                }
+                None => Answer::plain(&self.full, 0),
+            },
+            &Ask::On(verb, key) => {
+                let (exists, form) = match verb {
+                    Verb::Read => (self.resources.has(key), &self.found),
+                    Verb::Change => (self.resources.has(key), &self.done),
+                    Verb::Remove => (self.resources.remove(key), &self.done),
+                    Verb::Other => (self.resources.has(key), &self.not_allowed),
+                };
+                Answer::plain(if exists { form } else { &self.nowhere }, key.id)
+            }
+            Ask::Nowhere | Ask::Usual => Answer::plain(&self.nowhere, 0),
+        }
+    }
+}
+
+/// The bytes of a body that is always the same.
+fn fixed_bytes(body: &Body) -> Option<Arc<[u8]>> {
+    match body {
+        Body::Counter => None,
+        Body::Bytes(length) => Some(vec![b'x'; *length as usize].into()),
+        Body::Fixed(bytes) => Some(Arc::clone(bytes)),
+    }
+}
+
+/// The reply of a plain sink with this status.
+fn usual<'a>(reply: &'a Reply, status: u16, bytes: Option<&Arc<[u8]>>) -> Draft<'a> {
+    let body = match bytes {
+        None => FormBody::Counter,
+        Some(bytes) if bytes.is_empty() => FormBody::Empty,
+        Some(bytes) if bytes.len() <= INLINE_LIMIT => FormBody::Inline(Arc::clone(bytes)),
+        Some(bytes) => FormBody::Shared(Arc::clone(bytes)),
+    };
+    Draft { content_type: &reply.content_type, body, ..draft(status) }
+}
+
+const fn draft(status: u16) -> Draft<'static> {
+    Draft { status, content_type: "", body: FormBody::Empty, located: false, extra: None }
+}
+
+/// A reply without a body.
+fn bare(status: u16, book: &mut HeaderBook) -> Form {
+    Form::new(draft(status), book)
+}
+
+/// What a client gets that does not speak HTTP, before its connection is closed.
+pub(crate) fn write_refusal(out: &mut Vec<u8>) {
+    let text = "this is not a valid HTTP/1.1 request\n";
+    write_response_head(out, 400, Some("text/plain"), text.len() as u64, true, &[]);
+    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::form::Persistence;
+    use crate::sink::service::Faults;
     use plimsoll_driver::Endpoint;
 
-    fn forms(reply: Reply) -> Forms {
+    fn forms(service: Service) -> Forms {
         let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
-        Forms::new(&SinkOptions { reply, ..SinkOptions::new(listen) })
-    }
-
-    fn written(form: &Form, number: u64, head_only: bool) -> (String, Vec<u8>) {
-        let mut out = Vec::new();
-        assert!(form.write(number, head_only, Persistence::Keep, &mut out).is_none());
-        let end = out.windows(4).position(|w| w == b"\r\n\r\n").unwrap() + 4;
-        (String::from_utf8(out[..end].to_vec()).unwrap().to_ascii_lowercase(), out[end..].to_vec())
+        let faults = Faults { statuses: vec![(503, 0.1), (204, 0.1)], ..Faults::default() };
+        Forms::new(&SinkOptions { service, faults, ..SinkOptions::new(listen) })
     }
 
     #[test]
-    fn the_counter_is_the_cbor_of_the_original() {
-        let (head, body) = written(forms(Reply::default()).usual(), 0x0102_0304, false);
-        assert!(head.starts_with("http/1.1 200 "), "{head}");
-        assert!(head.contains("content-type: application/cbor\r\n"), "{head}");
-        assert!(head.contains("content-length: 32\r\n"), "{head}");
-        let expected = [
-            0xa2, 0x66, b's', b't', b'a', b't', b'u', b's', 0x67, b'r', b'e', b'p', b'l', b'i', b'e', b'd',
-            0x65, b'r', b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 4, 3, 2, 1,
-        ];
-        assert_eq!(body, expected);
+    fn bodies_up_to_the_limit_are_inline() {
+        let sized = |n| forms(Service::Reply(Reply { body: Body::Bytes(n), ..Reply::default() }));
+        assert!(sized(INLINE_LIMIT as u64).largest().is_inline());
+        assert!(!sized(INLINE_LIMIT as u64 + 1).largest().is_inline());
+        assert!(forms(Service::default()).largest().is_inline());
     }
 
     #[test]
-    fn the_counter_wraps_at_32_bits() {
-        let (_, body) = written(forms(Reply::default()).usual(), (1 << 32) + 5, false);
-        assert_eq!(body[28..], [5, 0, 0, 0]);
+    fn slow_bodies_take_as_long_as_they_have_pieces() {
+        let slow = Some(SlowData { bytes: 10, every: Nanos(5) });
+        let forms = forms(Service::Reply(Reply { slow, ..Reply::default() }));
+        // The counter's 32 bytes are four pieces.
+        assert_eq!(forms.span(Intent::Reply, false), Nanos(15));
+        assert_eq!(forms.span(Intent::Status(503), false), Nanos(15));
+        for none in [Intent::Status(204), Intent::Drop, Intent::Reset, Intent::Refuse] {
+            assert_eq!(forms.span(none, false), Nanos::ZERO, "{none:?}");
+        }
+        assert_eq!(forms.span(Intent::Reply, true), Nanos::ZERO);
     }
 
     #[test]
-    fn a_head_request_gets_the_length_without_the_body() {
-        let (head, body) = written(forms(Reply::default()).usual(), 1, true);
-        assert!(head.contains("content-length: 32\r\n"));
-        assert!(body.is_empty());
-    }
-
-    #[test]
-    fn a_204_has_neither_length_nor_body() {
-        let (head, body) = written(forms(Reply { status: 204, ..Reply::default() }).usual(), 1, false);
-        assert!(!head.contains("content-length") && !head.contains("content-type"), "{head}");
-        assert!(body.is_empty());
-    }
-
-    #[test]
-    fn a_304_tells_the_length_that_it_does_not_send() {
-        let (head, body) = written(forms(Reply { status: 304, ..Reply::default() }).usual(), 1, false);
-        assert!(head.contains("content-length: 32\r\n"), "{head}");
-        assert!(body.is_empty());
-    }
-
-    #[test]
-    fn each_persistence_has_its_head() {
-        let forms = forms(Reply::default());
-        let head = |persistence| {
-            let mut out = Vec::new();
-            forms.usual().write(0, true, persistence, &mut out);
-            String::from_utf8(out).unwrap()
+    fn resources_come_and_go() {
+        let forms = forms(Service::Crud(Crud { max_resources: 1, ..Crud::default() }));
+        let status = |method: &str, target: &[u8]| {
+            let ask = forms.ask(method.as_bytes(), target);
+            forms.answer(&ask, 0, 0).form.status
         };
-        assert!(!head(Persistence::Keep).contains("connection"));
-        assert!(head(Persistence::KeepTold).contains("connection: keep-alive\r\n"));
-        assert!(head(Persistence::Close).contains("connection: close\r\n"));
+        let created = forms.ask(b"POST", b"/a/?q");
+        let mut out = Vec::new();
+        assert!(forms.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out).is_none());
+        let head = String::from_utf8(out).unwrap();
+        let location = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap().to_owned();
+        let at = location.as_bytes();
+        assert!(location.starts_with("/a/") && location.len() == 19, "{location}");
+        assert_eq!(forms.resources(), 1);
+        assert_eq!(status("POST", b"/b"), 507);
+        for (method, expected) in [("GET", 200), ("HEAD", 200), ("PATCH", 204), ("PUT", 204), ("BREW", 405)] {
+            assert_eq!(status(method, at), expected, "{method}");
+        }
+        assert_eq!((status("DELETE", b"/a"), status("DELETE", at), status("DELETE", at)), (404, 204, 404));
+        assert_eq!((status("GET", at), status("PATCH", at), status("BREW", at)), (404, 404, 404));
+        assert_eq!(forms.resources(), 0);
+        assert_eq!((status("POST", b"*"), status("POST", b"")), (404, 201));
     }
 
     #[test]
-    fn large_bodies_are_shared_and_small_ones_inline() {
-        let sized = |n| forms(Reply { body: Body::Bytes(n), ..Reply::default() });
-        assert!(sized(INLINE_LIMIT as u64).usual().is_inline());
-        let large = sized(INLINE_LIMIT as u64 + 1);
-        let mut out = Vec::new();
-        assert_eq!(
-            large.usual().write(0, false, Persistence::Keep, &mut out).unwrap().len(),
-            INLINE_LIMIT + 1
-        );
-        assert!(large.usual().write(0, true, Persistence::Keep, &mut out).is_none());
-        assert_eq!(written(sized(0).usual(), 0, false).1, b"");
+    fn faults_of_a_crud_service_are_bare() {
+        let forms = forms(Service::Crud(Crud::default()));
+        assert_eq!((forms.fault(503, 7).form.status, forms.fault(503, 7).form.sent_body(false)), (503, 0));
     }
 }

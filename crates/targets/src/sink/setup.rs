@@ -52,10 +52,17 @@ impl Setup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) connections: u64,
+    /// Connections that turned out to speak HTTP/1.1.
+    pub(crate) http1: u64,
+    /// Connections that turned out to speak HTTP/2.
+    pub(crate) http2: u64,
+    /// Streams that clients reset.
+    pub(crate) cancelled: u64,
     pub(crate) replied: u64,
     pub(crate) statuses: u64,
     pub(crate) dropped: u64,
     pub(crate) resets: u64,
+    pub(crate) refusals: u64,
     pub(crate) abandoned: u64,
     pub(crate) refused: u64,
 }
@@ -67,6 +74,7 @@ impl Tally {
             Action::Status(_) => &mut self.statuses,
             Action::Dropped => &mut self.dropped,
             Action::Reset => &mut self.resets,
+            Action::Refused => &mut self.refusals,
             Action::Abandoned => &mut self.abandoned,
         };
         *counter += 1;
@@ -76,10 +84,14 @@ impl Tally {
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.connections += other.connections;
+        self.http1 += other.http1;
+        self.http2 += other.http2;
+        self.cancelled += other.cancelled;
         self.replied += other.replied;
         self.statuses += other.statuses;
         self.dropped += other.dropped;
         self.resets += other.resets;
+        self.refusals += other.refusals;
         self.abandoned += other.abandoned;
         self.refused += other.refused;
     }

@@ -18,10 +18,12 @@ pub enum Action {
     Status(u16),
     /// The reply was held back on purpose.
     Dropped,
-    /// The connection was reset in its place.
+    /// The connection, or the HTTP/2 stream, was reset in its place.
     Reset,
-    /// No reply could be sent: the connection had ended, or owed a dropped reply before this one, or the sink
-    /// was stopped.
+    /// The HTTP/2 stream was refused.
+    Refused,
+    /// No reply could be sent: the client had reset the stream, the connection had ended, or owed a dropped
+    /// reply before this one, or the sink was stopped.
     Abandoned,
 }
 
@@ -33,6 +35,7 @@ impl Action {
             Self::Status(_) => "status",
             Self::Dropped => "dropped",
             Self::Reset => "reset",
+            Self::Refused => "refused",
             Self::Abandoned => "abandoned",
         }
     }
@@ -89,7 +92,8 @@ pub struct TruthRow {
     pub number: u64,
     /// When its last byte came: the kernel's receive stamp where there is one, else when the sink saw it.
     pub recv: Nanos,
-    /// When its reply was handed to the kernel; none if there was no reply.
+    /// When the end of its reply was handed to the kernel, or to HTTP/2's flow control; none if there was no
+    /// reply.
     pub reply: Option<Nanos>,
     /// What happened.
     pub action: Action,

@@ -6,14 +6,14 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
 use plimsoll_wire::tls::Session;
 
-use super::agenda::{Agenda, Due};
-use super::connection::{Connection, Farewell, Table};
+use super::agenda::Agenda;
+use super::connection::{Connection, Farewell, Protocol, Table};
 use super::desk::{CONTINUE, Desk};
 use super::freeze::Freezes;
-use super::law::Intent;
 use super::outlet::Outlet;
+use super::reply::write_refusal;
 use super::setup::{Setup, Tally};
-use super::truth::{Action, FinishedSheet, RequestId, Sheet, TruthRow};
+use super::truth::{Action, FinishedSheet, Sheet};
 
 /// A stop is noticed within this time.
 const STOP_POLL: Nanos = Nanos::from_millis(20);
@@ -24,27 +24,26 @@ const PASS_EVENTS: u32 = 256;
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory...
 const UNREAD_BYTES: usize = 64 << 20;
-/// ...and on top of it this many replies, for large bodies are not copied.
+/// ...and on top of it this many replies, for large bodies are not copied. On HTTP/2 it is as many as there
+/// may be streams: a client that asks for them opens the windows for them.
 const UNREAD_REPLIES: usize = 256;
 
 /// One thread of a sink.
 #[derive(Debug)]
 pub(crate) struct Worker<B> {
-    setup: Arc<Setup>,
-    outlet: Outlet<B>,
+    pub(super) setup: Arc<Setup>,
+    pub(super) outlet: Outlet<B>,
     listener: ListenerId,
-    table: Table,
-    desk: Desk,
-    agenda: Agenda,
+    pub(super) table: Table,
+    pub(super) desk: Desk,
+    pub(super) agenda: Agenda,
     freezes: Freezes,
-    sheet: Sheet,
-    tally: Tally,
+    pub(super) sheet: Sheet,
+    pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
     plain: Vec<u8>,
     ends_at: Nanos,
-    /// Bytes that a client may leave unread.
-    unread_limit: usize,
-    /// The last pass was cut short: there may be more to read without waiting.
+    /// The last pass was cut short: there may be more to do without waiting.
     cut_short: bool,
 }
 
@@ -56,21 +55,20 @@ impl<B: Backend> Worker<B> {
         listener: ListenerId,
         sheet: Sheet,
         start: Nanos,
+        thread: u32,
     ) -> Self {
         let options = &setup.options;
         Self {
             outlet: Outlet::new(backend),
             listener,
             table: Table::default(),
-            desk: Desk::new(Arc::clone(&setup), sheet.is_on()),
-            agenda: Agenda::new(options),
+            desk: Desk::new(Arc::clone(&setup), thread, sheet.is_on()),
+            agenda: Agenda::new(Arc::clone(&setup)),
             freezes: Freezes::new(&options.freezes, start),
             sheet,
             tally: Tally::default(),
             plain: Vec::new(),
             ends_at: options.duration.map_or(Nanos::MAX, |duration| start + duration),
-            unread_limit: UNREAD_BYTES
-                .saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.usual().len())),
             cut_short: false,
             setup,
         }
@@ -137,7 +135,7 @@ impl<B: Backend> Worker<B> {
             Event::Closed { conn, .. } => self.peer_closed(conn),
             Event::Failed { conn, .. } => {
                 self.outlet.backend.close(conn, Close::Now);
-                self.table.remove(conn);
+                self.forget(conn);
             }
             // The sink connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
@@ -161,12 +159,13 @@ impl<B: Backend> Worker<B> {
         if connection.state.deaf {
             return;
         }
-        if self.outlet.backend.unsent(conn) > self.unread_limit {
+        if self.outlet.backend.unsent(conn) > unread_limit(&self.setup, &self.desk, connection) {
             connection.state.deaf = true;
             connection.state.mute = true;
             self.tally.refused += 1;
             return self.outlet.close(connection, Close::Reset);
         }
+        self.desk.clear();
         let bytes = self.outlet.backend.bytes(data);
         let mut over = false;
         match &mut connection.tls {
@@ -176,11 +175,13 @@ impl<B: Backend> Worker<B> {
                 match session.receive(bytes, &mut self.plain) {
                     Ok(received) => {
                         over = received.closed;
+                        if received.handshake_done_now {
+                            self.desk.negotiated(&mut connection.protocol, session.alpn(), &mut self.tally);
+                        }
                         self.desk.read(connection, at, &self.plain, &mut self.tally);
                     }
                     Err(_) => {
                         // What remains to be sent is the alert.
-                        self.desk.clear();
                         connection.state.deaf = true;
                         connection.state.farewell = Some(Farewell::Silent);
                         self.tally.refused += 1;
@@ -192,15 +193,12 @@ impl<B: Backend> Worker<B> {
         self.outlet.replies += self.desk.answered;
         self.tally.replied += u64::from(self.desk.answered);
         for row in self.desk.rows.drain(..) {
-            self.outlet.note(&mut connection.state, row);
+            match row.action {
+                Action::Replied => self.outlet.note(&mut connection.state, row),
+                _ => self.sheet.push(row),
+            }
         }
-        if self.setup.options.work > Nanos::ZERO && self.desk.answered > 0 {
-            let done = self.outlet.backend.now() + self.setup.options.work * u64::from(self.desk.answered);
-            while self.outlet.backend.now() < done {}
-            // Ready one by one, so also sent one by one.
-            self.outlet.replies = FLUSH_REPLIES;
-        }
-        if connection.state.deaf {
+        if connection.state.farewell.is_some() {
             self.part(conn);
         }
         if over {
@@ -244,93 +242,49 @@ impl<B: Backend> Worker<B> {
             return;
         }
         let now = self.outlet.backend.now();
+        let works = self.setup.options.work > Nanos::ZERO;
         while let Some(due) = self.agenda.pop(now) {
             self.settle(due);
-            if self.outlet.replies >= FLUSH_REPLIES {
+            // Replies that are worked for become ready one by one, so they are also sent one by one.
+            if works || self.outlet.replies >= FLUSH_REPLIES {
                 self.flush();
             }
-        }
-    }
-
-    /// Ends one request that was served.
-    fn settle(&mut self, due: Due) {
-        let conn = due.arrival.conn;
-        let Some(connection) = self.table.get(conn) else { return self.log(due, Action::Abandoned) };
-        connection.state.outstanding -= 1;
-        if connection.state.mute {
-            return self.log(due, Action::Abandoned);
-        }
-        match due.intent {
-            Intent::Reply => self.reply(due, Action::Replied),
-            Intent::Status(status) => self.reply(due, Action::Status(status)),
-            Intent::Drop => {
-                connection.state.mute = true;
-                self.log(due, Action::Dropped);
+            if works && self.outlet.backend.now() - now >= STOP_POLL {
+                self.cut_short = true;
+                break;
             }
-            Intent::Reset => {
-                connection.state.mute = true;
-                connection.state.deaf = true;
-                self.outlet.close(connection, Close::Reset);
-                self.log(due, Action::Reset);
-            }
-        }
-        self.part(conn);
-    }
-
-    fn reply(&mut self, due: Due, action: Action) {
-        let Some(connection) = self.table.get(due.arrival.conn) else { return };
-        let form = match action {
-            Action::Status(status) => self.setup.forms.fault(status),
-            _ => self.setup.forms.usual(),
-        };
-        self.desk.out.clear();
-        let body = form.write(due.number, due.arrival.head_only, due.arrival.persistence, &mut self.desk.out);
-        self.outlet.transmit(connection, &self.desk.out);
-        if let Some(body) = body {
-            self.outlet.transmit_body(connection, body);
-        }
-        self.outlet.replies += 1;
-        self.tally.count(action);
-        if self.sheet.is_on() {
-            let mut row = row(due, action);
-            row.status = Some(form.status);
-            self.outlet.note(&mut connection.state, row);
-        }
-    }
-
-    /// Counts and logs a request that got no reply.
-    fn log(&mut self, due: Due, action: Action) {
-        self.tally.count(action);
-        if self.sheet.is_on() {
-            self.sheet.push(row(due, action));
         }
     }
 
     /// Sends what had to wait for the last outstanding reply, and parts from the client if it is time.
-    fn part(&mut self, conn: ConnId) {
+    pub(super) fn part(&mut self, conn: ConnId) {
         let Some(connection) = self.table.get(conn) else { return };
-        let state = &mut connection.state;
-        if state.mute {
+        if connection.state.farewell == Some(Farewell::Broken) {
+            connection.state.farewell = None;
+            return self.outlet.close(connection, Close::AfterSend);
+        }
+        if connection.state.mute {
             // A dropped reply must look like one that takes for ever, so only the client ends this
             // connection.
-            if state.peer_closed {
+            if connection.state.peer_closed {
                 self.outlet.close(connection, Close::Now);
             }
             return;
         }
-        if state.outstanding > 0 {
+        if !connection.is_settled() {
             return;
         }
-        if std::mem::take(&mut state.continue_owed) {
+        if std::mem::take(&mut connection.state.continue_owed) {
             self.outlet.transmit(connection, CONTINUE);
             return;
         }
-        if let Some(farewell) = state.farewell.take() {
-            if let Farewell::Refuse(refusal) = farewell {
+        if let Some(farewell) = connection.state.farewell.take() {
+            if farewell == Farewell::Refuse {
                 self.desk.out.clear();
-                refusal.write(&mut self.desk.out);
+                write_refusal(&mut self.desk.out);
                 self.outlet.transmit(connection, &self.desk.out);
             }
+            connection.state.deaf = true;
             self.outlet.close(connection, Close::AfterSend);
         }
     }
@@ -345,8 +299,15 @@ impl<B: Backend> Worker<B> {
         }
         self.outlet.flush(&mut self.sheet);
         for id in self.outlet.close_all() {
-            self.table.remove(id);
+            let gone = self.table.remove(id);
+            self.tally.cancelled += gone.map_or(0, |mut connection| connection.protocol.cancelled());
         }
+    }
+
+    /// Forgets a connection that is gone, but for what it counted.
+    fn forget(&mut self, conn: ConnId) {
+        let gone = self.table.remove(conn);
+        self.tally.cancelled += gone.map_or(0, |mut connection| connection.protocol.cancelled());
     }
 
     fn leave(mut self) -> (Tally, FinishedSheet) {
@@ -357,13 +318,17 @@ impl<B: Backend> Worker<B> {
         self.outlet.backend.close_listener(self.listener);
         for id in self.table.ids() {
             self.outlet.backend.close(id, Close::AfterSend);
+            self.forget(id);
         }
         (self.tally, self.sheet.finish())
     }
 }
 
-/// The row of a request without a reply time.
-fn row(due: Due, action: Action) -> TruthRow {
-    let id = RequestId::new(due.arrival.id.as_deref(), due.number);
-    TruthRow { id, number: due.number, recv: due.arrival.at, reply: None, action, status: None }
+/// Bytes that a client may leave unread.
+fn unread_limit(setup: &Setup, desk: &Desk, connection: &Connection) -> usize {
+    let replies = match connection.protocol {
+        Protocol::Http2(_) => UNREAD_REPLIES.max(desk.max_streams() as usize),
+        Protocol::Open(_) | Protocol::Http1(_) => UNREAD_REPLIES,
+    };
+    UNREAD_BYTES.saturating_add(replies.saturating_mul(setup.forms.largest().len()))
 }

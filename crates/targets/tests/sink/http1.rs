@@ -1,41 +1,19 @@
-//! The sink on real sockets, on both backends of the driver.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod client;
+//! HTTP/1.1, and what does not depend on the protocol.
 
 use std::sync::Arc;
 
-use client::{Client, End};
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, uring_available};
+use plimsoll_driver::{Endpoint, Open};
 use plimsoll_targets::{
-    Action, Body, Delay, Faults, Freeze, Intent, Law, Reply, RequestId, SingleServer, Sink, SinkError,
-    SinkOptions, SinkReport, TokenServer, Truth,
+    Action, Body, Delay, Faults, Freeze, Intent, Law, Reply, RequestId, SingleServer, SinkOptions,
+    SinkReport, SlowData, TokenServer, Truth,
 };
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig};
 
-const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
+use crate::client::{Client, End};
+use crate::{assert_identity, plain, replying, start};
 
-/// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
-/// test.
-macro_rules! on_every_backend {
-    ($($name:ident,)+) => {$(
-        mod $name {
-            use super::*;
-            #[test]
-            fn epoll() {
-                super::$name(&Arc::new(OpenEpoll(BackendOptions::default())));
-            }
-            #[test]
-            fn uring() {
-                match uring_available() {
-                    Ok(()) => super::$name(&Arc::new(OpenUring(BackendOptions::default()))),
-                    Err(reason) => eprintln!("io_uring is not available: {reason}"),
-                }
-            }
-        }
-    )+};
-}
+pub(crate) const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
 
 on_every_backend! {
     counts_from_zero_in_exact_cbor,
@@ -56,33 +34,14 @@ on_every_backend! {
     is_silent_in_a_freeze,
     drops_resets_and_fails_its_shares,
     answers_nothing_behind_a_dropped_reply,
+    sends_slow_bodies_in_pieces,
+    announces_the_end_of_a_connection,
+    works_for_each_reply,
     cuts_off_a_client_that_does_not_read,
     closes_connections_without_announcing_it,
     writes_its_log_to_one_file,
     stops_after_its_duration,
     abandons_what_is_unanswered_at_the_stop,
-}
-
-fn plain() -> SinkOptions {
-    SinkOptions {
-        seed: 7,
-        truth: Truth::Memory,
-        ..SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()))
-    }
-}
-
-fn start<O: Open + 'static>(options: SinkOptions, open: &Arc<O>) -> Sink {
-    Sink::start(options, Arc::clone(open)).unwrap()
-}
-
-fn assert_identity(report: &SinkReport) {
-    let ended = report.replied + report.statuses + report.dropped + report.resets + report.abandoned;
-    assert_eq!(report.counter, ended, "{report:?}");
-    assert_eq!(report.truth_failure, None);
-    if !report.truth.is_empty() {
-        let numbers: Vec<_> = report.truth.iter().map(|row| row.number).collect();
-        assert_eq!(numbers, (0..report.counter).collect::<Vec<_>>(), "one row for each request");
-    }
 }
 
 /// `requests` requests over `connections` connections, one outstanding on each; every one is answered.
@@ -203,7 +162,7 @@ fn refuses_what_is_not_http<O: Open + 'static>(open: &Arc<O>) {
     for (bytes, status) in [
         (&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"[..], 400),
         (b"GET / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", 400),
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", 505),
+        (b"GET / HTTP/2.0\r\n\r\n", 400),
     ] {
         let conn = client.connect(sink.endpoint());
         client.send(conn, bytes);
@@ -224,9 +183,9 @@ fn refuses_what_is_not_http<O: Open + 'static>(open: &Arc<O>) {
 
 fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
     let fixed: Arc<[u8]> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
-    let reply =
-        Reply { status: 201, content_type: "text/x".to_owned(), body: Body::Fixed(Arc::clone(&fixed)) };
-    let sink = start(SinkOptions { reply, ..plain() }, open);
+    let body = Body::Fixed(Arc::clone(&fixed));
+    let reply = Reply { status: 201, content_type: "text/x".to_owned(), body, slow: None };
+    let sink = start(replying(reply), open);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, &GET.repeat(3));
@@ -273,7 +232,7 @@ fn speaks_tls<O: Open + 'static>(open: &Arc<O>) {
         (Delay::None, Body::Bytes(300_000)),
     ] {
         let reply = Reply { body: body.clone(), ..Reply::default() };
-        let sink = start(SinkOptions { tls: Some(server.clone()), reply, delay, ..plain() }, open);
+        let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, open);
         let mut client = Client::new();
         let conn = client.connect_tls(sink.endpoint(), &config);
         client.send(conn, &GET.repeat(10));
@@ -450,7 +409,8 @@ fn is_silent_in_a_freeze<O: Open + 'static>(open: &Arc<O>) {
 }
 
 fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
-    let faults = Faults { drop: 0.03, reset: 0.05, statuses: vec![(503, 0.1)], close_idle_after: None };
+    let faults =
+        Faults { drop: 0.03, reset: 0.05, refuse: 0.03, statuses: vec![(503, 0.1)], ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_micros(200))] {
         let options = SinkOptions { faults: faults.clone(), delay, ..plain() };
         let law = Law::new(&options);
@@ -471,7 +431,8 @@ fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
                     assert_eq!((response.status, response.counter()), (status, number as u32));
                     failed += 1;
                 }
-                Intent::Reset => {
+                // HTTP/1.1 has no word for a refusal.
+                Intent::Reset | Intent::Refuse => {
                     assert_eq!(client.end(conn), End::Reset);
                     client.close(conn);
                     conn = client.connect(sink.endpoint());
@@ -545,9 +506,77 @@ fn answers_nothing_behind_a_dropped_reply<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.dropped, report.abandoned), (1, 20 - replies - 1));
 }
 
+fn sends_slow_bodies_in_pieces<O: Open + 'static>(open: &Arc<O>) {
+    let (every, bytes) = (Nanos::from_millis(4), 10);
+    let slow = Some(SlowData { bytes, every });
+    let reply = Reply { slow, ..Reply::default() };
+    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_millis(1)), ..replying(reply) }, open);
+    let mut client = Client::new();
+    let conn = client.connect(sink.endpoint());
+    // Replies behind a slow one wait for its end; a HEAD has no body to be slow with.
+    client.send(conn, &[GET, b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n", GET].concat());
+    assert_eq!(client.response(conn).counter(), 0);
+    assert_eq!(client.head_response(conn).status, 200);
+    assert_eq!(client.response(conn).counter(), 2);
+    // One that goes away in the middle is abandoned.
+    client.send(conn, GET);
+    while sink.counter() < 4 {
+        let soon = client.now() + Nanos::from_millis(1);
+        client.pump(soon);
+    }
+    client.close(conn);
+    let other = client.connect(sink.endpoint());
+    client.send(other, GET);
+    assert_eq!(client.response(other).counter(), 4);
+    let report = sink.stop();
+    assert_identity(&report);
+    assert_eq!((report.replied, report.abandoned), (4, 1));
+    // The counter has 32 bytes: the last of four pieces leaves three intervals after the due time.
+    let came = report.truth[0].recv + Nanos::from_millis(1);
+    for (number, intervals) in [(0, 3), (1, 3), (2, 6)] {
+        let row = &report.truth[number];
+        assert!(row.reply.unwrap() >= came + every * intervals, "{row:?}");
+    }
+}
+
+fn announces_the_end_of_a_connection<O: Open + 'static>(open: &Arc<O>) {
+    let faults = Faults { go_away_after: Some(3), ..Faults::default() };
+    for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
+        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, open);
+        let mut client = Client::new();
+        let conn = client.connect(sink.endpoint());
+        client.send(conn, &GET.repeat(5));
+        for number in 0..3 {
+            let response = client.response(conn);
+            assert_eq!(response.counter(), number);
+            assert_eq!(response.head.contains("connection: close"), number == 2, "{}", response.head);
+        }
+        assert_eq!(client.end(conn), End::Closed);
+        let report = sink.stop();
+        assert_identity(&report);
+        assert_eq!((report.counter, report.replied), (3, 3));
+    }
+}
+
+fn works_for_each_reply<O: Open + 'static>(open: &Arc<O>) {
+    let work = Nanos::from_millis(1);
+    let faults = Faults { statuses: vec![(503, 0.3)], ..Faults::default() };
+    let sink = start(SinkOptions { work, faults, ..plain() }, open);
+    let mut client = Client::new();
+    let conn = client.connect(sink.endpoint());
+    client.send(conn, &GET.repeat(30));
+    (0..30).for_each(|number| assert_eq!(client.response(conn).counter(), number));
+    let report = sink.stop();
+    assert_identity(&report);
+    assert!(report.statuses > 0);
+    // Each was sent by itself, after its own work.
+    let sent: Vec<_> = report.truth.iter().map(|row| row.reply.unwrap()).collect();
+    assert!(sent.windows(2).all(|pair| pair[1] - pair[0] >= work), "{sent:?}");
+}
+
 fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
     let reply = Reply { body: Body::Bytes(1 << 20), ..Reply::default() };
-    let sink = start(SinkOptions { reply, ..plain() }, open);
+    let sink = start(replying(reply), open);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     // 2 GB, of which the sink holds one body only.
@@ -642,25 +671,4 @@ fn abandons_what_is_unanswered_at_the_stop<O: Open + 'static>(open: &Arc<O>) {
     assert_identity(&report);
     assert_eq!((report.counter, report.abandoned), (3, 3));
     assert_ne!(client.end(stays), End::Reset);
-}
-
-#[test]
-fn what_cannot_be_started_is_explained() {
-    let open = Arc::new(OpenEpoll(BackendOptions::default()));
-    let message = |options| Sink::start(options, Arc::clone(&open)).unwrap_err().to_string();
-    let taken = start(plain(), &open);
-    let again = SinkOptions { listen: taken.endpoint().clone(), ..plain() };
-    let expected =
-        format!("the sink cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
-    assert_eq!(message(again), expected);
-    let log = SinkOptions { truth: Truth::File("/nonexistent/log.csv".into()), ..plain() };
-    let expected =
-        "the truth log /nonexistent/log.csv cannot be written: No such file or directory (os error 2)";
-    assert_eq!(message(log), expected);
-    let two = SinkOptions { queue: true, threads: 2, delay: Delay::Constant(Nanos(1)), ..plain() };
-    assert_eq!(message(two), "the queue is one for the whole sink: use one thread with it");
-    assert!(matches!(
-        Sink::start(SinkOptions { threads: 0, ..plain() }, Arc::clone(&open)),
-        Err(SinkError::Options(_))
-    ));
 }

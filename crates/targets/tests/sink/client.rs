@@ -1,4 +1,5 @@
-//! A small blocking HTTP client over the driver's epoll backend, for the tests of the sink.
+//! A small blocking HTTP/1.1 client over the driver's epoll backend, which also carries the bytes of
+//! [`Streams`](crate::streams::Streams).
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{
@@ -83,6 +84,16 @@ impl Client {
         self.backend.flush();
     }
 
+    /// Everything that came on this connection and was not taken yet.
+    pub(crate) fn take(&mut self, index: usize) -> Vec<u8> {
+        std::mem::take(&mut self.peers[index].inbox)
+    }
+
+    /// The protocol that ALPN agreed on.
+    pub(crate) fn alpn(&self, index: usize) -> Option<&[u8]> {
+        self.peers[index].tls.as_ref()?.alpn()
+    }
+
     pub(crate) fn now(&self) -> Nanos {
         self.backend.now()
     }
@@ -120,12 +131,12 @@ impl Client {
     pub(crate) fn pump(&mut self, until: Nanos) {
         self.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
         while let Some(event) = self.backend.next_event() {
-            self.take(event);
+            self.accept(event);
         }
         self.backend.flush();
     }
 
-    fn take(&mut self, event: Event) {
+    fn accept(&mut self, event: Event) {
         let (Event::Connected { conn, .. }
         | Event::ConnectFailed { conn, .. }
         | Event::Accepted { conn, .. }
@@ -155,7 +166,8 @@ impl Client {
         }
     }
 
-    fn wait_for<T>(&mut self, what: &str, mut ready: impl FnMut(&mut Self) -> Option<T>) -> T {
+    /// Waits until there is something; `what` is for the message if it never comes.
+    pub(crate) fn wait_for<T>(&mut self, what: &str, mut ready: impl FnMut(&mut Self) -> Option<T>) -> T {
         let deadline = self.now() + PATIENCE;
         loop {
             if let Some(found) = ready(self) {

@@ -1,0 +1,90 @@
+//! Iterations of scenarios that remember something: which step they are at, and their variables.
+
+use crate::request::NO_SESSION;
+
+/// One iteration under way.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// Index into the plan's scenarios.
+    pub(crate) scenario: u32,
+    /// The lane of its first step, to which its user belongs.
+    pub(crate) home: u32,
+    /// Global index of the iteration.
+    pub(crate) index: u64,
+    /// Whether it belongs to the measured part.
+    pub(crate) measured: bool,
+    /// Which of the present step's extractions found their value, as bits.
+    pub(crate) found: u64,
+    /// The values of the plan's variables.
+    pub(crate) variables: Vec<Vec<u8>>,
+}
+
+/// The sessions of one worker. Ended ones are used again with their memory.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    all: Vec<Session>,
+    free: Vec<u32>,
+    variables: usize,
+}
+
+impl Sessions {
+    pub(crate) const fn new(variables: usize) -> Self {
+        Self { all: Vec::new(), free: Vec::new(), variables }
+    }
+
+    /// Begins one: its number.
+    pub(crate) fn begin(&mut self, scenario: u32, home: u32, index: u64, measured: bool) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            let variables = vec![Vec::new(); self.variables];
+            self.all.push(Session { variables, ..Session::default() });
+            (self.all.len() - 1) as u32
+        });
+        let session = &mut self.all[number as usize];
+        for variable in &mut session.variables {
+            variable.clear();
+        }
+        (session.scenario, session.home, session.index) = (scenario, home, index);
+        (session.measured, session.found) = (measured, 0);
+        number
+    }
+
+    pub(crate) fn end(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Session> {
+        if number == NO_SESSION { None } else { self.all.get(number as usize) }
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Session> {
+        if number == NO_SESSION { None } else { self.all.get_mut(number as usize) }
+    }
+
+    /// The variables of a session; none, if there is no session.
+    #[inline]
+    pub(crate) fn variables(&self, number: u32) -> &[Vec<u8>] {
+        self.get(number).map_or(&[], |session| &session.variables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_begins_without_the_values_of_the_one_before() {
+        let mut sessions = Sessions::new(2);
+        let first = sessions.begin(0, 0, 5, true);
+        let session = sessions.get_mut(first).expect("it began");
+        session.variables[1].extend_from_slice(b"secret");
+        session.found = 3;
+        sessions.end(first);
+        let second = sessions.begin(1, 2, 6, false);
+        assert_eq!(second, first);
+        let session = sessions.get(second).expect("it began");
+        assert_eq!((session.scenario, session.home, session.index, session.found), (1, 2, 6, 0));
+        assert!(sessions.variables(second).iter().all(Vec::is_empty));
+        assert!(sessions.variables(NO_SESSION).is_empty() && sessions.get(NO_SESSION).is_none());
+        assert_eq!(sessions.begin(0, 0, 0, true), 1);
+    }
+}

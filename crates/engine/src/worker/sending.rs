@@ -1,0 +1,196 @@
+//! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, ConnId};
+use plimsoll_scenario::{Context, RequestTemplate};
+use plimsoll_wire::http2::Submit;
+
+use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
+use crate::connection::{Client, State};
+use crate::request::{AT_SEND, InFlight, Requests};
+
+/// A request that is written and not yet handed to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsent {
+    conn: ConnId,
+    ticket: u32,
+    /// Place of its connection among those written to since the last flush.
+    place: u32,
+}
+
+impl<B: Backend> Worker<'_, B> {
+    /// Writes a request on an open connection that has room for it.
+    #[inline]
+    pub(super) fn transmit(&mut self, slot: u32, request: InFlight) {
+        let plan = self.plan;
+        self.transmit_as(slot, request, &plan.steps[request.step as usize].request);
+    }
+
+    /// The same for a request whose template is not that of its step: a redirect's.
+    pub(super) fn transmit_as(&mut self, slot: u32, mut request: InFlight, template: &RequestTemplate) {
+        let place = self.mark_written(slot);
+        let conn = &mut self.conns[slot as usize];
+        let step = &self.plan.steps[request.step as usize];
+        let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
+        let context = Context {
+            index: request.index,
+            worker: self.shard.index,
+            unix_ns,
+            variables: self.sessions.variables(request.session),
+        };
+        let id = conn.id;
+        let out = match &mut conn.tls {
+            None => self.io.outbox(id),
+            Some(tls) => &mut tls.plain,
+        };
+        let before = out.len();
+        let ticket;
+        let length;
+        if let Client::Http2(client) = &mut conn.client {
+            let lane = &self.lanes[conn.lane as usize];
+            let body = template.render_body(&context, &mut self.random, &mut self.scratch);
+            let body_bytes = body.len();
+            let spec = Submit {
+                head_request: template.head_request(),
+                capture: self.plan.redirects > 0 || !step.extract.is_empty(),
+                body,
+            };
+            let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
+            let random = &mut self.random;
+            ticket = client.submit(
+                spec,
+                |indexing, out| {
+                    template.render_block(book, indexing, &context, random, body_bytes, out);
+                },
+                out,
+            );
+            // What the windows hold back follows later and is a part of it all the same.
+            length = (out.len() - before).max(body_bytes);
+            request.bytes_sent += length as u64;
+            conn.requests.insert(ticket, request);
+        } else {
+            template.render(&context, &mut self.random, &mut self.scratch, out);
+            let mut bytes = out.len() - before;
+            if let Some(body) = template.shared_body() {
+                bytes += body.len();
+                match &mut conn.tls {
+                    None => self.io.send_shared(id, body.clone()),
+                    Some(tls) => {
+                        // Not through the plain buffer: a large body would be copied once more.
+                        let out = self.io.outbox(id);
+                        tls.session.send(&tls.plain, out);
+                        tls.plain.clear();
+                        tls.session.send(body, out);
+                    }
+                }
+            }
+            length = bytes;
+            request.bytes_sent += length as u64;
+            ticket = conn.requests.push(request);
+        }
+        conn.served += 1;
+        self.unsent_bytes += length;
+        self.unsent.push(Unsent { conn: id, ticket, place });
+        if self.written.len() >= FLUSH_EVERY
+            || self.unsent.len() >= FLUSH_REQUESTS
+            || self.unsent_bytes >= FLUSH_BYTES
+        {
+            self.flush();
+        }
+    }
+
+    /// Writes bytes that belong to no request, or to one that was written before.
+    pub(super) fn write(&mut self, slot: u32, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.mark_written(slot);
+        let conn = &mut self.conns[slot as usize];
+        match &mut conn.tls {
+            None => self.io.outbox(conn.id).extend_from_slice(bytes),
+            Some(tls) => tls.plain.extend_from_slice(bytes),
+        }
+    }
+
+    /// Notes that the connection is written to: its place among those of the next flush.
+    #[inline]
+    fn mark_written(&mut self, slot: u32) -> u32 {
+        let conn = &mut self.conns[slot as usize];
+        if conn.mark.0 != self.flush_number {
+            conn.mark = (self.flush_number, self.written.len() as u32);
+            self.written.push(slot);
+        }
+        conn.mark.1
+    }
+
+    /// Hands everything written to the kernel, and notes when.
+    ///
+    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
+    /// its share: see [`Flush`](plimsoll_driver::Flush).
+    pub(super) fn flush(&mut self) {
+        let sends = self.written.len() as u64;
+        for slot in self.written.drain(..) {
+            let conn = &mut self.conns[slot as usize];
+            if let Some(tls) = &mut conn.tls
+                && !tls.plain.is_empty()
+                && conn.state != State::Free
+            {
+                tls.session.send(&tls.plain, self.io.outbox(conn.id));
+                tls.plain.clear();
+            }
+        }
+        self.flush_number += 1;
+        self.unsent_bytes = 0;
+        let flush = self.io.flush();
+        self.now = self.now.max(flush.last);
+        let span = flush.last.since(flush.first).0;
+        for Unsent { conn: id, ticket, place } in self.unsent.drain(..) {
+            let at = flush.first + Nanos(span * u64::from(place) / sends.max(1));
+            let conn = &mut self.conns[id.slot()];
+            if conn.id != id {
+                // It is gone, and its slot has a new one.
+                continue;
+            }
+            let Some(request) = conn.requests.get_mut(ticket) else { continue };
+            if request.sent != AT_SEND {
+                continue;
+            }
+            request.sent = at;
+            // Without a connection to open, taking up and sending are one: the start lag holds both.
+            if request.started == AT_SEND {
+                request.started = at;
+            }
+            if request.intended == AT_SEND {
+                request.intended = at;
+                if request.measured && request.ready != Nanos::MAX {
+                    self.record.turnaround += at.since(request.ready);
+                    self.record.turnarounds += 1;
+                }
+                // Counts from here, too: else a censored response time would be a little below the timeout.
+                request.deadline = at + self.plan.timeout;
+            }
+        }
+    }
+
+    /// Writes the requests that waited for the connection to be established.
+    pub(super) fn transmit_waiting(&mut self, slot: u32) {
+        let conn = &mut self.conns[slot as usize];
+        let fresh = match conn.client {
+            Client::Http2(_) => Requests::table(),
+            _ => Requests::default(),
+        };
+        let mut waiting = std::mem::replace(&mut conn.requests, fresh);
+        let lane = conn.lane;
+        while let Some(request) = waiting.pop() {
+            if request.abandoned {
+                continue;
+            }
+            if self.has_room(slot) {
+                self.transmit(slot, request);
+            } else {
+                // The server allows fewer than was expected.
+                self.lanes[lane as usize].waiting.push_back(request);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What happened to connections, beside what was asked on them.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use crate::Histogram;
+
+/// What happened to connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionRecord {
+    /// Connections that were established.
+    pub opened: u64,
+    /// Attempts that failed, by class.
+    pub failed: [u64; ErrorClass::COUNT],
+    /// Connections that the target closed while no response was owed.
+    pub closed_idle: u64,
+    /// Largest number open at once, summed over workers.
+    pub peak_open: u64,
+    /// Largest number allowed.
+    pub limit: u64,
+    /// Connect time: from the connect call to the established connection (TCP handshake).
+    pub connect_time: Histogram,
+    /// TLS handshake time, after the connect.
+    pub tls_time: Histogram,
+    /// TLS sessions that were resumed.
+    pub tls_resumed: u64,
+    /// Time for which due arrivals waited because every connection was busy, summed over workers.
+    pub blocked: Nanos,
+    /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
+    pub blocked_at_limit: Nanos,
+    /// Requests allowed in flight on one connection (pipelined, or streams of HTTP/2); 0 is taken as 1.
+    pub depth: u32,
+    /// What was special about those that spoke HTTP/2.
+    pub http2: Http2Record,
+}
+
+impl ConnectionRecord {
+    /// Adds another worker's connections; limits and peaks add up too.
+    pub fn merge(&mut self, other: &Self) {
+        self.opened += other.opened;
+        for (mine, theirs) in self.failed.iter_mut().zip(&other.failed) {
+            *mine += theirs;
+        }
+        self.closed_idle += other.closed_idle;
+        self.peak_open += other.peak_open;
+        self.limit += other.limit;
+        self.connect_time.merge(&other.connect_time);
+        self.tls_time.merge(&other.tls_time);
+        self.tls_resumed += other.tls_resumed;
+        self.blocked += other.blocked;
+        self.blocked_at_limit += other.blocked_at_limit;
+        self.depth = self.depth.max(other.depth);
+        self.http2.merge(&other.http2);
+    }
+}
+
+/// What happened on connections that spoke HTTP/2 (RFC 9113), beside what every connection has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Http2Record {
+    /// Connections that spoke it.
+    pub connections: u64,
+    /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS that a server set; `None` if none set one.
+    pub stream_limit: Option<u32>,
+    /// Streams that the plan wanted at once on one connection.
+    pub streams_asked: u32,
+    /// RST_STREAM frames received, by the name of their error code (RFC 9113 section 7).
+    pub resets: BTreeMap<&'static str, u64>,
+    /// GOAWAY frames received, by the name of their error code.
+    pub go_aways: BTreeMap<&'static str, u64>,
+    /// Violations of the protocol that were found in the peer, of which each ended a stream or a whole
+    /// connection, by the name of the error code that it was sent.
+    pub violations: BTreeMap<&'static str, u64>,
+    /// Streams that were given up by RST_STREAM with CANCEL, because their request had timed out.
+    pub cancelled: u64,
+    /// Round trips of PING frames.
+    pub ping_time: Histogram,
+}
+
+impl Http2Record {
+    /// Whether no connection spoke HTTP/2, nor tried to: nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        let codes = [&self.resets, &self.go_aways, &self.violations];
+        self.connections == 0 && self.cancelled == 0 && codes.iter().all(|counts| counts.is_empty())
+    }
+
+    /// The limit that a server set, if it is below what the plan wanted: then it decided, not the plan.
+    pub fn binding_limit(&self) -> Option<u32> {
+        self.stream_limit.filter(|limit| *limit < self.streams_asked)
+    }
+
+    /// Adds another worker's connections; of the limits the smaller one stays.
+    pub fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.stream_limit = match (self.stream_limit, other.stream_limit) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.streams_asked = self.streams_asked.max(other.streams_asked);
+        let codes = [
+            (&mut self.resets, &other.resets),
+            (&mut self.go_aways, &other.go_aways),
+            (&mut self.violations, &other.violations),
+        ];
+        for (mine, theirs) in codes {
+            for (code, count) in theirs {
+                *mine.entry(*code).or_default() += count;
+            }
+        }
+        self.cancelled += other.cancelled;
+        self.ping_time.merge(&other.ping_time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up_and_the_smallest_limit_stays() {
+        let mut ping_time = Histogram::new();
+        ping_time.record(7);
+        let one = Http2Record {
+            connections: 2,
+            stream_limit: Some(100),
+            streams_asked: 50,
+            resets: [("CANCEL", 1), ("REFUSED_STREAM", 2)].into(),
+            go_aways: [("NO_ERROR", 1)].into(),
+            violations: [("PROTOCOL_ERROR", 1)].into(),
+            cancelled: 3,
+            ping_time,
+        };
+        let other = Http2Record {
+            connections: 1,
+            stream_limit: Some(32),
+            streams_asked: 50,
+            resets: [("CANCEL", 4)].into(),
+            ..Http2Record::default()
+        };
+        let mut merged = Http2Record::default();
+        assert!(merged.is_empty());
+        merged.merge(&one);
+        assert_eq!(merged, one);
+        assert_eq!(merged.binding_limit(), None);
+        merged.merge(&other);
+        assert_eq!((merged.connections, merged.cancelled, merged.ping_time.count()), (3, 3, 1));
+        assert_eq!(merged.resets, [("CANCEL", 5), ("REFUSED_STREAM", 2)].into());
+        assert_eq!(merged.binding_limit(), Some(32));
+        merged.merge(&Http2Record::default());
+        assert_eq!((merged.stream_limit, merged.streams_asked), (Some(32), 50));
+        assert!(!merged.is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_never_spoke_it_is_no_empty_record() {
+        let violations = [("PROTOCOL_ERROR", 1)].into();
+        assert!(!Http2Record { violations, ..Http2Record::default() }.is_empty());
+        // What was asked for is no use of it.
+        assert!(Http2Record { streams_asked: 100, ..Http2Record::default() }.is_empty());
+    }
+}

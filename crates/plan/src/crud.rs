@@ -1,0 +1,350 @@
+//! The scenario of h2loadrunner's command line: create a resource, change it, delete it.
+//!
+//! The create request goes to the URL. Where its response says that the resource is (a header, usually
+//! Location), there the other two go.
+
+use std::sync::Arc;
+
+use plimsoll_scenario::{Body, Extract, Form, check_method, parse_header};
+
+use crate::requests::{Draft, from_template};
+use crate::resolve::Resolver;
+use crate::url::Url;
+use crate::{Given, PlanPatch, Problem};
+
+/// What the path of the resource is called between the steps.
+const RESOURCE: &str = "resource";
+
+/// Variables that its steps pass on: the resource.
+pub(crate) const VARIABLES: usize = 1;
+
+/// The scenario, as the flags describe it.
+pub(crate) struct Crud {
+    create: Operation,
+    update: Option<Operation>,
+    delete: Option<Operation>,
+    /// The header of the create response that names the resource, in lower case.
+    header: String,
+    variable: Option<Variable>,
+}
+
+struct Operation {
+    method: String,
+    body: Body,
+}
+
+/// A text that stands for a number that differs from iteration to iteration.
+struct Variable {
+    /// The text.
+    name: String,
+    /// The template slot that replaces it.
+    slot: String,
+}
+
+impl Resolver<'_> {
+    /// Reads the flags of the scenario; `Some(None)` if there are none.
+    pub(crate) fn crud(&mut self, patch: &PlanPatch) -> Option<Option<Crud>> {
+        let Some(first) = patch.crud.first() else {
+            return self.refuse_crud_company(patch).map(|()| None);
+        };
+        let flags = &patch.crud;
+        let create = self.crud_method(flags.create_method.as_ref());
+        let update = self.crud_method(flags.update_method.as_ref());
+        let delete = self.crud_method(flags.delete_method.as_ref());
+        let header = self.read(flags.resource_header.as_ref(), parse_resource_header);
+        let variable = self.variable(patch);
+        let create_data = self.data(flags.create_data.as_ref());
+        let update_data = self.data(flags.update_data.as_ref());
+        let mut fits = true;
+        for (given, instead) in [
+            (&patch.method, "the methods are --crud-create-method and the like"),
+            (&patch.body, "the bodies are --crud-create-data-file and --crud-update-data-file"),
+        ] {
+            if let Some(given) = given {
+                let message = format!("{} has no effect with {}", given.by, first.by);
+                self.problems.push(Problem::new(message).with_hint(instead));
+                fits = false;
+            }
+        }
+        fits &= self.check_followers(patch).is_some();
+        let variable = variable?;
+        let create_body = self.crud_body(flags.create_data.as_ref(), create_data?, variable.as_ref());
+        let update_body = self.crud_body(flags.update_data.as_ref(), update_data?, variable.as_ref());
+        let (create_body, update_body) = (create_body?, update_body?);
+        let crud = Crud {
+            create: Operation { method: create?.unwrap_or_else(|| "POST".to_owned()), body: create_body },
+            update: update?.map(|method| Operation { method, body: update_body }),
+            delete: delete?.map(|method| Operation { method, body: Body::None }),
+            header: header?.unwrap_or_else(|| "location".to_owned()),
+            variable,
+        };
+        fits.then_some(Some(crud))
+    }
+
+    /// Refuses what has a meaning only beside the flags of the scenario.
+    fn refuse_crud_company(&mut self, patch: &PlanPatch) -> Option<()> {
+        let mut alone = true;
+        for (given, hint) in [
+            (
+                &patch.rps,
+                "it is per connection, and goes with --crud-create-method and the like; the total rate is --rate",
+            ),
+            (
+                &patch.stream_timeout_ms,
+                "it goes with --crud-create-method and the like; write `--timeout 2s`",
+            ),
+        ] {
+            if let Some(given) = given {
+                let message = format!("{} has no effect without a --crud flag", given.by);
+                self.problems.push(Problem::new(message).with_hint(hint));
+                alone = false;
+            }
+        }
+        alone.then_some(())
+    }
+
+    /// Refuses flags about steps that are left out.
+    fn check_followers(&mut self, patch: &PlanPatch) -> Option<()> {
+        let flags = &patch.crud;
+        if let (Some(data), None) = (&flags.update_data, &flags.update_method) {
+            let problem = Problem::new(format!("{} has no effect without an update", data.by));
+            return self.fail(problem.with_hint("add `--crud-update-method=PATCH`"));
+        }
+        if let (Some(header), None, None) =
+            (&flags.resource_header, &flags.update_method, &flags.delete_method)
+        {
+            let problem = Problem::new(format!("{} has no effect without an update or a delete", header.by));
+            return self.fail(
+                problem.with_hint("add `--crud-update-method=PATCH` or `--crud-delete-method=DELETE`"),
+            );
+        }
+        Some(())
+    }
+
+    fn crud_method(&mut self, given: Option<&Given>) -> Option<Option<String>> {
+        let Some(given) = given else { return Some(None) };
+        match check_method(&given.text) {
+            Ok(()) => Some(Some(given.text.clone())),
+            Err(error) => self.fail(from_template(&error.at(&given.by))),
+        }
+    }
+
+    fn variable(&mut self, patch: &PlanPatch) -> Option<Option<Variable>> {
+        let flags = &patch.crud;
+        let start = self.read_number(flags.variable_start.as_ref(), 0..=u64::MAX);
+        let end = self.read_number(flags.variable_end.as_ref(), 1..=u64::MAX);
+        let Some(name) = &flags.variable_name else {
+            return match flags.variable_start.as_ref().or(flags.variable_end.as_ref()) {
+                None => Some(None),
+                Some(given) => {
+                    let problem = Problem::new(format!("{} has no effect without a variable", given.by));
+                    self.fail(problem.with_hint("name it with `--crud-request-variable-name`"))
+                }
+            };
+        };
+        if name.text.is_empty() {
+            return self.fail(Problem::new(format!("{}: the name is empty", name.by)));
+        }
+        let start = start?.unwrap_or(0);
+        let Some(end) = end? else {
+            let problem = Problem::new(format!("{}: the end of the range is missing", name.by));
+            return self.fail(problem.with_hint("give it with `--crud-request-variable-value-end`"));
+        };
+        if start >= end {
+            let message = format!("{}: no number is from {start} to below {end}", name.by);
+            return self.fail(Problem::new(message).with_hint("the end of the range is not a part of it"));
+        }
+        Some(Some(Variable { name: name.text.clone(), slot: format!("${{range({start},{end})}}") }))
+    }
+
+    fn data(&mut self, given: Option<&Given>) -> Option<Option<Vec<u8>>> {
+        match given {
+            None => Some(None),
+            Some(given) => Some(Some(self.file(given, &given.text)?)),
+        }
+    }
+
+    /// The body that a data file holds: a template if the variable occurs in it, else as it is.
+    fn crud_body(
+        &mut self,
+        given: Option<&Given>,
+        content: Option<Vec<u8>>,
+        variable: Option<&Variable>,
+    ) -> Option<Body> {
+        let (Some(given), Some(content)) = (given, content) else { return Some(Body::None) };
+        match variable.filter(|variable| variable.occurs_in(&content)) {
+            None => Some(Body::Raw(Arc::from(content))),
+            Some(variable) => match variable.template(&content) {
+                Ok(text) => Some(Body::Text(text)),
+                Err(problem) => {
+                    self.fail(Problem { message: format!("{}: {}", given.by, problem.message), ..problem })
+                }
+            },
+        }
+    }
+
+    /// Refuses a variable that replaces nothing.
+    pub(crate) fn check_variable(&mut self, patch: &PlanPatch, crud: &Crud, urls: &[Url]) -> Option<()> {
+        let (Some(variable), Some(given)) = (&crud.variable, &patch.crud.variable_name) else {
+            return Some(());
+        };
+        // Each variable body was made from a file in which the text occurs.
+        let bodies = [Some(&crud.create), crud.update.as_ref()];
+        let in_body = bodies.into_iter().flatten().any(|operation| matches!(operation.body, Body::Text(_)));
+        if in_body || urls.iter().any(|url| url.target.contains(&variable.slot)) {
+            return Some(());
+        }
+        let message =
+            format!("{}: `{}` occurs in the path of no URL and in no data file", given.by, given.text);
+        self.fail(Problem::new(message).with_hint("it is replaced there, case-sensitively, and nowhere else"))
+    }
+}
+
+impl Crud {
+    /// Requests of one iteration, at least 1.
+    pub(crate) fn steps(&self) -> u32 {
+        1 + u32::from(self.update.is_some()) + u32::from(self.delete.is_some())
+    }
+
+    /// The end of a URL, with the slot in place of the variable.
+    pub(crate) fn fill(&self, tail: &str) -> Result<String, Problem> {
+        let Some(variable) = self.variable.as_ref().filter(|variable| tail.contains(&variable.name)) else {
+            return Ok(tail.to_owned());
+        };
+        variable.check_before(tail.as_bytes())?;
+        Ok(tail.replace(&variable.name, &variable.slot))
+    }
+
+    /// The name and the requests of one scenario. `several`: there are other URLs, from which its names tell
+    /// it.
+    pub(crate) fn scenario(&self, url: &Url, several: bool) -> (String, Vec<Draft>) {
+        let place = if several { url.shown() } else { url.target.clone() };
+        let place = match &self.variable {
+            Some(variable) => place.replace(&variable.slot, &variable.name),
+            None => place,
+        };
+        let origin = if several { format!(" ({place})") } else { String::new() };
+        let followers = [("update", &self.update), ("delete", &self.delete)];
+        let resource = Extract { header: self.header.clone(), variable: 0, form: Form::Path };
+        let mut drafts = vec![Draft {
+            name: format!("create {} {place}", self.create.method),
+            method: self.create.method.clone(),
+            target: url.target.clone(),
+            body: self.create.body.clone(),
+            variables: Vec::new(),
+            extract: if self.steps() > 1 { vec![resource] } else { Vec::new() },
+        }];
+        for (verb, operation) in followers {
+            let Some(operation) = operation else { continue };
+            drafts.push(Draft {
+                name: format!("{verb} {}{origin}", operation.method),
+                method: operation.method.clone(),
+                target: format!("${{{RESOURCE}}}"),
+                body: operation.body.clone(),
+                variables: vec![RESOURCE.to_owned()],
+                extract: Vec::new(),
+            });
+        }
+        (format!("crud{origin}"), drafts)
+    }
+}
+
+impl Variable {
+    fn occurs_in(&self, content: &[u8]) -> bool {
+        find(content, self.name.as_bytes()).is_some()
+    }
+
+    /// `content` as a template: the variable's text is the slot, all other text is itself.
+    fn template(&self, content: &[u8]) -> Result<Vec<u8>, Problem> {
+        self.check_before(content)?;
+        let mut text = Vec::with_capacity(content.len() + 64);
+        let mut rest = content;
+        while let Some(at) = find(rest, self.name.as_bytes()) {
+            escape(&rest[..at], &mut text);
+            text.extend_from_slice(self.slot.as_bytes());
+            rest = &rest[at + self.name.len()..];
+        }
+        escape(rest, &mut text);
+        Ok(text)
+    }
+
+    /// A `$` in front of a slot would make it a literal `${`, and templates have no other way to write it.
+    fn check_before(&self, content: &[u8]) -> Result<(), Problem> {
+        let mut rest = content;
+        while let Some(at) = find(rest, self.name.as_bytes()) {
+            if rest[..at].ends_with(b"$") {
+                return Err(Problem::new(format!("a `$` stands in front of the variable `{}`", self.name))
+                    .with_hint("a variable cannot follow a `$`: put something in between"));
+            }
+            rest = &rest[at + self.name.len()..];
+        }
+        Ok(())
+    }
+}
+
+/// Where `needle`, which is not empty, occurs first.
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
+}
+
+/// Appends `bytes`, written so that a template gives them back as they are.
+fn escape(bytes: &[u8], text: &mut Vec<u8>) {
+    let mut rest = bytes;
+    while let Some(at) = find(rest, b"${") {
+        text.extend_from_slice(&rest[..at]);
+        text.extend_from_slice(b"$${");
+        rest = &rest[at + 2..];
+    }
+    text.extend_from_slice(rest);
+}
+
+/// A header's name, in lower case.
+fn parse_resource_header(text: &str) -> Result<String, String> {
+    match parse_header(&format!("{text}: x")) {
+        Ok((name, _)) if name == text => Ok(name.to_ascii_lowercase()),
+        _ => Err(format!("`{}` is not the name of a header", text.escape_debug())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_scenario::Template;
+
+    use super::*;
+
+    fn variable(name: &str) -> Variable {
+        Variable { name: name.to_owned(), slot: "${sequence}".to_owned() }
+    }
+
+    #[test]
+    fn only_the_variable_is_replaced() {
+        for (content, expected) in [
+            (&b"a-ID-b"[..], &b"a-${sequence}-b"[..]),
+            (b"IDID", b"${sequence}${sequence}"),
+            (b"${uuid} ID ${", b"$${uuid} ${sequence} $${"),
+            (b"$${x}ID$", b"$$${x}${sequence}$"),
+            (b"\xff\x00ID", b"\xff\x00${sequence}"),
+        ] {
+            let text = variable("ID").template(content).unwrap();
+            assert_eq!(text, expected, "{}", content.escape_ascii());
+            // Read as a template, the rest of it is what it was.
+            let template = Template::parse(&text).unwrap();
+            assert_eq!(template.literals(), &*without(content, b"ID"), "{}", content.escape_ascii());
+        }
+    }
+
+    fn without(content: &[u8], name: &[u8]) -> Vec<u8> {
+        let mut rest = content.to_vec();
+        while let Some(at) = find(&rest, name) {
+            rest.drain(at..at + name.len());
+        }
+        rest
+    }
+
+    #[test]
+    fn a_dollar_in_front_is_refused_and_one_in_the_name_is_not() {
+        assert!(variable("ID").template(b"cost $ID").is_err());
+        assert_eq!(variable("${ID}").template(b"a/${ID}/b").unwrap(), b"a/${sequence}/b");
+        assert_eq!(variable("$ID").template(b"a/$ID").unwrap(), b"a/${sequence}");
+    }
+}

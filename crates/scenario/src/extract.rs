@@ -1,0 +1,135 @@
+//! Values that a later request needs of a response.
+
+use crate::header::is_value;
+use crate::reference::resolve;
+
+/// One value to take from a response and to keep in a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extract {
+    /// Name of the response header that has it, in lower case.
+    pub header: String,
+    /// Where it goes: the position in [`Context::variables`](crate::Context::variables).
+    pub variable: u16,
+    /// What is made of it.
+    pub form: Form,
+}
+
+/// What is made of a value that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The value as it is, without white space around it.
+    Value,
+    /// A reference to a resource, such as a Location (RFC 9110 section 10.2.2), becomes the path and query by
+    /// which it is asked for. Of an absolute one the authority is dropped: who is asked is the step's matter.
+    Path,
+}
+
+impl Extract {
+    /// Makes of `value`, as it was found in the response to a request for `request_path`, what the variable
+    /// is to hold, and puts it into `into`, whose content is overwritten. It does not matter where the value
+    /// came from. Allocates only when `into` has to grow.
+    ///
+    /// This is where variables are kept from splitting the requests that use them: what is stored never
+    /// contains CR, LF, NUL or another control character but the tab, and a [path](Form::Path) consists of
+    /// visible ASCII characters, the first of them `/`. (What is not, in a value that a target uses, is
+    /// percent-encoded there.)
+    ///
+    /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
+    /// control characters; a reference that does not lead to a path of http or https.
+    pub fn apply(&self, value: &[u8], request_path: &[u8], into: &mut Vec<u8>) -> bool {
+        into.clear();
+        let value = trimmed(value);
+        let found = match self.form {
+            Form::Value => {
+                let legal = !value.is_empty() && is_value(value);
+                if legal {
+                    into.extend_from_slice(value);
+                }
+                legal
+            }
+            Form::Path => resolve(value, request_path, into),
+        };
+        if !found {
+            into.clear();
+        }
+        found
+    }
+}
+
+/// Without the optional white space of RFC 9110 section 5.6.3 around it.
+fn trimmed(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn applied(form: Form, value: &[u8]) -> Option<Vec<u8>> {
+        let mut into = b"left over".to_vec();
+        let found = Extract { header: "x".to_owned(), variable: 0, form }.apply(value, b"/a/b?c", &mut into);
+        assert!(found || into.is_empty());
+        found.then_some(into)
+    }
+
+    #[test]
+    fn values_are_trimmed_and_kept_as_they_are() {
+        for (value, kept) in [
+            (&b"abc"[..], &b"abc"[..]),
+            (b" \t a b \t", b"a b"),
+            (b"\"\xc3\xa4\"; q=1", b"\"\xc3\xa4\"; q=1"),
+            (b"a\tb", b"a\tb"),
+            (b"/a b#c", b"/a b#c"),
+        ] {
+            assert_eq!(applied(Form::Value, value).as_deref(), Some(kept), "{}", value.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_path_is_resolved_against_that_of_the_request() {
+        for (value, path) in [("http://x/y?z", "/y?z"), (" d ", "/a/d"), ("?d", "/a/b?d"), ("", "/a/b?c")] {
+            assert_eq!(applied(Form::Path, value.as_bytes()).as_deref(), Some(path.as_bytes()), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_split_a_request_is_not_taken() {
+        for value in [&b"a\r\nX: y"[..], b"/a\rb", b"/a\nb", b"/a\0b", b"/a\x7fb", b"/a\x0bb", b"/\r\n"] {
+            for form in [Form::Value, Form::Path] {
+                assert_eq!(applied(form, value), None, "{form:?} {}", value.escape_ascii());
+            }
+        }
+        for value in [&b"/a b"[..], b"/\xc3\xa4", b"/a\tb", b"?\xff", b"http://x/ y"] {
+            assert_eq!(applied(Form::Path, value), None, "{}", value.escape_ascii());
+        }
+        assert_eq!(applied(Form::Value, b" \t"), None, "there is nothing to use");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_kept_can_split_a_request(
+            value in proptest::collection::vec(
+                prop_oneof![any::<u8>(), proptest::sample::select(&b"/.?#:@ \r\n\0ahtp"[..])], 0..40,
+            ),
+            base in proptest::collection::vec(any::<u8>(), 0..20),
+        ) {
+            for form in [Form::Value, Form::Path] {
+                let mut into = Vec::new();
+                if (Extract { header: String::new(), variable: 0, form }).apply(&value, &base, &mut into) {
+                    prop_assert!(is_value(&into) && !into.is_empty());
+                    prop_assert_eq!(trimmed(&into), &into[..]);
+                    if form == Form::Path {
+                        prop_assert!(into.starts_with(b"/"));
+                        prop_assert!(into.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#'));
+                    }
+                } else {
+                    prop_assert!(into.is_empty());
+                }
+            }
+        }
+    }
+}

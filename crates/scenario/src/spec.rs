@@ -1,0 +1,101 @@
+//! What a request is compiled from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Fingerprint;
+use crate::header::is_secret;
+
+/// What a request is compiled from.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RequestSpec {
+    /// Method, as it goes on the wire.
+    pub method: String,
+    /// Path and query; a template.
+    pub target: String,
+    /// Scheme of the URL; only HTTP/2 sends it.
+    pub scheme: Scheme,
+    /// `host[:port]` for the Host header.
+    pub authority: String,
+    /// Names and values; values are templates. An empty value leaves a default header (Host, User-Agent,
+    /// Content-Length, Connection) out, and sends nothing.
+    pub headers: Vec<(String, String)>,
+    /// Payload.
+    pub body: Body,
+    /// Whether the connection is used again; if not, the request says so (on HTTP/1.1).
+    pub keep_alive: bool,
+}
+
+/// The scheme of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// Without TLS.
+    #[default]
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// `http` or `https`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+/// Payload of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Body {
+    /// None.
+    #[default]
+    None,
+    /// A template.
+    Text(Vec<u8>),
+    /// Bytes as they are.
+    Raw(Arc<[u8]>),
+}
+
+/// Without the values of secret headers and the bytes of the body.
+impl fmt::Debug for RequestSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.iter().map(|(name, value)| (name, shown(name, value))).collect();
+        let body_len = match &self.body {
+            Body::None => None,
+            Body::Text(text) => Some(text.len()),
+            Body::Raw(bytes) => Some(bytes.len()),
+        };
+        f.debug_struct("RequestSpec")
+            .field("method", &self.method)
+            .field("target", &self.target)
+            .field("scheme", &self.scheme)
+            .field("authority", &self.authority)
+            .field("headers", &headers)
+            .field("body_len", &body_len)
+            .field("keep_alive", &self.keep_alive)
+            .finish()
+    }
+}
+
+fn shown<'a>(name: &str, value: &'a str) -> &'a str {
+    if is_secret(name) && !value.is_empty() { "<secret>" } else { value }
+}
+
+/// Of what is sent, without the values of secret headers. The scheme is left out: it is the target's.
+pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
+    let mut hash = Fingerprint::EMPTY
+        .with_field(spec.method.as_bytes())
+        .with_field(spec.authority.as_bytes())
+        .with_field(spec.target.as_bytes())
+        .with(&[u8::from(spec.keep_alive)]);
+    for (name, value) in &spec.headers {
+        hash = hash.with_field(name.as_bytes()).with_field(shown(name, value).as_bytes());
+    }
+    match &spec.body {
+        Body::None => hash.with(&[0]),
+        Body::Text(text) => hash.with(&[1]).with_field(text),
+        Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
+    }
+}

@@ -1,0 +1,168 @@
+//! Any requests in any order on one connection.
+
+use plimsoll_core::Random;
+use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope};
+use plimsoll_wire::http2::{HeaderBook, Indexing};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::connection::{Connection, Fields, get, text};
+
+/// Pieces of text whose rendering needs no random numbers: those are drawn in another order on HTTP/1.1.
+const PIECES: &[&str] = &[
+    "${sequence}",
+    "${worker}",
+    "${timestamp_us}",
+    "${range(7,12345)}",
+    "${one}",
+    "${two}",
+    "plain",
+    "$${one}",
+    "/",
+    "?",
+    "",
+];
+
+const HEADERS: &[&str] = &[
+    "Accept",
+    "Authorization",
+    "Connection",
+    "Content-Type",
+    "Cookie",
+    "HOST",
+    "Keep-Alive",
+    "TE",
+    "Upgrade",
+    "User-Agent",
+    "X-One",
+    "X-Two",
+    "x-one",
+];
+
+fn pieces(most: usize) -> impl Strategy<Value = String> {
+    proptest::collection::vec(select(PIECES), 0..most).prop_map(|pieces| pieces.concat())
+}
+
+fn spec() -> impl Strategy<Value = RequestSpec> {
+    let target = prop_oneof![
+        pieces(4).prop_map(|rest| format!("/{rest}")),
+        pieces(3).prop_map(|rest| format!("${{one}}{rest}")),
+        Just("/".to_owned()),
+    ];
+    let headers = proptest::collection::vec((select(HEADERS), pieces(3)), 0..5);
+    let body = prop_oneof![
+        Just(Body::None),
+        pieces(6).prop_map(|text| Body::Text(text.into_bytes())),
+        (0..40_000_usize).prop_map(|len| Body::Raw(vec![b'x'; len].into())),
+    ];
+    let method = select(&["GET", "HEAD", "POST", "PUT", "DELETE"][..]);
+    (method, target, headers, body, any::<bool>()).prop_map(|(method, target, headers, body, keep_alive)| {
+        let mut kept: Vec<(String, String)> = Vec::new();
+        for (name, value) in headers {
+            // Two hosts are refused.
+            if name != "HOST" || kept.iter().all(|(known, _)| known != name) {
+                kept.push((name.to_owned(), value));
+            }
+        }
+        RequestSpec { method: method.to_owned(), target, headers: kept, body, keep_alive, ..get() }
+    })
+}
+
+/// What HTTP/2 has to carry, read from the request as it is rendered for HTTP/1.1: RFC 9113 section 8.3.1
+/// and section 8.2.2. Sorted, because the order of fields with different names means nothing.
+fn expected(request: &RequestTemplate, context: &Context<'_>) -> (Fields, Vec<u8>) {
+    let mut bytes = Vec::new();
+    request.render(context, &mut Random::new(0, 0), &mut Vec::new(), &mut bytes);
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").expect("a head ends");
+    let head = text(&bytes[..end]);
+    let mut body = bytes.split_off(end + 4);
+    body.extend_from_slice(request.shared_body().map_or(&[], |body| body));
+    let mut lines = head.split("\r\n");
+    let first: Vec<&str> = lines.next().expect("a first line").split(' ').collect();
+    assert_eq!((first.len(), first[2]), (3, "HTTP/1.1"), "{head}");
+    let mut fields = vec![
+        (":method".to_owned(), first[0].into()),
+        (":path".to_owned(), first[1].into()),
+        (":scheme".to_owned(), b"http".to_vec()),
+    ];
+    for line in lines {
+        let (name, value) = line.split_once(": ").expect("name: value");
+        match name.to_ascii_lowercase().as_str() {
+            "host" => fields.push((":authority".to_owned(), value.into())),
+            "connection" | "keep-alive" | "upgrade" | "te" => {}
+            name => fields.push((name.to_owned(), value.into())),
+        }
+    }
+    fields.sort();
+    (fields, body)
+}
+
+proptest! {
+    #[test]
+    fn every_block_means_the_same_as_the_head_of_http1(
+        specs in proptest::collection::vec(spec(), 1..6),
+        order in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u64>(), 0..12_u8), 1..30),
+        own_limit in select(&[0_u32, 50, 200, 4096][..]),
+        one in "/[a-z%?]{0,20}", two in "[a-z]{0,300}",
+    ) {
+        let names = ["one".to_owned(), "two".to_owned()];
+        let scope = Scope { variables: &names };
+        let mut book = HeaderBook::new();
+        let requests: Vec<RequestTemplate> = specs
+            .iter()
+            .map(|spec| RequestTemplate::compile(spec, &scope, Some(&mut book)).unwrap())
+            .collect();
+        book.seal();
+        let variables = [one.into_bytes(), two.into_bytes()];
+        let mut connection = Connection { indexing: Indexing::new(own_limit), ..Connection::default() };
+        for (which, index, event) in order {
+            let mut request = which.get(&requests).clone();
+            match event {
+                0 => {
+                    // The peer's settings, acknowledged before the next block.
+                    let size = (index % 5000) as u32;
+                    connection.indexing.peer_limit(size);
+                }
+                1 => request = request.redirected("/elsewhere", 303).unwrap(),
+                2 => request = request.redirected("/elsewhere?${two}", 307).unwrap(),
+                _ => {}
+            }
+            let context = Context { index, worker: 3, unix_ns: index ^ 1_700_000_000, variables: &variables };
+            let (fields, body) = connection.send(&request, &book, &context, &mut Random::new(0, 0));
+            let pseudo = fields.iter().take_while(|(name, _)| name.starts_with(':')).count();
+            prop_assert_eq!(fields.iter().filter(|(name, _)| name.starts_with(':')).count(), pseudo);
+            prop_assert!(fields.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())));
+            if let Some((_, length)) = fields.iter().find(|(name, _)| name == "content-length") {
+                prop_assert_eq!(length, &body.len().to_string().into_bytes());
+            } else {
+                prop_assert!(body.is_empty());
+            }
+            let mut sorted = fields;
+            sorted.sort();
+            prop_assert_eq!((sorted, body), expected(&request, &context));
+        }
+    }
+
+    #[test]
+    fn no_variable_can_break_out_of_a_target(
+        value in proptest::collection::vec(any::<u8>(), 0..200),
+        before in select(&["", "/", "/a/"][..]), after in select(&["", "/b", "?x=${v}"][..]),
+    ) {
+        let names = ["v".to_owned()];
+        let spec = RequestSpec { target: format!("{before}${{v}}{after}"), ..get() };
+        let mut book = HeaderBook::new();
+        let scope = Scope { variables: &names };
+        let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
+        book.seal();
+        let variables = [value];
+        let context = Context { variables: &variables, ..Context::default() };
+        let mut connection = Connection::default();
+        let (fields, _) = connection.send(&request, &book, &context, &mut Random::new(0, 0));
+        let path = &fields.iter().find(|(name, _)| name == ":path").unwrap().1;
+        prop_assert!(path.starts_with(b"/"));
+        prop_assert!(path.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#'));
+        let (http1, _) = expected(&request, &context);
+        let path = (":path".to_owned(), path.clone());
+        prop_assert!(http1.contains(&path));
+    }
+}

@@ -1,0 +1,177 @@
+//! How requests end that were served: what is due becomes a reply, a fault or nothing.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Close};
+use plimsoll_wire::http2::{ErrorCode, Payload};
+
+use super::agenda::Due;
+use super::connection::{Connection, Protocol};
+use super::form::{Answer, Room};
+use super::law::Intent;
+use super::reply::Forms;
+use super::truth::{Action, RequestId, TruthRow};
+use super::worker::Worker;
+
+/// What became of a reply that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    Whole,
+    /// So many bytes of its body; the rest follows.
+    Part(usize),
+    /// The stream that it belongs to is gone.
+    Nothing,
+}
+
+impl<B: Backend> Worker<B> {
+    /// Ends one request that was served, or sends another piece of its reply.
+    pub(super) fn settle(&mut self, due: Due) {
+        let conn = due.arrival.conn;
+        let Some(connection) = self.table.get(conn) else { return self.log(due, Action::Abandoned) };
+        connection.state.outstanding -= 1;
+        if connection.state.mute || !connection.is_owed(due.arrival.to.stream) {
+            self.log(due, Action::Abandoned);
+            return self.part(conn);
+        }
+        match (due.intent, &connection.protocol) {
+            (Intent::Reply, _) => self.reply(due, Action::Replied),
+            (Intent::Status(status), _) => self.reply(due, Action::Status(status)),
+            (Intent::Drop, Protocol::Http2(_)) => self.log(due, Action::Dropped),
+            (Intent::Drop, _) => {
+                connection.state.mute = true;
+                self.log(due, Action::Dropped);
+            }
+            (Intent::Reset | Intent::Refuse, Protocol::Http2(_)) => self.reset(due),
+            (Intent::Reset | Intent::Refuse, _) => {
+                connection.state.mute = true;
+                connection.state.deaf = true;
+                self.outlet.close(connection, Close::Reset);
+                self.log(due, Action::Reset);
+            }
+        }
+        self.part(conn);
+    }
+
+    /// Resets a stream of HTTP/2.
+    fn reset(&mut self, due: Due) {
+        let (code, action) = match due.intent {
+            Intent::Refuse => (ErrorCode::RefusedStream, Action::Refused),
+            _ => (ErrorCode::InternalError, Action::Reset),
+        };
+        if let Some(connection) = self.table.get(due.arrival.conn)
+            && let Protocol::Http2(server) = &mut connection.protocol
+        {
+            self.desk.out.clear();
+            server.reset(due.arrival.to.stream, code, &mut self.desk.out);
+            self.outlet.transmit(connection, &self.desk.out);
+        }
+        self.log(due, action);
+    }
+
+    fn reply(&mut self, due: Due, action: Action) {
+        let work = self.setup.options.work;
+        if work > Nanos::ZERO {
+            let done = self.outlet.backend.now() + work;
+            while self.outlet.backend.now() < done {}
+        }
+        let Some(connection) = self.table.get(due.arrival.conn) else { return };
+        let forms = &self.setup.forms;
+        let answer = match action {
+            Action::Status(status) => forms.fault(status, due.number),
+            _ => forms.answer(&due.arrival.ask, due.number, self.desk.thread),
+        };
+        let out = &mut self.desk.out;
+        out.clear();
+        let mut apart = None;
+        let sent = match forms.slow {
+            Some(slow) => send_piece(connection, &answer, forms, &due, slow.bytes, out),
+            None => match &mut connection.protocol {
+                Protocol::Http2(server) => {
+                    let to = due.arrival.to;
+                    match answer.write_http2(server, to.stream, to.head_only, &forms.book, out) {
+                        true => Sent::Whole,
+                        false => Sent::Nothing,
+                    }
+                }
+                Protocol::Open(_) | Protocol::Http1(_) => {
+                    apart = answer.write(due.arrival.to.head_only, due.arrival.to.persistence, out);
+                    Sent::Whole
+                }
+            },
+        };
+        self.outlet.transmit(connection, out);
+        if let Some(body) = apart {
+            self.outlet.transmit_body(connection, body);
+        }
+        match (sent, forms.slow) {
+            (Sent::Part(sent), Some(slow)) => {
+                connection.state.outstanding += 1;
+                let at = due.at + slow.every;
+                self.agenda.put_back(due, at, sent);
+            }
+            (Sent::Nothing, _) => self.log(due, Action::Abandoned),
+            (Sent::Part(_) | Sent::Whole, _) => {
+                self.outlet.replies += 1;
+                self.tally.count(action);
+                if self.sheet.is_on() {
+                    let row = TruthRow { status: Some(answer.form.status), ..row(due, action) };
+                    self.outlet.note(&mut connection.state, row);
+                }
+            }
+        }
+    }
+
+    /// Counts and logs a request that got no reply.
+    pub(super) fn log(&mut self, due: Due, action: Action) {
+        self.tally.count(action);
+        if self.sheet.is_on() {
+            self.sheet.push(row(due, action));
+        }
+    }
+}
+
+/// Appends the next `bytes` of the body of a slow reply to `out`, and before the first of them its head.
+fn send_piece(
+    connection: &mut Connection,
+    answer: &Answer<'_>,
+    forms: &Forms,
+    due: &Due,
+    bytes: usize,
+    out: &mut Vec<u8>,
+) -> Sent {
+    let (to, mut room) = (due.arrival.to, Room::default());
+    let body = answer.body(to.head_only, &mut room);
+    let begin = due.sent.min(body.len());
+    let end = begin.saturating_add(bytes).min(body.len());
+    let (piece, is_last) = (&body[begin..end], end == body.len());
+    let written = match &mut connection.protocol {
+        Protocol::Http2(server) => {
+            let head = |indexing: &mut _, out: &mut _| answer.write_block(&forms.book, indexing, out);
+            match (begin, is_last) {
+                (0, true) => answer.write_http2(server, to.stream, to.head_only, &forms.book, out),
+                (0, false) => {
+                    server.reply_head(to.stream, head, out)
+                        && server.data(to.stream, Payload::Bytes(piece), false, out)
+                }
+                _ => server.data(to.stream, Payload::Bytes(piece), is_last, out),
+            }
+        }
+        Protocol::Open(_) | Protocol::Http1(_) => {
+            if begin == 0 {
+                answer.write_head(to.persistence, out);
+            }
+            out.extend_from_slice(piece);
+            true
+        }
+    };
+    match (written, is_last) {
+        (false, _) => Sent::Nothing,
+        (true, true) => Sent::Whole,
+        (true, false) => Sent::Part(end),
+    }
+}
+
+/// The row of a request without a reply time.
+fn row(due: Due, action: Action) -> TruthRow {
+    let id = RequestId::new(due.arrival.id.as_deref(), due.number);
+    TruthRow { id, number: due.number, recv: due.arrival.at, reply: None, action, status: None }
+}

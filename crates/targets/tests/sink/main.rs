@@ -1,0 +1,89 @@
+//! The sink on real sockets, on both backends of the driver.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+/// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
+/// test.
+macro_rules! on_every_backend {
+    ($($name:ident,)+) => {$(
+        mod $name {
+            use std::sync::Arc;
+            use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring, uring_available};
+            #[test]
+            fn epoll() {
+                super::$name(&Arc::new(OpenEpoll(BackendOptions::default())));
+            }
+            #[test]
+            fn uring() {
+                match uring_available() {
+                    Ok(()) => super::$name(&Arc::new(OpenUring(BackendOptions::default()))),
+                    Err(reason) => eprintln!("io_uring is not available: {reason}"),
+                }
+            }
+        }
+    )+};
+}
+
+mod client;
+mod crud;
+mod http1;
+mod http2;
+mod streams;
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
+use plimsoll_targets::{Delay, Reply, Service, Sink, SinkError, SinkOptions, SinkReport, Truth};
+
+pub(crate) fn plain() -> SinkOptions {
+    SinkOptions {
+        seed: 7,
+        truth: Truth::Memory,
+        ..SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()))
+    }
+}
+
+/// The plain sink with another reply.
+pub(crate) fn replying(reply: Reply) -> SinkOptions {
+    SinkOptions { service: Service::Reply(reply), ..plain() }
+}
+
+pub(crate) fn start<O: Open + 'static>(options: SinkOptions, open: &Arc<O>) -> Sink {
+    Sink::start(options, Arc::clone(open)).expect("the sink starts")
+}
+
+pub(crate) fn assert_identity(report: &SinkReport) {
+    let faults = report.statuses + report.dropped + report.resets + report.refusals;
+    assert_eq!(report.counter, report.replied + faults + report.abandoned, "{report:?}");
+    assert!(report.http1_connections + report.http2_connections <= report.connections, "{report:?}");
+    assert_eq!(report.truth_failure, None);
+    if !report.truth.is_empty() {
+        let numbers: Vec<_> = report.truth.iter().map(|row| row.number).collect();
+        assert_eq!(numbers, (0..report.counter).collect::<Vec<_>>(), "one row for each request");
+        for row in &report.truth {
+            assert_eq!(row.reply.is_some(), row.status.is_some(), "{row:?}");
+            assert!(row.reply.is_none_or(|reply| reply >= row.recv), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_started_is_explained() {
+    let open = Arc::new(OpenEpoll(BackendOptions::default()));
+    let message = |options| Sink::start(options, Arc::clone(&open)).unwrap_err().to_string();
+    let taken = start(plain(), &open);
+    let again = SinkOptions { listen: taken.endpoint().clone(), ..plain() };
+    let expected =
+        format!("the sink cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
+    assert_eq!(message(again), expected);
+    let log = SinkOptions { truth: Truth::File("/nonexistent/log.csv".into()), ..plain() };
+    let expected =
+        "the truth log /nonexistent/log.csv cannot be written: No such file or directory (os error 2)";
+    assert_eq!(message(log), expected);
+    let two = SinkOptions { queue: true, threads: 2, delay: Delay::Constant(Nanos(1)), ..plain() };
+    assert_eq!(message(two), "the queue is one for the whole sink: use one thread with it");
+    assert!(matches!(
+        Sink::start(SinkOptions { threads: 0, ..plain() }, Arc::clone(&open)),
+        Err(SinkError::Options(_))
+    ));
+}

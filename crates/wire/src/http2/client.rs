@@ -1,0 +1,379 @@
+//! The client's half of a connection.
+
+mod captured;
+mod frames;
+mod head;
+mod stream;
+
+use super::block::BlockAssembly;
+use super::budget::Budget;
+use super::error::{ConnectionError, ErrorCode};
+use super::flow::Outflow;
+use super::frame::{
+    MAX_MAX_FRAME_SIZE, MAX_STREAM, MIN_MAX_FRAME_SIZE, PREFACE, put_go_away, put_headers, put_ping,
+    put_rst_stream, put_settings, put_window_update,
+};
+use super::heads::HeadMemo;
+use super::hpack::Decoder;
+use super::intake::Intake;
+use super::settings::{PeerSettings, setting};
+use super::streams::StreamTable;
+use super::window::{INITIAL_WINDOW, MAX_WINDOW, ReceiveWindow};
+use super::{FieldLimits, Indexing, Payload};
+
+use captured::CapturedFields;
+use head::ResponseHead;
+use stream::Stream;
+
+pub use captured::Captured;
+
+/// What a [`Client`] tells its server, and what it lets the server do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Bytes of the dynamic table that responses may use (SETTINGS_HEADER_TABLE_SIZE).
+    pub header_table_size: u32,
+    /// Bytes of the server's dynamic table that requests use at most.
+    pub encoder_table_size: u32,
+    /// Bytes of content that may come on a stream before the client has counted them
+    /// (SETTINGS_INITIAL_WINDOW_SIZE, at most 2^31 - 1; zero is taken as one).
+    pub stream_window: u32,
+    /// The same for all streams together, from 65,535 to 2^31 - 1; the nearest if it is outside.
+    pub connection_window: u32,
+    /// Bytes of the payload of a frame from the server (SETTINGS_MAX_FRAME_SIZE, from 2^14 to 2^24 - 1; the
+    /// nearest if it is outside).
+    pub max_frame_size: u32,
+    /// Streams that may be open at once, whatever the server allows.
+    pub max_streams: u32,
+    /// What a response head may hold; its bytes are told to the server (SETTINGS_MAX_HEADER_LIST_SIZE).
+    pub limits: FieldLimits,
+    /// The most interim (1xx) responses before one final response.
+    pub interim: u32,
+}
+
+impl Default for ClientOptions {
+    /// Windows of 1 GiB, so that they do not limit what is measured; the table and frame sizes of the RFC;
+    /// 100 streams; heads of 64 KiB and 256 fields and 32 interim responses, as in HTTP/1.1.
+    fn default() -> Self {
+        Self {
+            header_table_size: 4096,
+            encoder_table_size: 4096,
+            stream_window: (1 << 30) - 1,
+            connection_window: (1 << 30) - 1,
+            max_frame_size: MIN_MAX_FRAME_SIZE,
+            max_streams: 100,
+            limits: FieldLimits { list_bytes: 64 * 1024, fields: 256 },
+            interim: 32,
+        }
+    }
+}
+
+impl ClientOptions {
+    fn within_bounds(mut self) -> Self {
+        self.stream_window = self.stream_window.clamp(1, MAX_WINDOW);
+        self.connection_window = self.connection_window.clamp(INITIAL_WINDOW, MAX_WINDOW);
+        self.max_frame_size = self.max_frame_size.clamp(MIN_MAX_FRAME_SIZE, MAX_MAX_FRAME_SIZE);
+        self
+    }
+}
+
+/// A request, apart from its head.
+#[derive(Clone, Copy, Debug)]
+pub struct Submit<'a> {
+    /// Whether it is a HEAD request: its response has no content, whatever its head says.
+    pub head_request: bool,
+    /// Whether the fields of the response's head are wanted: [`Event::Head`] comes then.
+    pub capture: bool,
+    /// The content.
+    pub body: Payload<'a>,
+}
+
+/// What happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The server's first SETTINGS came.
+    Ready,
+    /// The final head of a response came, of a request submitted with `capture`. Read it with
+    /// [`Client::captured`] before the next `receive`.
+    Head {
+        /// The request.
+        ticket: u32,
+        /// The fields.
+        fields: Captured,
+    },
+    /// A response began in this `receive`, with an interim or the final head, and is not complete at its end.
+    /// Comes at most once for a request, and not for one that ends in the same `receive`.
+    Began {
+        /// The request.
+        ticket: u32,
+    },
+    /// A whole response came; the ticket waits for [`Client::reuse`].
+    Response {
+        /// The request.
+        ticket: u32,
+        /// What came.
+        response: Response,
+    },
+    /// A request ended without a whole response; the ticket waits for [`Client::reuse`].
+    Failed {
+        /// The request.
+        ticket: u32,
+        /// Why.
+        failure: StreamFailure,
+    },
+    /// The server takes no more requests on this connection (GOAWAY). Those that it did not process fail, each
+    /// with its own event behind this one; the others go on.
+    GoAway {
+        /// The server's reason.
+        code: ErrorCode,
+        /// Requests that it did not process.
+        unprocessed: u32,
+    },
+    /// The answer to a [`ping`](Client::ping).
+    Pong {
+        /// The payload of the ping, if the server is honest.
+        payload: u64,
+    },
+}
+
+/// Why a request ended without a whole response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamFailure {
+    /// The server refused the stream before any processing (RST_STREAM with REFUSED_STREAM).
+    Refused,
+    /// The server reset the stream with another code.
+    Reset(ErrorCode),
+    /// The server went away without processing the request (GOAWAY).
+    Unprocessed,
+    /// The server broke a rule on this stream; which. It was reset, with PROTOCOL_ERROR unless the RFC names
+    /// another code.
+    Malformed(&'static str),
+    /// The response's head or its trailers are larger than the limits. The stream was reset with CANCEL.
+    HeadTooLarge,
+}
+
+/// One whole response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status code, from 200 to 999.
+    pub status: u16,
+    /// Bytes of the final head as it came, compressed: its header block, without frame heads and padding.
+    pub head_bytes: u64,
+    /// Bytes of the content, without padding.
+    pub body_bytes: u64,
+    /// Bytes of all HEADERS, CONTINUATION and DATA frames of the response, their heads included.
+    pub wire_bytes: u64,
+    /// Interim (1xx) responses before this one.
+    pub interim: u32,
+}
+
+/// One connection, seen from the client: requests in, responses out, up to a limit at the same time.
+///
+/// Call [`start`](Self::start) once, first. Then, in any order: [`submit`](Self::submit) while there is
+/// [`capacity`](Self::capacity), and [`receive`](Self::receive) with whatever came. Each call appends what has
+/// to go to the server to an `out` of the caller, which must be sent in that order. After an error the
+/// connection is over: send `out` (a GOAWAY is in it), close, and give up the [`tickets`](Self::tickets) that
+/// are left. When the server closes, those are without a response, too.
+///
+/// Content of responses is counted and dropped, so windows open as fast as content comes. A request allocates
+/// nothing once a connection has had as many requests at once before, unless its content has to wait.
+#[derive(Debug)]
+pub struct Client {
+    options: ClientOptions,
+    streams: StreamTable,
+    /// By ticket.
+    slots: Vec<Stream>,
+    next_stream: u32,
+
+    indexing: Indexing,
+    peer: PeerSettings,
+    outflow: Outflow,
+
+    intake: Intake,
+    receive_window: ReceiveWindow,
+    block: BlockAssembly,
+    decoder: Decoder,
+    memo: HeadMemo<ResponseHead>,
+    captured: CapturedFields,
+    /// Tickets whose response began in this `receive`.
+    begun: Vec<u32>,
+
+    budget: Budget,
+    /// Pings without an answer.
+    pings: u32,
+    awaits_ack: bool,
+    ready: bool,
+    /// Whether `go_away` was called.
+    closing: bool,
+    /// The last stream of the server's GOAWAY.
+    last_stream: Option<u32>,
+    error: Option<ConnectionError>,
+}
+
+impl Client {
+    /// A client on a fresh connection.
+    pub fn new(options: &ClientOptions) -> Self {
+        let options = options.within_bounds();
+        Self {
+            options,
+            streams: StreamTable::new(),
+            slots: Vec::new(),
+            next_stream: 1,
+            indexing: Indexing::new(options.encoder_table_size),
+            peer: PeerSettings::default(),
+            outflow: Outflow::new(),
+            intake: Intake::default(),
+            receive_window: ReceiveWindow::new(options.connection_window),
+            block: BlockAssembly::new(options.limits.list_bytes),
+            decoder: Decoder::new(options.header_table_size),
+            memo: HeadMemo::default(),
+            captured: CapturedFields::default(),
+            begun: Vec::new(),
+            budget: Budget::new(),
+            pings: 0,
+            awaits_ack: true,
+            ready: false,
+            closing: false,
+            last_stream: None,
+            error: None,
+        }
+    }
+
+    /// Appends what a client has to send first: the preface, SETTINGS, and the connection's window. Requests
+    /// may follow at once (RFC 9113 section 3.4).
+    pub fn start(&mut self, out: &mut Vec<u8>) {
+        let options = &self.options;
+        out.extend_from_slice(PREFACE);
+        let settings = [
+            (setting::HEADER_TABLE_SIZE, options.header_table_size),
+            (setting::ENABLE_PUSH, 0),
+            (setting::INITIAL_WINDOW_SIZE, options.stream_window),
+            (setting::MAX_FRAME_SIZE, options.max_frame_size),
+            (setting::MAX_HEADER_LIST_SIZE, options.limits.list_bytes),
+        ];
+        put_settings(out, &settings);
+        if options.connection_window > INITIAL_WINDOW {
+            put_window_update(out, 0, options.connection_window - INITIAL_WINDOW);
+        }
+    }
+
+    /// Whether the server's first SETTINGS came.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Streams that may be opened: what is left of the smaller of the own limit and the server's (until its
+    /// SETTINGS come, of the own). 0 once either side goes away, after an error, and when all identifiers are
+    /// used.
+    #[inline]
+    pub fn capacity(&self) -> u32 {
+        if self.is_going_away() || self.error.is_some() || self.next_stream > MAX_STREAM {
+            return 0;
+        }
+        let server = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
+        let identifiers = (MAX_STREAM - self.next_stream) / 2 + 1;
+        self.options.max_streams.min(server).saturating_sub(self.streams.len()).min(identifiers)
+    }
+
+    /// Streams that are open.
+    #[inline]
+    pub fn active(&self) -> u32 {
+        self.streams.len()
+    }
+
+    /// The server's limit of streams (SETTINGS_MAX_CONCURRENT_STREAMS); `None` if it set none.
+    pub fn server_limit(&self) -> Option<u32> {
+        self.peer.max_concurrent_streams
+    }
+
+    /// Whether the server has sent GOAWAY or [`go_away`](Self::go_away) was called.
+    #[inline]
+    pub fn is_going_away(&self) -> bool {
+        self.closing || self.last_stream.is_some()
+    }
+
+    /// Opens a stream, for which there must be [`capacity`](Self::capacity). `head` appends the header block
+    /// of the request. Content goes to `out` as far as the windows allow; the rest is kept and follows in
+    /// `receive` when they open, the streams taking turns.
+    ///
+    /// The ticket is a small dense number, less than twice the limit of streams. It stands for this request
+    /// until [`reuse`](Self::reuse) after its [`Event::Response`] or [`Event::Failed`], or until
+    /// [`cancel`](Self::cancel).
+    #[inline]
+    pub fn submit(
+        &mut self,
+        spec: Submit<'_>,
+        head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> u32 {
+        debug_assert!(self.capacity() > 0, "a stream was opened without capacity");
+        let id = self.next_stream;
+        self.next_stream += 2;
+        let ticket = self.streams.insert(id);
+        let indexing = &mut self.indexing;
+        let no_body = spec.body.is_empty();
+        put_headers(out, id, no_body, self.peer.max_frame_size, |out| head(indexing, out));
+        if self.slots.len() <= ticket as usize {
+            self.slots.push(Stream::vacant());
+        }
+        let stream = &mut self.slots[ticket as usize];
+        stream.open(id, &self.peer, self.options.stream_window, &spec);
+        if !no_body {
+            self.outflow.send(ticket, &mut stream.flow, spec.body, true, &self.peer, out);
+        }
+        ticket
+    }
+
+    /// Gives up a request: RST_STREAM with CANCEL. What still comes for it is ignored. A ticket that is free
+    /// is ignored, too.
+    pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
+        if let Some(stream) = self.slots.get(ticket as usize).filter(|stream| stream.id() != 0) {
+            put_rst_stream(out, stream.id(), ErrorCode::Cancel);
+            self.release(ticket);
+            self.streams.reuse(ticket);
+        }
+    }
+
+    /// Asks for a sign of life; [`Event::Pong`] answers.
+    pub fn ping(&mut self, payload: u64, out: &mut Vec<u8>) {
+        self.pings = self.pings.saturating_add(1);
+        put_ping(out, false, payload.to_be_bytes());
+    }
+
+    /// Says goodbye: GOAWAY with NO_ERROR. Open streams go on, no more may be opened.
+    pub fn go_away(&mut self, out: &mut Vec<u8>) {
+        self.closing = true;
+        put_go_away(out, 0, ErrorCode::NoError);
+    }
+
+    /// The tickets of the open streams, in ascending order.
+    pub fn tickets(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.slots).filter(|(_, stream)| stream.id() != 0).map(|(ticket, _)| ticket)
+    }
+
+    /// Names and values of a captured head in their order, without `:status`. Empty after the next `receive`.
+    pub fn captured(&self, fields: &Captured) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.captured.fields(*fields)
+    }
+
+    /// The value of the first captured field of this name, which is compared without regard to case.
+    pub fn captured_header(&self, fields: &Captured, name: &str) -> Option<&[u8]> {
+        let mut all = self.captured(fields);
+        all.find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    }
+
+    /// Lets the ticket of a request that has ended stand for another. To be called once for each
+    /// [`Event::Response`] and [`Event::Failed`], when it is dealt with: not earlier, because the requests that
+    /// the owner submits meanwhile would get the tickets of events that are still to come.
+    #[inline]
+    pub fn reuse(&mut self, ticket: u32) {
+        self.streams.reuse(ticket);
+    }
+
+    /// Ends a stream. Its ticket stays taken.
+    #[inline]
+    fn release(&mut self, ticket: u32) {
+        let stream = &mut self.slots[ticket as usize];
+        self.streams.retire(stream.id());
+        self.outflow.close(ticket, &mut stream.flow);
+    }
+}

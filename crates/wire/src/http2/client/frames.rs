@@ -1,0 +1,591 @@
+//! What the server sends, frame by frame. Sections are those of RFC 9113.
+
+use crate::http2::error::{ConnectionError, ErrorCode};
+use crate::http2::flow::Overflow;
+use crate::http2::frame::{
+    FrameHead, HEAD_BYTES, MAX_STREAM, flag, header_fragment, kind, put_go_away, put_ping, put_rst_stream,
+    put_settings_ack, put_window_update, word,
+};
+
+use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
+use crate::http2::intake::Piece;
+
+use super::head::{ResponseHead, decode_head};
+use super::{Client, Event, StreamFailure};
+
+/// Where the effects of a frame go.
+pub(super) struct Sinks<'s> {
+    pub(super) out: &'s mut Vec<u8>,
+    pub(super) events: &'s mut Vec<Event>,
+}
+
+impl Client {
+    /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing. Appends
+    /// answers and content that may be sent to `out`, and what happened to `events`.
+    ///
+    /// How the server's bytes are cut makes no difference but for [`Event::Began`]. After an error the events
+    /// before it are valid, GOAWAY is in `out`, and every further call gives the same error.
+    pub fn receive(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ConnectionError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.captured.clear();
+        let mut sinks = Sinks { out, events };
+        let result = self.read(input, &mut sinks);
+        self.tell_begun(sinks.events);
+        if let Err(error) = result {
+            self.error = Some(error);
+            put_go_away(sinks.out, 0, error.code);
+        }
+        result
+    }
+
+    fn read(&mut self, mut input: &[u8], sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        if !self.ready {
+            let mut room = [0; HEAD_BYTES];
+            self.check_first(self.intake.peek(input, &mut room))?;
+        }
+        // The pieces borrow from the intake, and what they say changes everything else.
+        let mut intake = std::mem::take(&mut self.intake);
+        let result = loop {
+            match intake.next(&mut input, self.options.max_frame_size) {
+                Ok(Some(piece)) => {
+                    if let Err(error) = self.piece(piece, sinks) {
+                        break Err(error);
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.intake = intake;
+        self.begin_cut();
+        result
+    }
+
+    /// Sees from the first bytes of the connection whether they can be those of SETTINGS
+    /// (RFC 9113 section 3.4). What is not even a frame is another protocol.
+    fn check_first(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
+        let &[a, b, c, ref rest @ ..] = bytes else {
+            return Ok(());
+        };
+        if bytes.starts_with(b"HTT") {
+            return Err(ConnectionError::wrong_protocol("the server speaks HTTP/1, not HTTP/2"));
+        }
+        let too_long = u32::from_be_bytes([0, a, b, c]) > self.options.max_frame_size;
+        match rest {
+            [] if !too_long => Ok(()),
+            [kind::SETTINGS, flags, ..] if !too_long && flags & flag::ACK != 0 => {
+                Err(ConnectionError::protocol("the server's first frame is an acknowledgement"))
+            }
+            [kind::SETTINGS, ..] if !too_long => Ok(()),
+            [..=kind::CONTINUATION, ..] if !too_long => {
+                Err(ConnectionError::protocol("the server's first frame is not SETTINGS"))
+            }
+            _ => Err(ConnectionError::wrong_protocol("the server does not speak HTTP/2")),
+        }
+    }
+
+    #[inline]
+    fn piece(&mut self, piece: Piece<'_>, sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        match piece {
+            Piece::Data { head, content } => {
+                self.block.admit(head)?;
+                self.data(head, content, sinks)
+            }
+            Piece::End { stream } => {
+                if let Some(ticket) = self.streams.find(stream) {
+                    self.complete(ticket, sinks);
+                }
+                Ok(())
+            }
+            Piece::Whole { head, payload } if head.kind == kind::HEADERS => {
+                self.block.admit(head)?;
+                self.headers(head, payload, sinks)
+            }
+            Piece::Whole { head, payload } => self.other_frame(head, payload, sinks),
+            Piece::Unknown { head } => {
+                self.block.admit(head)?;
+                self.budget.spend()
+            }
+        }
+    }
+
+    fn other_frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        self.block.admit(head)?;
+        match head.kind {
+            kind::CONTINUATION => self.continuation(head, payload, sinks),
+            kind::PRIORITY => self.priority(head, payload, sinks),
+            kind::RST_STREAM => self.rst_stream(head, payload, sinks),
+            kind::SETTINGS => self.settings(head, payload, sinks),
+            kind::PING => self.ping_frame(head, payload, sinks),
+            kind::GOAWAY => self.go_away_frame(head, payload, sinks),
+            kind::WINDOW_UPDATE => self.window_update(head, payload, sinks),
+            _ => {
+                // Section 8.4; the settings that this side sends turn pushes off.
+                debug_assert_eq!(head.kind, kind::PUSH_PROMISE);
+                Err(ConnectionError::protocol("PUSH_PROMISE although pushes are off"))
+            }
+        }
+    }
+
+    /// Frames may come only on streams that were opened by a request (section 5.1.1).
+    #[inline]
+    fn expect_opened(&self, stream: u32) -> Result<(), ConnectionError> {
+        if stream & 1 == 1 && stream < self.next_stream {
+            return Ok(());
+        }
+        Err(ConnectionError::protocol(match stream {
+            0 => "a frame on stream 0 that belongs to a request",
+            _ => "a frame on a stream that no request has opened",
+        }))
+    }
+
+    /// Section 6.1.
+    #[inline]
+    fn data(&mut self, head: FrameHead, content: u32, sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        self.expect_opened(head.stream)?;
+        if !self.receive_window.take(head.length) {
+            return Err(ConnectionError::flow_control("more DATA than the connection's window allows"));
+        }
+        if let Some(increment) = self.receive_window.replenish() {
+            put_window_update(sinks.out, 0, increment);
+        }
+        let end = head.has(flag::END_STREAM);
+        if content == 0 && !end {
+            self.budget.spend()?;
+        }
+        let Some(ticket) = self.streams.find(head.stream) else {
+            return Ok(());
+        };
+        let stream = &mut self.slots[ticket as usize];
+        stream.count_frame(head.length);
+        stream.body_bytes += u64::from(content);
+        if !stream.has_head() {
+            self.malformed(ticket, "DATA before the head of the response", sinks);
+        } else if !stream.receive_window.take(head.length) {
+            let failure = StreamFailure::Malformed("more DATA than the stream's window allows");
+            self.fail(ticket, failure, ErrorCode::FlowControlError, sinks);
+        } else if stream.body_bytes > stream.expected_bytes {
+            self.malformed(ticket, "more content than the head of the response announces", sinks);
+        } else if !end && let Some(increment) = stream.receive_window.replenish() {
+            put_window_update(sinks.out, head.stream, increment);
+        }
+        Ok(())
+    }
+
+    /// Section 6.2.
+    #[inline]
+    fn headers(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        self.expect_opened(head.stream)?;
+        let fragment = header_fragment(head, payload)?;
+        let ticket = self.streams.find(head.stream);
+        if let Some(ticket) = ticket {
+            self.slots[ticket as usize].count_frame(head.length);
+            self.begin(ticket);
+        }
+        if !head.has(flag::END_HEADERS) {
+            return self.block.begin(head, fragment);
+        }
+        let Some(ticket) = ticket else {
+            return decode_unused(&mut self.decoder, &self.options.limits, fragment);
+        };
+        self.header_block(ticket, head.has(flag::END_STREAM), fragment, sinks)
+    }
+
+    /// Section 6.10.
+    fn continuation(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        // The request may have been given up since its HEADERS came.
+        let ticket = self.streams.find(head.stream);
+        if let Some(ticket) = ticket {
+            self.slots[ticket as usize].count_frame(head.length);
+        }
+        let Some(whole) = self.block.go_on(head, payload)? else {
+            return Ok(());
+        };
+        match ticket {
+            Some(ticket) => self.header_block(ticket, whole.end_stream, &whole.bytes, sinks),
+            None => decode_unused(&mut self.decoder, &self.options.limits, &whole.bytes),
+        }
+    }
+
+    /// A whole header block of an open stream: a head, or trailers.
+    #[inline]
+    fn header_block(
+        &mut self,
+        ticket: u32,
+        end: bool,
+        block: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let stream = &self.slots[ticket as usize];
+        if stream.has_head() {
+            return self.trailers(ticket, end, block, sinks);
+        }
+        let head = match self.memo.recall(block, self.decoder.epoch()) {
+            Some(&head) if !stream.capture => Ok(head),
+            _ => self.decode_head(ticket, block, sinks)?,
+        };
+        match head {
+            Ok(head) if head.status < 200 => self.interim_head(ticket, end, sinks),
+            Ok(head) => {
+                let stream = &mut self.slots[ticket as usize];
+                stream.take_head(head.status, head.content_length, block.len());
+                if end {
+                    self.complete(ticket, sinks);
+                }
+            }
+            Err(fault) => self.head_fault(ticket, fault, sinks),
+        }
+        Ok(())
+    }
+
+    fn decode_head(
+        &mut self,
+        ticket: u32,
+        block: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<Result<ResponseHead, HeadFault>, ConnectionError> {
+        let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
+        let capture = self.slots[ticket as usize].capture;
+        let captured = if capture { Some(&mut self.captured) } else { None };
+        let decoded = decode_head(&mut self.decoder, &self.options.limits, block, captured)?;
+        let is_final = decoded.is_ok_and(|head| head.status >= 200);
+        match decoded {
+            // An interim head would take the place of a final one, which is what pays.
+            Ok(head) if is_final && epoch == self.decoder.epoch() => self.memo.remember(block, epoch, &head),
+            _ => {}
+        }
+        if capture && is_final {
+            sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
+        } else if capture {
+            self.captured.truncate(mark);
+        }
+        Ok(decoded)
+    }
+
+    fn interim_head(&mut self, ticket: u32, end: bool, sinks: &mut Sinks<'_>) {
+        let stream = &mut self.slots[ticket as usize];
+        if end {
+            self.malformed(ticket, "an interim response that ends the stream", sinks);
+        } else if stream.interim >= self.options.interim {
+            self.malformed(ticket, "too many interim responses before the final one", sinks);
+        } else {
+            stream.interim += 1;
+        }
+    }
+
+    fn trailers(
+        &mut self,
+        ticket: u32,
+        end: bool,
+        block: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        match decode_trailers(&mut self.decoder, &self.options.limits, block)? {
+            Ok(()) if end => self.complete(ticket, sinks),
+            Ok(()) => self.malformed(ticket, "a second head, or trailers that do not end the stream", sinks),
+            Err(fault) => self.head_fault(ticket, fault, sinks),
+        }
+        Ok(())
+    }
+
+    fn head_fault(&mut self, ticket: u32, fault: HeadFault, sinks: &mut Sinks<'_>) {
+        match fault {
+            HeadFault::Malformed(what) => self.malformed(ticket, what, sinks),
+            HeadFault::TooLarge => self.fail(ticket, StreamFailure::HeadTooLarge, ErrorCode::Cancel, sinks),
+        }
+    }
+
+    /// Section 6.3. Priorities mean nothing to a client.
+    fn priority(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream == 0 {
+            return Err(ConnectionError::protocol("PRIORITY on stream 0"));
+        }
+        self.budget.spend()?;
+        if payload.len() != 5
+            && let Some(ticket) = self.streams.find(head.stream)
+        {
+            let failure = StreamFailure::Malformed("PRIORITY of a wrong length");
+            self.fail(ticket, failure, ErrorCode::FrameSizeError, sinks);
+        }
+        Ok(())
+    }
+
+    /// Section 6.4.
+    fn rst_stream(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        self.expect_opened(head.stream)?;
+        let code = ErrorCode::from_value(word(payload, "RST_STREAM of a wrong length")?);
+        let Some(ticket) = self.streams.find(head.stream) else {
+            return self.budget.spend();
+        };
+        let failure = match code {
+            ErrorCode::RefusedStream => StreamFailure::Refused,
+            code => StreamFailure::Reset(code),
+        };
+        self.release(ticket);
+        sinks.events.push(Event::Failed { ticket, failure });
+        Ok(())
+    }
+
+    /// Section 6.5.
+    fn settings(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("SETTINGS on a stream"));
+        }
+        if head.has(flag::ACK) {
+            return self.settings_ack(payload);
+        }
+        self.budget.spend()?;
+        let window = i64::from(self.peer.initial_window_size);
+        if let Some(size) = self.peer.apply(payload)? {
+            self.indexing.peer_limit(size);
+        }
+        if self.peer.enable_push == Some(true) {
+            return Err(ConnectionError::protocol("the server sets SETTINGS_ENABLE_PUSH to 1"));
+        }
+        put_settings_ack(sinks.out);
+        let shift = i64::from(self.peer.initial_window_size) - window;
+        if shift != 0 {
+            self.shift_windows(shift)?;
+            self.send_waiting(sinks.out);
+        }
+        if !self.ready {
+            self.ready = true;
+            sinks.events.push(Event::Ready);
+        }
+        Ok(())
+    }
+
+    fn settings_ack(&mut self, payload: &[u8]) -> Result<(), ConnectionError> {
+        if !payload.is_empty() {
+            return Err(ConnectionError::frame_size("an acknowledgement of SETTINGS with a payload"));
+        }
+        if !std::mem::take(&mut self.awaits_ack) {
+            return Err(ConnectionError::protocol("an acknowledgement of SETTINGS that were not sent"));
+        }
+        self.decoder.acknowledged();
+        Ok(())
+    }
+
+    /// Section 6.7.
+    fn ping_frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("PING on a stream"));
+        }
+        let Ok(payload) = <[u8; 8]>::try_from(payload) else {
+            return Err(ConnectionError::frame_size("PING of a wrong length"));
+        };
+        if !head.has(flag::ACK) {
+            put_ping(sinks.out, true, payload);
+            return self.budget.spend();
+        }
+        match self.pings.checked_sub(1) {
+            Some(left) => {
+                self.pings = left;
+                sinks.events.push(Event::Pong { payload: u64::from_be_bytes(payload) });
+                Ok(())
+            }
+            None => self.budget.spend(),
+        }
+    }
+
+    /// Section 6.8.
+    fn go_away_frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("GOAWAY on a stream"));
+        }
+        let Some((&[last, code], _)) = payload.as_chunks::<4>().0.split_first_chunk::<2>() else {
+            return Err(ConnectionError::frame_size("GOAWAY of a wrong length"));
+        };
+        let (last, code) = (u32::from_be_bytes(last) & MAX_STREAM, u32::from_be_bytes(code));
+        if self.last_stream.is_some_and(|before| last > before) {
+            return Err(ConnectionError::protocol("a second GOAWAY with a larger last stream"));
+        }
+        if self.last_stream == Some(last) {
+            self.budget.spend()?;
+        }
+        self.last_stream = Some(last);
+        let mut unprocessed: Vec<_> = self.streams.iter().filter(|&(stream, _)| stream > last).collect();
+        unprocessed.sort_unstable();
+        let code = ErrorCode::from_value(code);
+        sinks.events.push(Event::GoAway { code, unprocessed: unprocessed.len() as u32 });
+        for (_, ticket) in unprocessed {
+            self.release(ticket);
+            sinks.events.push(Event::Failed { ticket, failure: StreamFailure::Unprocessed });
+        }
+        Ok(())
+    }
+
+    /// Section 6.9.
+    fn window_update(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let increment = word(payload, "WINDOW_UPDATE of a wrong length")? & MAX_STREAM;
+        if head.stream == 0 {
+            return self.connection_window_update(increment, sinks);
+        }
+        self.expect_opened(head.stream)?;
+        let Some(ticket) = self.streams.find(head.stream) else {
+            return Ok(());
+        };
+        if increment == 0 {
+            self.malformed(ticket, "WINDOW_UPDATE of nothing", sinks);
+            return Ok(());
+        }
+        let flow = &mut self.slots[ticket as usize].flow;
+        match self.outflow.open_stream(ticket, flow, i64::from(increment)) {
+            Ok(()) => self.send_waiting(sinks.out),
+            Err(Overflow) => {
+                let failure = StreamFailure::Malformed("WINDOW_UPDATE makes the stream's window overflow");
+                self.fail(ticket, failure, ErrorCode::FlowControlError, sinks);
+            }
+        }
+        Ok(())
+    }
+
+    fn connection_window_update(
+        &mut self,
+        increment: u32,
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if increment == 0 {
+            return Err(ConnectionError::protocol("WINDOW_UPDATE of nothing"));
+        }
+        if self.outflow.open_connection(increment) == Err(Overflow) {
+            return Err(ConnectionError::flow_control(
+                "WINDOW_UPDATE makes the connection's window overflow",
+            ));
+        }
+        self.send_waiting(sinks.out);
+        Ok(())
+    }
+
+    /// The server changed the initial window: all streams' windows move by as much (section 6.9.2).
+    fn shift_windows(&mut self, by: i64) -> Result<(), ConnectionError> {
+        for (ticket, stream) in (0..).zip(&mut self.slots) {
+            if stream.id() != 0 && self.outflow.open_stream(ticket, &mut stream.flow, by) == Err(Overflow) {
+                return Err(ConnectionError::flow_control(
+                    "SETTINGS_INITIAL_WINDOW_SIZE makes a window overflow",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what waited for the connection's window, one frame of each stream in turn.
+    fn send_waiting(&mut self, out: &mut Vec<u8>) {
+        while let Some(ticket) = self.outflow.next_turn() {
+            self.outflow.turn(ticket, &mut self.slots[ticket as usize].flow, &self.peer, out);
+        }
+    }
+
+    /// The last byte of a response came.
+    #[inline]
+    fn complete(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
+        let stream = &self.slots[ticket as usize];
+        if !stream.is_whole() {
+            return self.malformed(ticket, "less content than the head of the response announces", sinks);
+        }
+        sinks.events.push(Event::Response { ticket, response: stream.response() });
+        if self.outflow.waiting(ticket, &stream.flow) > 0 {
+            // Section 8.1: the server has answered without waiting for the end of the request.
+            put_rst_stream(sinks.out, stream.id(), ErrorCode::Cancel);
+        }
+        self.budget.renew();
+        self.release(ticket);
+    }
+
+    /// The server broke a rule on a stream.
+    fn malformed(&mut self, ticket: u32, what: &'static str, sinks: &mut Sinks<'_>) {
+        self.fail(ticket, StreamFailure::Malformed(what), ErrorCode::ProtocolError, sinks);
+    }
+
+    /// Ends a request from this side.
+    #[cold]
+    fn fail(&mut self, ticket: u32, failure: StreamFailure, code: ErrorCode, sinks: &mut Sinks<'_>) {
+        put_rst_stream(sinks.out, self.slots[ticket as usize].id(), code);
+        self.release(ticket);
+        sinks.events.push(Event::Failed { ticket, failure });
+    }
+
+    /// A HEADERS frame of an open stream came.
+    #[inline]
+    fn begin(&mut self, ticket: u32) {
+        let stream = &mut self.slots[ticket as usize];
+        if !stream.began {
+            stream.began = true;
+            self.begun.push(ticket);
+        }
+    }
+
+    /// A HEADERS frame that is cut begins its response, too.
+    #[inline]
+    fn begin_cut(&mut self) {
+        if let Some(head) = self.intake.cut_head()
+            && head.kind == kind::HEADERS
+            && let Some(ticket) = self.streams.find(head.stream)
+        {
+            self.begin(ticket);
+        }
+    }
+
+    /// Tells which of the responses that began are not complete.
+    #[inline]
+    fn tell_begun(&mut self, events: &mut Vec<Event>) {
+        // No request is submitted during a `receive`, so a ticket that is in use is still the same one.
+        for ticket in self.begun.drain(..) {
+            if self.slots[ticket as usize].id() != 0 {
+                events.push(Event::Began { ticket });
+            }
+        }
+    }
+}

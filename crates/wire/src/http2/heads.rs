@@ -1,0 +1,169 @@
+//! What the heads of requests and of responses have in common: how their blocks are decoded, and the memory of
+//! blocks that came before.
+
+use super::fields::check_field;
+use super::hpack::Decoder;
+use super::{ConnectionError, ErrorCode, FieldLimits, HpackError};
+
+/// What is wrong with a head; the connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadFault {
+    Malformed(&'static str),
+    TooLarge,
+}
+
+/// Decodes a block. Whether the list was too large: its fields are incomplete then.
+#[inline]
+pub(super) fn decode(
+    decoder: &mut Decoder,
+    limits: &FieldLimits,
+    block: &[u8],
+    field: impl FnMut(&[u8], &[u8]),
+) -> Result<bool, ConnectionError> {
+    match decoder.decode(block, limits, field) {
+        Ok(()) => Ok(false),
+        Err(HpackError::ListTooLarge) => Ok(true),
+        Err(error) => Err(broken(error)),
+    }
+}
+
+#[cold]
+fn broken(error: HpackError) -> ConnectionError {
+    let reason = match error {
+        HpackError::Truncated => "a header block ends in the middle of a field",
+        HpackError::Integer => "a header block has an integer that is too large",
+        HpackError::Huffman => "a header block has an invalid Huffman code",
+        HpackError::Index => "a header block has an index that does not exist",
+        HpackError::TableSize => "a header block changes the table size against the rules",
+        HpackError::ListTooLarge => "a list of fields is too large",
+    };
+    ConnectionError::new(ErrorCode::CompressionError, reason)
+}
+
+/// Decodes the block of trailers (RFC 9113 section 8.1).
+pub(super) fn decode_trailers(
+    decoder: &mut Decoder,
+    limits: &FieldLimits,
+    block: &[u8],
+) -> Result<Result<(), HeadFault>, ConnectionError> {
+    let mut found = Ok(());
+    let large = decode(decoder, limits, block, |name, value| {
+        if found.is_ok() {
+            found = match name {
+                [b':', ..] => Err("a pseudo-header field in trailers"),
+                _ => check_field(name, value),
+            };
+        }
+    })?;
+    Ok(if large { Err(HeadFault::TooLarge) } else { found.map_err(HeadFault::Malformed) })
+}
+
+/// Decodes a block that nobody waits for: only the dynamic table has to follow it.
+pub(super) fn decode_unused(
+    decoder: &mut Decoder,
+    limits: &FieldLimits,
+    block: &[u8],
+) -> Result<(), ConnectionError> {
+    decode(decoder, limits, block, |_, _| ()).map(|_| ())
+}
+
+/// Remembers the last heads of a connection by their header blocks. A block that did not change the decoder's
+/// table means the same again, byte for byte, as long as nothing else changes the table; that is what nearly
+/// every message of a load test is, and comparing it costs a few nanoseconds.
+#[derive(Debug)]
+pub(super) struct HeadMemo<H> {
+    /// Empty until the first head is remembered, then `ENTRIES`, found by a hash of the block.
+    entries: Vec<Remembered<H>>,
+}
+
+/// Several, because the requests of a test may go to several resources in turn.
+const ENTRIES: usize = 8;
+
+/// Longer blocks are not remembered, so that what a connection holds stays small; the usual ones have less than
+/// a hundred bytes.
+const BLOCK_BYTES: usize = 1024;
+
+#[derive(Clone, Debug)]
+struct Remembered<H> {
+    /// Empty if nothing is remembered here: an empty block is no valid head.
+    block: Vec<u8>,
+    epoch: u64,
+    head: H,
+}
+
+impl<H> Default for HeadMemo<H> {
+    fn default() -> Self {
+        Self { entries: Vec::new() }
+    }
+}
+
+impl<H: Clone> HeadMemo<H> {
+    /// What `block` says, if it came before and the decoder is in the same epoch.
+    #[inline]
+    pub(super) fn recall(&self, block: &[u8], epoch: u64) -> Option<&H> {
+        let entry = self.entries.get(place_of(block))?;
+        (entry.epoch == epoch && !block.is_empty() && entry.block == block).then_some(&entry.head)
+    }
+
+    /// Remembers a block that left the decoder in the epoch that it found.
+    pub(super) fn remember(&mut self, block: &[u8], epoch: u64, head: &H) {
+        if block.len() > BLOCK_BYTES {
+            return;
+        }
+        if self.entries.is_empty() {
+            self.entries = vec![Remembered { block: Vec::new(), epoch, head: head.clone() }; ENTRIES];
+        }
+        let entry = &mut self.entries[place_of(block)];
+        entry.block.clear();
+        entry.block.extend_from_slice(block);
+        entry.head.clone_from(head);
+        entry.epoch = epoch;
+    }
+}
+
+/// From the length and the last bytes, where blocks of one peer differ most: paths, lengths, dates and tags.
+#[inline]
+fn place_of(block: &[u8]) -> usize {
+    let last = block.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    // Fibonacci hashing: 2^64 divided by the golden ratio.
+    let hash = (last ^ block.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> (u64::BITS - ENTRIES.trailing_zeros())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_recalled_in_its_epoch_only() {
+        let mut memo = HeadMemo::default();
+        assert_eq!(memo.recall(b"block", 1), None);
+        memo.remember(b"block", 1, &7);
+        assert_eq!(memo.recall(b"block", 1), Some(&7));
+        assert_eq!(memo.recall(b"block", 2), None);
+        assert_eq!(memo.recall(b"blocks", 1), None);
+        assert_eq!(memo.recall(b"", 1), None);
+        memo.remember(b"block", 2, &8);
+        assert_eq!(memo.recall(b"block", 2), Some(&8));
+        let long = [0; BLOCK_BYTES + 1];
+        memo.remember(&long, 2, &9);
+        assert_eq!(memo.recall(&long, 2), None);
+    }
+
+    #[test]
+    fn several_blocks_are_remembered_at_once() {
+        let blocks: Vec<[u8; 9]> = (0..100).map(|last| [0, 0, 0, 0, 0, 0, 0, 0, last]).collect();
+        let mut memo = HeadMemo::default();
+        for (number, block) in blocks.iter().enumerate() {
+            memo.remember(block, 1, &number);
+        }
+        let mut kept = 0;
+        for (number, block) in blocks.iter().enumerate() {
+            if let Some(&head) = memo.recall(block, 1) {
+                assert_eq!(head, number);
+                kept += 1;
+            }
+        }
+        assert!((2..=ENTRIES).contains(&kept), "{kept}");
+    }
+}

@@ -1,0 +1,564 @@
+//! What the client sends, frame by frame. Sections are those of RFC 9113.
+
+use crate::http2::error::{ConnectionError, ErrorCode};
+use crate::http2::frame::{
+    FrameHead, MAX_STREAM, PREFACE, flag, header_fragment, kind, put_go_away, put_ping, put_rst_stream,
+    put_settings_ack, put_window_update, word,
+};
+use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
+use crate::http2::intake::{Intake, Piece};
+use crate::http2::window::ReceiveWindow;
+
+use super::head::RequestHead;
+use super::stream::{ANY_LENGTH, State, Stream};
+use super::{Request, Server};
+
+/// A buffer for text that grew beyond this is given back before the next one. It holds the heads of a thousand
+/// ordinary requests.
+const TEXT_KEPT: usize = 64 * 1024;
+
+/// Where the effects of a frame go.
+struct Sinks<'s> {
+    out: &'s mut Vec<u8>,
+    requests: &'s mut Vec<Request>,
+}
+
+impl Server {
+    /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing. Appends
+    /// answers and content that may be sent to `out`, and requests that became whole to `requests`: a request
+    /// may be among them that the client has reset again, [`is_open`](Self::is_open) is false for it then.
+    ///
+    /// How the client's bytes are cut makes no difference. After an error the requests before it are valid,
+    /// GOAWAY is in `out`, and every further call gives the same error.
+    pub fn receive(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        requests: &mut Vec<Request>,
+    ) -> Result<(), ConnectionError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.text.clear();
+        self.text.shrink_to(TEXT_KEPT);
+        let mut intake = std::mem::take(&mut self.intake);
+        let mut sinks = Sinks { out, requests };
+        let result = self.read(&mut intake, input, &mut sinks);
+        self.intake = intake;
+        if let Err(error) = result {
+            self.error = Some(error);
+            put_go_away(sinks.out, self.last.unwrap_or(self.highest), error.code);
+        }
+        result
+    }
+
+    #[inline]
+    fn read(
+        &mut self,
+        intake: &mut Intake,
+        mut input: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if !self.settled {
+            self.read_first(intake, &mut input, sinks)?;
+        }
+        while let Some(piece) = intake.next(&mut input, self.options.max_frame_size)? {
+            self.piece(piece, sinks)?;
+        }
+        Ok(())
+    }
+
+    /// The preface, and the SETTINGS that have to follow it (section 3.4).
+    #[cold]
+    fn read_first(
+        &mut self,
+        intake: &mut Intake,
+        input: &mut &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        while let Some(&expected) = PREFACE.get(usize::from(self.prefaced)) {
+            let Some((&byte, rest)) = input.split_first() else { return Ok(()) };
+            if byte != expected {
+                return Err(ConnectionError::wrong_protocol(
+                    "the client does not begin with the HTTP/2 preface",
+                ));
+            }
+            self.prefaced += 1;
+            *input = rest;
+        }
+        match intake.next(input, self.options.max_frame_size)? {
+            None => Ok(()),
+            Some(Piece::Whole { head, payload }) if head.kind == kind::SETTINGS && !head.has(flag::ACK) => {
+                self.settled = true;
+                self.settings(head, payload, sinks)
+            }
+            Some(_) => Err(ConnectionError::protocol("the client's first frame is not SETTINGS")),
+        }
+    }
+
+    #[inline]
+    fn piece(&mut self, piece: Piece<'_>, sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        match piece {
+            Piece::Whole { head, payload } => {
+                self.block.admit(head)?;
+                if head.kind == kind::HEADERS {
+                    self.headers(head, payload, sinks)
+                } else {
+                    self.other_frame(head, payload, sinks)
+                }
+            }
+            Piece::Data { head, content } => {
+                self.block.admit(head)?;
+                self.data_frame(head, content, sinks)
+            }
+            Piece::End { stream } => {
+                if let Some(slot) = self.streams.find(stream) {
+                    self.request_ends(slot, sinks);
+                }
+                Ok(())
+            }
+            Piece::Unknown { head } => {
+                self.block.admit(head)?;
+                self.budget.spend()
+            }
+        }
+    }
+
+    fn other_frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        match head.kind {
+            kind::CONTINUATION => self.continuation(head, payload, sinks),
+            kind::PRIORITY => self.priority(head, payload),
+            kind::RST_STREAM => self.rst_stream(head, payload),
+            kind::SETTINGS => self.settings(head, payload, sinks),
+            kind::PING => self.ping(head, payload, sinks),
+            kind::GOAWAY => self.go_away_frame(head, payload),
+            kind::WINDOW_UPDATE => self.window_update(head, payload, sinks),
+            _ => Err(ConnectionError::protocol("a client pushes nothing")),
+        }
+    }
+
+    // ---- requests ----------------------------------------------------------------------------------------
+
+    /// Section 6.2.
+    #[inline]
+    fn headers(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let fragment = header_fragment(head, payload)?;
+        // A stream that a client opens has an odd number (section 5.1.1).
+        if head.stream & 1 == 0 {
+            return Err(ConnectionError::protocol("HEADERS on a stream that a client cannot open"));
+        }
+        if !head.has(flag::END_HEADERS) {
+            return self.block.begin(head, fragment);
+        }
+        self.header_block(head.stream, head.has(flag::END_STREAM), fragment, sinks)
+    }
+
+    /// Section 6.10.
+    fn continuation(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        match self.block.go_on(head, payload)? {
+            Some(whole) => self.header_block(whole.stream, whole.end_stream, &whole.bytes, sinks),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn header_block(
+        &mut self,
+        stream: u32,
+        end: bool,
+        block: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if stream <= self.highest {
+            return self.later_block(stream, end, block, sinks);
+        }
+        self.highest = stream;
+        if self.last.is_some() {
+            // GOAWAY has told the client that this one is not processed (section 6.8).
+            return self.ignore(stream, block);
+        }
+        if self.streams.len() >= self.options.max_streams {
+            return self.refuse(stream, block, sinks);
+        }
+        let epoch = self.decoder.epoch();
+        if let Some(remembered) = self.memo.recall(block, epoch) {
+            if end && matches!(remembered.content_length, None | Some(0)) {
+                // The usual request: it is whole.
+                let request = hand_over(stream, remembered, 0, &mut self.text);
+                sinks.requests.push(request);
+                self.open(stream, request.head_request, State::Waiting);
+                return Ok(());
+            }
+            self.reader.head.clone_from(remembered);
+        } else {
+            match self.reader.read(&mut self.decoder, &self.options.limits, block)? {
+                Ok(()) if self.reader.head.connect => {
+                    return self.break_off(stream, ErrorCode::ConnectError, sinks);
+                }
+                // A head with an id does not come again.
+                Ok(()) if epoch == self.decoder.epoch() && self.reader.head.id.is_none() => {
+                    self.memo.remember(block, epoch, &self.reader.head);
+                }
+                Ok(()) => {}
+                Err(fault) => return self.break_off(stream, code_of(fault), sinks),
+            }
+        }
+        self.request_begins(stream, end, sinks)
+    }
+
+    /// A valid head, in `reader`, that opens a stream.
+    fn request_begins(
+        &mut self,
+        stream: u32,
+        end: bool,
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let head = &self.reader.head;
+        let (head_request, length) = (head.head_request, head.content_length);
+        if end {
+            if !matches!(length, None | Some(0)) {
+                return self.break_off(stream, ErrorCode::ProtocolError, sinks);
+            }
+            sinks.requests.push(hand_over(stream, head, 0, &mut self.text));
+            self.open(stream, head_request, State::Waiting);
+            return Ok(());
+        }
+        let slot = self.open(stream, head_request, State::Requesting) as usize;
+        self.slots[slot].expected_bytes = length.unwrap_or(ANY_LENGTH);
+        if self.heads.len() <= slot {
+            self.heads.resize_with(slot + 1, RequestHead::default);
+        }
+        self.heads[slot].clone_from(&self.reader.head);
+        Ok(())
+    }
+
+    #[inline]
+    fn open(&mut self, stream: u32, head_request: bool, state: State) -> u32 {
+        let slot = self.streams.insert(stream);
+        if slot as usize == self.slots.len() {
+            self.slots.push(Stream::vacant());
+        }
+        let entry = &mut self.slots[slot as usize];
+        entry.flow.open(stream, &self.peer);
+        entry.receive_window = ReceiveWindow::new(self.options.stream_window);
+        entry.state = state;
+        entry.head_request = head_request;
+        entry.body_bytes = 0;
+        entry.expected_bytes = ANY_LENGTH;
+        slot
+    }
+
+    /// A block on a stream that was opened before: trailers, if anything.
+    #[cold]
+    fn later_block(
+        &mut self,
+        stream: u32,
+        end: bool,
+        block: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let Some(slot) = self.streams.find(stream) else {
+            return if stream <= self.reset { self.ignore(stream, block) } else { Err(closed()) };
+        };
+        if self.slots[slot as usize].state != State::Requesting {
+            decode_unused(&mut self.decoder, &self.options.limits, block)?;
+            return self.fail(slot, ErrorCode::StreamClosed, sinks);
+        }
+        match decode_trailers(&mut self.decoder, &self.options.limits, block)? {
+            Ok(()) if end => {
+                self.request_ends(slot, sinks);
+                Ok(())
+            }
+            Ok(()) => self.fail(slot, ErrorCode::ProtocolError, sinks),
+            Err(fault) => self.fail(slot, code_of(fault), sinks),
+        }
+    }
+
+    /// The last frame of a request came.
+    fn request_ends(&mut self, slot: u32, sinks: &mut Sinks<'_>) {
+        let entry = &mut self.slots[slot as usize];
+        let (stream, body_bytes) = (entry.flow.stream, entry.body_bytes);
+        if !entry.is_whole() {
+            // Section 8.1.1.
+            put_rst_stream(sinks.out, stream, ErrorCode::ProtocolError);
+            self.reset = self.reset.max(stream);
+            return self.release(slot);
+        }
+        entry.state = State::Waiting;
+        let head = &self.heads[slot as usize];
+        sinks.requests.push(hand_over(stream, head, body_bytes, &mut self.text));
+    }
+
+    /// Decodes a block for the dynamic table only.
+    fn ignore(&mut self, stream: u32, block: &[u8]) -> Result<(), ConnectionError> {
+        self.reset = self.reset.max(stream);
+        decode_unused(&mut self.decoder, &self.options.limits, block)?;
+        self.budget.spend()
+    }
+
+    /// Section 5.1.2.
+    fn refuse(&mut self, stream: u32, block: &[u8], sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        decode_unused(&mut self.decoder, &self.options.limits, block)?;
+        self.break_off(stream, ErrorCode::RefusedStream, sinks)
+    }
+
+    /// Resets a stream that was not opened here.
+    #[cold]
+    fn break_off(
+        &mut self,
+        stream: u32,
+        code: ErrorCode,
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        put_rst_stream(sinks.out, stream, code);
+        self.reset = self.reset.max(stream);
+        self.budget.spend()
+    }
+
+    /// The client broke a rule on an open stream.
+    #[cold]
+    fn fail(&mut self, slot: u32, code: ErrorCode, sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+        let stream = self.slots[slot as usize].flow.stream;
+        self.release(slot);
+        self.break_off(stream, code, sinks)
+    }
+
+    /// Section 6.1.
+    fn data_frame(
+        &mut self,
+        head: FrameHead,
+        content: u32,
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        self.expect_opened(head.stream)?;
+        if !self.receive_window.take(head.length) {
+            return Err(ConnectionError::flow_control("more DATA than the connection's window allows"));
+        }
+        if let Some(increment) = self.receive_window.replenish() {
+            put_window_update(sinks.out, 0, increment);
+        }
+        let Some(slot) = self.streams.find(head.stream) else {
+            return if head.stream <= self.reset { self.budget.spend() } else { Err(closed()) };
+        };
+        let entry = &mut self.slots[slot as usize];
+        if entry.state != State::Requesting {
+            return self.fail(slot, ErrorCode::StreamClosed, sinks);
+        }
+        let window = &mut entry.receive_window;
+        let allowed =
+            if self.awaits_ack { window.take_unsettled(head.length) } else { window.take(head.length) };
+        if !allowed {
+            return self.fail(slot, ErrorCode::FlowControlError, sinks);
+        }
+        entry.body_bytes += u64::from(content);
+        if entry.body_bytes > entry.expected_bytes {
+            return self.fail(slot, ErrorCode::ProtocolError, sinks);
+        }
+        if head.has(flag::END_STREAM) {
+            return Ok(());
+        }
+        if let Some(increment) = entry.receive_window.replenish() {
+            put_window_update(sinks.out, head.stream, increment);
+        }
+        if content == 0 { self.budget.spend() } else { Ok(()) }
+    }
+
+    // ---- everything else ---------------------------------------------------------------------------------
+
+    /// Only HEADERS may come on a stream that is not open yet (section 5.1).
+    #[inline]
+    fn expect_opened(&self, stream: u32) -> Result<(), ConnectionError> {
+        if stream & 1 == 1 && stream <= self.highest {
+            return Ok(());
+        }
+        Err(ConnectionError::protocol(match stream {
+            0 => "a frame on stream 0 that belongs to a request",
+            _ => "a frame on a stream that no request has opened",
+        }))
+    }
+
+    /// Section 6.3. Replies have no priorities here. That a wrong length breaks the connection and not the
+    /// stream alone is for the streams that are not open, which cannot be reset.
+    fn priority(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
+        if head.stream == 0 {
+            return Err(ConnectionError::protocol("PRIORITY on stream 0"));
+        }
+        if payload.len() != 5 {
+            return Err(ConnectionError::frame_size("PRIORITY of a wrong length"));
+        }
+        self.budget.spend()
+    }
+
+    /// Section 6.4.
+    fn rst_stream(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
+        self.expect_opened(head.stream)?;
+        word(payload, "RST_STREAM of a wrong length")?;
+        if let Some(slot) = self.streams.find(head.stream) {
+            self.cancelled += 1;
+            self.release(slot);
+        }
+        self.budget.spend()
+    }
+
+    /// Section 6.5.
+    fn settings(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("SETTINGS on a stream"));
+        }
+        self.budget.spend()?;
+        if head.has(flag::ACK) {
+            if !payload.is_empty() {
+                return Err(ConnectionError::frame_size("an acknowledgement of SETTINGS with a payload"));
+            }
+            if std::mem::take(&mut self.awaits_ack) {
+                self.decoder.acknowledged();
+            }
+            return Ok(());
+        }
+        let window = i64::from(self.peer.initial_window_size);
+        if let Some(size) = self.peer.apply(payload)? {
+            self.indexing.peer_limit(size);
+        }
+        put_settings_ack(sinks.out);
+        let shift = i64::from(self.peer.initial_window_size) - window;
+        if shift != 0 {
+            self.shift_windows(shift)?;
+            self.send_waiting(sinks);
+        }
+        Ok(())
+    }
+
+    /// The client changed the initial window: all streams' windows move by as much (section 6.9.2).
+    fn shift_windows(&mut self, by: i64) -> Result<(), ConnectionError> {
+        for (slot, entry) in (0..).zip(&mut self.slots) {
+            if entry.flow.stream != 0 && self.outflow.open_stream(slot, &mut entry.flow, by).is_err() {
+                return Err(ConnectionError::flow_control(
+                    "SETTINGS_INITIAL_WINDOW_SIZE makes a window overflow",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Section 6.7. Nobody here asks, so an answer is a frame like any other that carries nothing.
+    fn ping(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("PING on a stream"));
+        }
+        let Ok(payload) = <[u8; 8]>::try_from(payload) else {
+            return Err(ConnectionError::frame_size("PING of a wrong length"));
+        };
+        self.budget.spend()?;
+        if !head.has(flag::ACK) {
+            put_ping(sinks.out, true, payload);
+        }
+        Ok(())
+    }
+
+    /// Section 6.8. The client takes no pushes any more, which it never got; its streams go on.
+    fn go_away_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
+        if head.stream != 0 {
+            return Err(ConnectionError::protocol("GOAWAY on a stream"));
+        }
+        if payload.len() < 8 {
+            return Err(ConnectionError::frame_size("GOAWAY of a wrong length"));
+        }
+        self.budget.spend()
+    }
+
+    /// Section 6.9.
+    fn window_update(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
+        let increment = word(payload, "WINDOW_UPDATE of a wrong length")? & MAX_STREAM;
+        if head.stream == 0 {
+            if increment == 0 {
+                return Err(ConnectionError::protocol("WINDOW_UPDATE of nothing"));
+            }
+            if self.outflow.open_connection(increment).is_err() {
+                return Err(ConnectionError::flow_control(
+                    "WINDOW_UPDATE makes the connection's window overflow",
+                ));
+            }
+            self.send_waiting(sinks);
+            return Ok(());
+        }
+        self.expect_opened(head.stream)?;
+        let Some(slot) = self.streams.find(head.stream) else { return self.budget.spend() };
+        if increment == 0 {
+            return self.fail(slot, ErrorCode::ProtocolError, sinks);
+        }
+        let flow = &mut self.slots[slot as usize].flow;
+        if self.outflow.open_stream(slot, flow, i64::from(increment)).is_err() {
+            return self.fail(slot, ErrorCode::FlowControlError, sinks);
+        }
+        self.send_waiting(sinks);
+        Ok(())
+    }
+
+    /// Sends what waited for a window, one frame of each stream in turn.
+    fn send_waiting(&mut self, sinks: &mut Sinks<'_>) {
+        while let Some(slot) = self.outflow.next_turn() {
+            let flow = &mut self.slots[slot as usize].flow;
+            if self.outflow.turn(slot, flow, &self.peer, sinks.out) {
+                self.replied(slot);
+            }
+        }
+    }
+}
+
+/// What a request says, with its text appended to `text`.
+#[inline]
+fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8>) -> Request {
+    let at = text.len();
+    text.extend_from_slice(&head.text);
+    Request {
+        stream,
+        method: head.method.shifted(at),
+        path: head.path.shifted(at),
+        id: head.id.map(|id| id.shifted(at)),
+        head_request: head.head_request,
+        body_bytes,
+    }
+}
+
+/// A frame on a stream that both sides had ended (section 5.1).
+#[cold]
+fn closed() -> ConnectionError {
+    ConnectionError::new(ErrorCode::StreamClosed, "a frame on a stream that is closed")
+}
+
+fn code_of(fault: HeadFault) -> ErrorCode {
+    match fault {
+        HeadFault::Malformed(_) => ErrorCode::ProtocolError,
+        HeadFault::TooLarge => ErrorCode::EnhanceYourCalm,
+    }
+}

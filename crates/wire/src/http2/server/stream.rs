@@ -1,0 +1,51 @@
+//! What is known of one open stream.
+
+use crate::http2::flow::Flow;
+use crate::http2::window::ReceiveWindow;
+
+/// One request and as much of its reply as has been given.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The reply on its way out, and which stream this is.
+    pub(super) flow: Flow,
+    pub(super) receive_window: ReceiveWindow,
+    pub(super) state: State,
+    pub(super) head_request: bool,
+    /// Content that came or is announced by a DATA frame that is coming.
+    pub(super) body_bytes: u64,
+    /// What `body_bytes` has to be in the end, or [`ANY_LENGTH`].
+    pub(super) expected_bytes: u64,
+}
+
+/// No length is expected of the content.
+pub(super) const ANY_LENGTH: u64 = u64::MAX;
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Content or trailers of the request are still to come.
+    Requesting,
+    /// The request is whole and was handed over.
+    Waiting,
+    /// The head of the reply was given.
+    Replying,
+}
+
+impl Stream {
+    /// A slot without a stream.
+    pub(super) const fn vacant() -> Self {
+        Self {
+            flow: Flow::vacant(),
+            receive_window: ReceiveWindow::new(0),
+            state: State::Requesting,
+            head_request: false,
+            body_bytes: 0,
+            expected_bytes: ANY_LENGTH,
+        }
+    }
+
+    /// Whether the content has the length that the head announced.
+    pub(super) fn is_whole(&self) -> bool {
+        self.expected_bytes == ANY_LENGTH || self.body_bytes == self.expected_bytes
+    }
+}
