@@ -56,7 +56,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
         say(protocols(&report));
     }
     if of_resources {
-        say(format!("{} resources left", grouped(report.resources)));
+        say(format!("resources left: {}", grouped(report.resources)));
     }
     say(summary(&report));
     Ok(Exit::Success)
@@ -107,8 +107,8 @@ fn ends(report: &SinkReport) -> String {
     let [replied, statuses, dropped, resets, refusals, abandoned] =
         [replied, statuses, dropped, resets, refusals, abandoned].map(grouped);
     format!(
-        "{replied} answered, {statuses} failed, {dropped} dropped, {resets} reset, {refusals} refused, \
-         {abandoned} abandoned"
+        "{replied} answered, {statuses} failed on purpose, {dropped} dropped, {resets} reset, \
+         {refusals} refused, {abandoned} abandoned"
     )
 }
 
@@ -160,6 +160,9 @@ mod tests {
     #[test]
     fn what_was_dropped_stands_before_its_word() {
         let report = SinkReport { replied: 1234, dropped: 5, abandoned: 1, ..SinkReport::default() };
-        assert_eq!(ends(&report), "1,234 answered, 0 failed, 5 dropped, 0 reset, 0 refused, 1 abandoned");
+        assert_eq!(
+            ends(&report),
+            "1,234 answered, 0 failed on purpose, 5 dropped, 0 reset, 0 refused, 1 abandoned"
+        );
     }
 }

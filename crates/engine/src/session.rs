@@ -15,6 +15,8 @@ pub(crate) struct Session {
     pub(crate) measured: bool,
     /// Which of the present step's extractions found their value, as bits.
     pub(crate) found: u64,
+    /// The path of the request that is under way, if its response may name another one relative to it.
+    pub(crate) path: Vec<u8>,
     /// The values of the plan's variables.
     pub(crate) variables: Vec<Vec<u8>>,
 }

@@ -166,6 +166,8 @@ pub struct Worker<'p, B> {
     /// What a protocol wants to send by itself.
     control_bytes: Vec<u8>,
     scratch: Vec<u8>,
+    /// The path of the request that is being written.
+    path: Vec<u8>,
     http2: http2::ClientOptions,
     /// For targets without a book of header blocks; nothing is in it.
     no_book: http2::HeaderBook,
@@ -275,6 +277,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             plain: Vec::new(),
             control_bytes: Vec::new(),
             scratch: Vec::new(),
+            path: Vec::new(),
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2.clone() },
             open_now: 0,

@@ -4,8 +4,9 @@
 //! nothing else. No clock, no socket and no global random state: the time and the arrival index come in a
 //! [`Context`], random numbers from the caller's seeded stream, so that the same seed renders the same bytes.
 //!
-//! [`Template`] is any text with slots; [`RequestTemplate`] is one whole HTTP/1.1 request, validated, with
-//! its `content-length` kept true; [`RequestSpec`] is what it is compiled from.
+//! [`Template`] is any text with slots; [`RequestTemplate`] is one whole request for HTTP/1.1 and HTTP/2,
+//! validated, with its `content-length` kept true; [`RequestSpec`] is what it is compiled from. An
+//! [`Extract`] takes a value out of a response, for a variable that later requests name.
 #![forbid(unsafe_code)]
 
 mod context;

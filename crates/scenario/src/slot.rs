@@ -243,24 +243,20 @@ fn length(name: &str, text: &str) -> Result<u32, TemplateError> {
 }
 
 /// Appends `number` in decimal.
-pub(crate) fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0_u8; 20];
+pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
+    write_padded(number, 1, out);
+}
+
+/// Appends `number` in decimal, with leading zeros up to `width` digits, of which there are at most 20.
+fn write_padded(mut number: u64, width: usize, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
     let mut start = digits.len();
-    loop {
+    while number > 0 {
         start -= 1;
         digits[start] = b'0' + (number % 10) as u8;
         number /= 10;
-        if number == 0 {
-            break;
-        }
     }
-    out.extend_from_slice(&digits[start..]);
-}
-
-/// Appends `number` in decimal, with leading zeros up to `width` digits.
-fn write_padded(number: u64, width: usize, out: &mut Vec<u8>) {
-    out.resize(out.len() + width.saturating_sub(digits(number)), b'0');
-    write_decimal(number, out);
+    out.extend_from_slice(&digits[start.min(digits.len().saturating_sub(width))..]);
 }
 
 /// Digits of `number` in decimal.

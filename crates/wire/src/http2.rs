@@ -1,10 +1,18 @@
-//! HTTP/2 (RFC 9113) and its header compression (RFC 7541).
+//! HTTP/2 (RFC 9113) and its header compression (RFC 7541): the client's half in [`Client`], the server's in
+//! [`Server`].
 //!
 //! ```text
-//!   HeaderBook ──▶ header blocks encoded once ──┐
-//!   Indexing   ──▶ what the peer's table holds ─┴▶ HEADERS ──▶ the peer
-//!   the peer   ──▶ HEADERS ──▶ hpack::Decoder ──▶ fields
+//!   HeaderBook  the header blocks of a target or a server, encoded once and shared ──┐
+//!   Indexing    which of their fields this connection's peer has in its table ───────┴▶ HEADERS ──▶ the peer
+//!
+//!   the peer ──▶ HEADERS ──┬─ as the last block that changed no table: one comparison ──┬▶ fields checked
+//!                          └─ hpack::Decoder ───────────────────────────────────────────┘
 //! ```
+//!
+//! As in HTTP/1.1 what repeats is neither encoded nor decoded again. A request without variables is written by
+//! copying some ten bytes, once the peer's dynamic table holds what the [`HeaderBook`] wants there; an answer whose
+//! header block is the same as the last one costs one comparison, as long as [`hpack::Decoder::epoch`] says that it
+//! still means the same.
 
 mod block;
 mod book;

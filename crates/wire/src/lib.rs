@@ -2,14 +2,17 @@
 //! server twin, and TLS as a layer of its own.
 //!
 //! ```text
-//!   socket bytes ──▶ tls::Session ──▶ http1::ResponseClient ──▶ Response { status, bytes, keep_alive, … }
-//!                    (only https)     http1::RequestServer  ──▶ Request  { method, target, id, … }
+//!   socket bytes ──▶ tls::Session ──┬▶ http1::ResponseClient ──▶ Response { status, bytes, keep_alive, … }
+//!                    (only https)   │  http1::RequestServer  ──▶ Request  { method, target, id, … }
+//!                                   └▶ http2::Client         ──▶ Event    { ticket, response or failure, … }
+//!                                      http2::Server         ──▶ Request  { stream, method, path, … }
 //! ```
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
-//! what it remembers of a peer is bounded by [`http1::Limits`]. The types to know first are
-//! [`http1::ResponseClient`], [`http1::RequestServer`] and [`tls::Session`].
+//! what it remembers of a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options of
+//! either side. The types to know first are [`http1::ResponseClient`], [`http1::RequestServer`],
+//! [`http2::Client`], [`http2::Server`], [`http2::HeaderBook`] and [`tls::Session`].
 #![forbid(unsafe_code)]
 
 pub mod http1;

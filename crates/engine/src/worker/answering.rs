@@ -5,7 +5,7 @@ use std::ops::Range;
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_plan::Load;
-use plimsoll_scenario::{Context, Form, RequestTemplate};
+use plimsoll_scenario::RequestTemplate;
 use plimsoll_wire::http2::Captured;
 
 use super::Worker;
@@ -188,25 +188,11 @@ impl<B: Backend> Worker<'_, B> {
     /// One value of a response, as it was in its head, becomes a variable of the request's session.
     fn extract(&mut self, slot: u32, ticket: u32, number: u16, value: &[u8]) {
         let Some(request) = self.conns[slot as usize].requests.get_mut(ticket) else { return };
-        let (session, step, index) = (request.session, request.step, request.index);
-        let step = &self.plan.steps[step as usize];
-        let extract = &step.extract[usize::from(number)];
-        let mut path = Vec::new();
-        let absolute = value.trim_ascii_start().starts_with(b"/") || value.windows(3).any(|w| w == b"://");
-        if extract.form == Form::Path && !absolute {
-            // With the same index its sequence and its variables are the same; a random path is not repeated.
-            let context = Context {
-                index,
-                worker: self.shard.index,
-                unix_ns: self.now.0.wrapping_add(self.unix_offset),
-                variables: self.sessions.variables(session),
-            };
-            step.request.render_path(&context, &mut self.random, &mut path);
-        }
+        let (session, step) = (request.session, request.step);
+        let extract = &self.plan.steps[step as usize].extract[usize::from(number)];
         let Some(session) = self.sessions.get_mut(session) else { return };
         let variable = &mut session.variables[usize::from(extract.variable)];
-        variable.clear();
-        if extract.apply(value, &path, variable) {
+        if extract.apply(value, &session.path, variable) {
             session.found |= 1 << number;
         }
     }

@@ -38,6 +38,12 @@ impl<B: Backend> Worker<'_, B> {
             unix_ns,
             variables: self.sessions.variables(request.session),
         };
+        let mut path = std::mem::take(&mut self.path);
+        if !step.extract.is_empty() {
+            // What the rendering below is going to draw, too.
+            path.clear();
+            template.render_path(&context, &mut self.random.clone(), &mut path);
+        }
         let id = conn.id;
         let out = match &mut conn.tls {
             None => self.io.outbox(id),
@@ -89,6 +95,12 @@ impl<B: Backend> Worker<'_, B> {
             ticket = conn.requests.push(request);
         }
         conn.served += 1;
+        if let Some(session) = self.sessions.get_mut(request.session)
+            && !step.extract.is_empty()
+        {
+            std::mem::swap(&mut session.path, &mut path);
+        }
+        self.path = path;
         self.unsent_bytes += length;
         self.unsent.push(Unsent { conn: id, ticket, place });
         if self.written.len() >= FLUSH_EVERY

@@ -21,7 +21,7 @@ const NAME_BYTES: [bool; 256] = {
 /// not to an HTTP/1.1 connection. What a `content-length` says is read by [`content_length`].
 #[inline]
 pub(super) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
-    if name.is_empty() || !name.iter().all(|&byte| NAME_BYTES[byte as usize]) {
+    if name.is_empty() || !name.iter().fold(true, |good, &byte| good & NAME_BYTES[byte as usize]) {
         return Err("a field name has a byte that is not allowed");
     }
     check_value(value)?;
@@ -50,7 +50,8 @@ pub(super) fn check_value(value: &[u8]) -> Result<(), Malformed> {
     if blank(value.first()) || blank(value.last()) {
         return Err("a field value begins or ends with white space");
     }
-    if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+    // Without a way out in the middle: sixteen bytes at a time.
+    if value.iter().fold(false, |bad, &byte| bad | (byte == 0) | (byte == b'\r') | (byte == b'\n')) {
         return Err("a field value has a byte that is not allowed");
     }
     Ok(())

@@ -54,7 +54,7 @@ pub(super) struct FrameHead {
 
 impl FrameHead {
     /// Reads a head; the reserved bit is ignored.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
         let [a, b, c, kind, flags, s0, s1, s2, s3] = *bytes;
         Self {
@@ -93,7 +93,7 @@ pub(super) enum Front<'i> {
 }
 
 /// Reads the front of `bytes`. Payloads over `max_frame_size` are an error.
-#[inline]
+#[inline(always)]
 pub(super) fn front(bytes: &[u8], max_frame_size: u32) -> Result<Front<'_>, ConnectionError> {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
         return Ok(Front::Cut { needed: HEAD_BYTES });

@@ -35,7 +35,7 @@ const PARTIAL_KEPT: usize = 32 * 1024;
 impl Intake {
     /// The next piece at the front of `input`, which moves on behind it; `None` when all is consumed. Payloads
     /// over `max_frame_size` are an error, after which nothing more may be read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next<'a, 'i: 'a>(
         &'a mut self,
         input: &mut &'i [u8],
@@ -116,7 +116,7 @@ impl Intake {
     }
 
     /// How many bytes behind a piece are dropped, and which stream ends with them.
-    #[inline]
+    #[inline(always)]
     fn dropped(&self, front: &Front<'_>) -> (u32, u32) {
         match *front {
             Front::Data { head, follows, .. } if head.has(flag::END_STREAM) => (follows, head.stream),
@@ -144,7 +144,7 @@ impl Intake {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn piece(front: Front<'_>) -> Option<Piece<'_>> {
     match front {
         Front::Data { head, padding, follows, .. } => Some(Piece::Data { head, content: follows - padding }),

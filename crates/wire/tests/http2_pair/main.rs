@@ -5,6 +5,7 @@
 //! of both sides agree), and nothing waits for ever.
 
 mod books;
+mod steps;
 mod world;
 
 mod schedules;

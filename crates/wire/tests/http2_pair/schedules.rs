@@ -5,20 +5,8 @@ use proptest::prelude::*;
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, FieldLimits, ServerOptions};
 
 use crate::books::{ASKS, STATUSES};
+use crate::steps::Step;
 use crate::world::{Fate, World};
-
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Submit { ask: usize, bytes: usize, capture: bool },
-    Cancel(usize),
-    ToServer(usize),
-    ToClient(usize),
-    Decide { which: usize, fate: Fate, slowly: bool },
-    More { which: usize, bytes: usize },
-    Ping,
-    ServerLeaves,
-    ClientLeaves,
-}
 
 fn step() -> impl Strategy<Value = Step> {
     let bytes = || prop_oneof![Just(0), Just(1), 2_usize..40, 60_000_usize..70_000, Just(300_000)];
@@ -97,17 +85,7 @@ proptest! {
     ) {
         let mut world = World::new(&client, &server);
         for step in steps {
-            match step {
-                Step::Submit { ask, bytes, capture } => world.submit(ask, bytes, capture),
-                Step::Cancel(which) => world.cancel(which),
-                Step::ToServer(bytes) => world.deliver_to_server(bytes),
-                Step::ToClient(bytes) => world.deliver_to_client(bytes),
-                Step::Decide { which, fate, slowly } => world.decide(which, fate, slowly),
-                Step::More { which, bytes } => world.more(which, bytes),
-                Step::Ping => world.ping(),
-                Step::ServerLeaves => world.server_goes_away(),
-                Step::ClientLeaves => world.client_goes_away(),
-            }
+            step.carry_out(&mut world);
         }
         world.settle(cut);
     }

@@ -276,6 +276,7 @@ impl World {
                 let course = self.course_of(ticket);
                 assert_eq!(course.captured, course.capture);
                 course.end = Some(end);
+                self.client.reuse(ticket);
             }
             Event::Failed { ticket, failure } => {
                 self.course_of(ticket).end = Some(match failure {
@@ -284,6 +285,7 @@ impl World {
                     StreamFailure::Unprocessed => End::Unprocessed,
                     other => panic!("{other:?}"),
                 });
+                self.client.reuse(ticket);
             }
         }
     }

@@ -1,0 +1,200 @@
+//! HTTP/2 in simulated worlds.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::ReasonCode;
+use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Law, SimOptions};
+
+use super::{MS, assert_close, carry_out, delivered, percentile, plan, simulate, world};
+
+/// The flags with HTTP/2 added.
+fn h2<'a>(flags: &[(&'static str, &'a str)]) -> Vec<(&'static str, &'a str)> {
+    [&[("--http2", "")], flags].concat()
+}
+
+#[test]
+fn streams_are_users_of_the_closed_model() {
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    let plan = plan(&h2(&[("-c", "4"), ("-m", "25"), ("-n", "10000"), ("-t", "2")]));
+    let (record, truth) = simulate(&plan, world(behaviour));
+    assert_eq!((record.accounting.started, record.accounting.ok), (10_000, 10_000));
+    assert_eq!((truth.len(), record.connections.opened), (10_000, 4));
+    assert_eq!(record.protocols.get("h2"), Some(&10_000));
+    // A hundred users with a cycle of 1.1 ms: 100 rounds.
+    assert_close(record.duration, Nanos::from_millis(110), 0.03);
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.02);
+}
+
+#[test]
+fn a_slow_stream_does_not_hold_up_the_others() {
+    let behaviour = Behaviour {
+        service: Law::Bimodal { fast: MS, slow: Nanos::from_millis(100), slow_share: 0.1 },
+        ..Behaviour::default()
+    };
+    let plan = plan(&h2(&[("--rate", "1000"), ("-d", "2s"), ("-c", "1"), ("-m", "1000")]));
+    let (record, _) = simulate(&plan, world(behaviour));
+    assert_eq!(record.accounting.ok, 2000);
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.05);
+    assert_close(percentile(&record, 99.0), Nanos::from_micros(100_100), 0.02);
+}
+
+#[test]
+fn a_stream_without_a_reply_is_censored_and_its_connection_goes_on() {
+    let behaviour = Behaviour {
+        service: Law::Constant(MS),
+        faults: Faults { drop_reply: 0.05, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    let plan = plan(&h2(&[("-c", "2"), ("-m", "10"), ("-d", "2s"), ("--timeout", "100ms")]));
+    let (record, truth) = simulate(&plan, world(behaviour));
+    let a = &record.accounting;
+    assert!(a.timed_out > 100 && a.failed == 0, "{a:?}");
+    assert_eq!(record.connections.opened, 2, "no connection was given up for it");
+    assert_eq!(record.connections.http2.cancelled, a.timed_out);
+    assert_eq!(record.total.censored_response.count, a.timed_out);
+    assert!(record.total.censored_response.from >= Nanos::from_millis(100));
+    let dropped = truth.entries().iter().filter(|e| e.action == Action::Drop).count();
+    assert!(dropped as u64 >= a.timed_out && dropped as u64 <= a.timed_out + a.in_flight_at_stop, "{dropped}");
+}
+
+#[test]
+fn too_few_streams_are_named_as_the_limit() {
+    let behaviour = Behaviour { service: Law::Constant(Nanos::from_millis(10)), ..Behaviour::default() };
+    let plan = plan(&h2(&[("--rate", "1000"), ("-d", "3s"), ("-c", "1"), ("-m", "5")]));
+    let (record, _) = simulate(&plan, world(behaviour));
+    let reason = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::ConnectionLimit);
+    let reason = reason.unwrap_or_else(|| panic!("{:?}", record.verdict));
+    assert!(format!("{reason:?}").contains("stream"), "{reason:?}");
+}
+
+#[test]
+fn connections_end_after_their_requests_and_after_their_lifetime() {
+    let flags = h2(&[("-c", "2"), ("-m", "4"), ("-n", "100"), ("--max-requests-per-connection", "10")]);
+    let (record, _) = simulate(&plan(&flags), world(Behaviour::default()));
+    assert_eq!((record.accounting.ok, record.accounting.failed), (100, 0));
+    assert!((10..=12).contains(&record.connections.opened), "{}", record.connections.opened);
+
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    for flags in [h2(&[("-m", "4")]), Vec::new()] {
+        let flags = [flags.as_slice(), &[("-c", "2"), ("-d", "1s"), ("--connection-lifetime", "100ms")]].concat();
+        let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
+        assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0));
+        assert!((18..=22).contains(&record.connections.opened), "{}", record.connections.opened);
+    }
+}
+
+#[test]
+fn a_silent_connection_is_given_up_after_the_inactivity_limit() {
+    let behaviour = Behaviour {
+        service: Law::Constant(MS),
+        faults: Faults { drop_reply: 1.0, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    for flags in [h2(&[("-m", "3")]), Vec::new()] {
+        let flags =
+            [flags.as_slice(), &[("-c", "2"), ("-d", "1s"), ("--connection-inactivity", "200ms")]].concat();
+        let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
+        let inactive = record.total.errors[ErrorClass::Inactive as usize];
+        assert!(inactive >= 8 && inactive == record.accounting.failed, "{:?}", record.accounting);
+    }
+}
+
+#[test]
+fn pings_are_sent_at_their_interval_and_answered() {
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    let flags = h2(&[("-c", "3"), ("--rate", "10"), ("-d", "2s"), ("--ping-interval", "100ms")]);
+    let (record, _) = simulate(&plan(&flags), world(behaviour));
+    let pings = &record.connections.http2.ping_time;
+    assert!((54..=60).contains(&pings.count()), "{}", pings.count());
+    assert_close(Nanos(pings.percentile(50.0).expect("there were pings")), Nanos::from_micros(100), 0.1);
+}
+
+#[test]
+fn connections_are_opened_at_the_rate_that_was_asked_for() {
+    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+    for protocol in [h2(&[("-m", "2")]), Vec::new()] {
+        for load in [&[][..], &[("--rate", "1000")]] {
+            let ramp = [("-c", "20"), ("-d", "3s"), ("--connection-rate", "10"), ("-t", "2")];
+            let flags = [protocol.as_slice(), &ramp, load].concat();
+            let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
+            let open_at = |second: usize| record.intervals[second].connections;
+            assert!((9..=11).contains(&open_at(0)), "{flags:?}: {}", open_at(0));
+            assert_eq!(open_at(2), 20, "{flags:?}");
+            assert_eq!(record.accounting.failed, 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let behaviour = Behaviour {
+        service: Law::LogNormal { median: MS, sigma: 0.5 },
+        faults: Faults { drop_reply: 0.01, reset: 0.02, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    let plan = plan(&h2(&[("--rate", "3000"), ("-m", "20"), ("-d", "1s"), ("--timeout", "100ms")]));
+    let outcome = || {
+        let (record, truth) = carry_out(&plan, world(behaviour.clone()));
+        let received: Vec<Nanos> = truth.entries().iter().map(|entry| entry.received).collect();
+        (record.accounting, record.total.response_time, received)
+    };
+    assert_eq!(outcome(), outcome());
+}
+
+/// As for HTTP/1.1: whatever goes wrong, the run ends and the accounts balance.
+#[test]
+fn whatever_goes_wrong_the_accounts_balance() {
+    for seed in 0..300_u64 {
+        let mut random = plimsoll_core::Random::new(seed, 1);
+        let mut chance = |bound: f64| if random.below(3) == 0 { random.unit() * bound } else { 0.0 };
+        let faults = Faults {
+            statuses: vec![(500, chance(0.2)), (404, chance(0.1))],
+            drop_reply: chance(0.1),
+            reset: chance(0.1),
+            close_before_reply: chance(0.05),
+            truncated_body: chance(0.05),
+            garbage: chance(0.02),
+            refuse_connect: chance(0.3),
+            silent_connect: chance(0.2),
+            ..Faults::default()
+        };
+        let (partial_write, no_descriptor) = (chance(0.5), chance(0.2));
+        let close_after = (random.below(3) == 0).then(|| 1 + random.below(50));
+        let announce_close = random.below(2) == 0;
+        let segment_bytes = [1, 20, usize::MAX][random.below(3) as usize];
+        let concurrency = [Concurrency::Infinite, Concurrency::SingleQueue][random.below(2) as usize];
+        let behaviour = Behaviour {
+            service: Law::Exponential { mean: Nanos::from_micros(300) },
+            concurrency,
+            answer: Answer::with_body("some words"),
+            faults: Faults { close_after, announce_close, ..faults },
+            ..Behaviour::default()
+        };
+        let options = SimOptions { seed, segment_bytes, partial_write, no_descriptor, ..world(behaviour) };
+        let streams = ["1", "7", "100"][random.below(3) as usize];
+        let threads = ["1", "2"][random.below(2) as usize];
+        let mut flags = h2(&[
+            ("--timeout", "50ms"),
+            ("--connect-timeout", "80ms"),
+            ("-t", threads),
+            ("-c", "6"),
+            ("-m", streams),
+        ]);
+        match random.below(4) {
+            0 => flags.extend([("-n", "600")]),
+            1 => flags.extend([("-d", "300ms"), ("--warmup", "100ms")]),
+            2 => flags.extend([("--rate", "2000"), ("-d", "300ms"), ("--overload", "drop")]),
+            _ => flags.extend([("--rate", "3000"), ("-d", "300ms"), ("--arrival", "poisson")]),
+        }
+        match random.below(4) {
+            0 => flags.push(("--connection-lifetime", "40ms")),
+            1 => flags.push(("--connection-inactivity", "30ms")),
+            2 => flags.push(("--ping-interval", "5ms")),
+            _ => {}
+        }
+        let plan = plan(&flags);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
+        let Ok((record, truth)) = outcome else { panic!("seed {seed}: {flags:?}") };
+        let (received, delivered) = (truth.len() as u64, delivered(&record));
+        assert!(received <= delivered, "seed {seed}: {received} of {delivered}");
+    }
+}

@@ -1,0 +1,101 @@
+//! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which
+//! the accounts, the intended times and the measured distributions are checked exactly.
+
+mod http1;
+mod http2;
+mod scenarios;
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
+use plimsoll_engine::{Control, run};
+use plimsoll_metrics::RunRecord;
+use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
+use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
+
+const MS: Nanos = Nanos::from_millis(1);
+
+fn server() -> Endpoint {
+    Endpoint::Tcp(([127, 0, 0, 1], 80).into())
+}
+
+/// A plan as its flags would make it, against one URL.
+fn plan(flags: &[(&'static str, &str)]) -> Plan {
+    let mut patch = PlanPatch {
+        urls: vec![Given::new("URL", "http://sim.test/")],
+        default_seed: 7,
+        no_preflight: true,
+        ..PlanPatch::default()
+    };
+    for &(flag, value) in flags {
+        let given = Some(Given::new(flag, value));
+        match flag {
+            "-c" => patch.connections = given,
+            "-n" => patch.iterations = given,
+            "-d" => patch.duration = given,
+            "-t" => patch.threads = given,
+            "--rate" => patch.rate = given,
+            "--arrival" => patch.arrival = given,
+            "--overload" => patch.overload = given,
+            "--warmup" => patch.warmup = given,
+            "--drain" => patch.drain = given,
+            "--timeout" => patch.timeout = given,
+            "--connect-timeout" => patch.connect_timeout = given,
+            "--pipeline" => patch.pipeline = given,
+            "--max-requests-per-connection" => patch.max_requests_per_connection = given,
+            "--follow-redirects" => patch.follow_redirects = given,
+            "--disable-keepalive" => patch.disable_keepalive = true,
+            "--precise" => patch.precise = true,
+            "--http2" => patch.http2 = true,
+            "-m" => patch.streams.extend(given),
+            "--ping-interval" => patch.ping_interval = given,
+            "--connection-lifetime" => patch.connection_lifetime = given,
+            "--connection-inactivity" => patch.connection_inactivity = given,
+            "--connection-rate" => patch.connection_rate = given,
+            "--crud-create-method" => patch.crud.create_method = given,
+            "--crud-update-method" => patch.crud.update_method = given,
+            "--crud-delete-method" => patch.crud.delete_method = given,
+            "--url" => patch.urls.extend(given),
+            other => panic!("the test knows no flag {other}"),
+        }
+    }
+    Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn world(behaviour: Behaviour) -> SimOptions {
+    SimOptions { servers: vec![(server(), behaviour)], ..SimOptions::default() }
+}
+
+/// Carries out the plan; the accounts balance, and the servers have received exactly what was delivered.
+fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
+    let (record, truth) = carry_out(plan, options);
+    assert_eq!(truth.len() as u64, delivered(&record), "{:?}", record.accounting);
+    (record, truth)
+}
+
+/// Requests of which the report says that at least their first byte was handed to the target.
+fn delivered(record: &RunRecord) -> u64 {
+    let a = &record.accounting;
+    a.started - a.undelivered + a.unmeasured + a.redirects_followed
+}
+
+/// Carries out the plan; the accounts balance in every run.
+fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
+    let open = SimOpen::new(options);
+    let addresses: Vec<Arc<[Endpoint]>> = plan.targets.iter().map(|_| vec![server()].into()).collect();
+    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
+    assert_eq!(record.accounting.check(), Ok(()));
+    assert_eq!(record.total.start_lag.count(), record.accounting.started);
+    (record, open.truth())
+}
+
+fn percentile(record: &RunRecord, p: f64) -> Nanos {
+    Nanos(record.total.response_time.percentile(p).expect("there are responses"))
+}
+
+#[track_caller]
+fn assert_close(measured: Nanos, truth: Nanos, tolerance: f64) {
+    let difference = (measured.0 as f64 - truth.0 as f64).abs();
+    assert!(difference <= truth.0 as f64 * tolerance, "{measured:?} is not {truth:?} within {tolerance}");
+}

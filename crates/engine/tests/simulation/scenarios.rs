@@ -1,0 +1,85 @@
+//! Scenarios of several steps in simulated worlds.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_testkit::{Answer, Behaviour, Faults, Law};
+
+use super::{MS, assert_close, percentile, plan, simulate, world};
+
+/// Create, update and delete.
+const CRUD: [(&str, &str); 3] =
+    [("--crud-create-method", "POST"), ("--crud-update-method", "PATCH"), ("--crud-delete-method", "DELETE")];
+
+/// A server that answers everything with the location of a resource.
+fn creator(location: Option<&str>) -> Behaviour {
+    let headers = location.map(|to| ("Location".to_owned(), to.to_owned())).into_iter().collect();
+    let answer = Answer { status: 201, headers, ..Answer::default() };
+    Behaviour { answer, service: Law::Constant(MS), ..Behaviour::default() }
+}
+
+fn both_protocols() -> [Vec<(&'static str, &'static str)>; 2] {
+    [CRUD.to_vec(), [&CRUD[..], &[("--http2", ""), ("-m", "5")]].concat()]
+}
+
+#[test]
+fn the_steps_of_an_iteration_follow_each_other() {
+    for protocol in both_protocols() {
+        for location in ["/made/17", "http://elsewhere.test/made/17", "made/17?x=1"] {
+            let plan = plan(&[protocol.as_slice(), &[("-c", "2"), ("-n", "300")]].concat());
+            let (record, truth) = simulate(&plan, world(creator(Some(location))));
+            assert_eq!((record.accounting.ok, truth.len()), (900, 900), "{location}");
+            let i = &record.iterations;
+            assert_eq!((i.started, i.completed, i.failed, i.unfinished), (300, 300, 0, 0));
+            let counts: Vec<u64> = record.steps.iter().map(|step| step.ok).collect();
+            assert_eq!(counts, [300, 300, 300]);
+        }
+    }
+}
+
+/// In the open model the later steps are owed as soon as the one before has ended.
+#[test]
+fn an_open_run_owes_all_steps_of_its_iterations() {
+    for protocol in both_protocols() {
+        let plan = plan(&[protocol.as_slice(), &[("--rate", "500"), ("-d", "2s"), ("-c", "20")]].concat());
+        let (record, truth) = simulate(&plan, world(creator(Some("/x"))));
+        assert_eq!((record.iterations.started, record.iterations.completed), (1000, 1000));
+        assert_eq!((record.accounting.scheduled, record.accounting.ok, truth.len()), (3000, 3000, 3000));
+        assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.05);
+        assert!(record.verdict.valid, "{:?}", record.verdict);
+    }
+}
+
+#[test]
+fn an_iteration_without_its_resource_has_failed() {
+    for protocol in both_protocols() {
+        for location in [None, Some("mailto:nobody@example.test")] {
+            let plan = plan(&[protocol.as_slice(), &[("-c", "2"), ("-n", "50")]].concat());
+            let (record, truth) = simulate(&plan, world(creator(location)));
+            assert_eq!((record.accounting.failed, truth.len()), (50, 50));
+            assert_eq!(record.total.errors[ErrorClass::Extraction as usize], 50);
+            assert_eq!((record.iterations.failed, record.iterations.completed), (50, 0));
+        }
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_iterations_balance() {
+    for protocol in both_protocols() {
+        let faults = Faults {
+            statuses: vec![(404, 0.05)],
+            drop_reply: 0.03,
+            reset: 0.03,
+            close_before_reply: 0.03,
+            ..Faults::default()
+        };
+        let behaviour = Behaviour { faults, ..creator(Some("/made/1")) };
+        for load in [&[("-d", "1s")][..], &[("--rate", "1000"), ("-d", "1s")]] {
+            let flags = [protocol.as_slice(), &[("-c", "4"), ("--timeout", "50ms")], load].concat();
+            let (record, _) = super::carry_out(&plan(&flags), world(behaviour.clone()));
+            let i = &record.iterations;
+            assert_eq!(i.started, i.completed + i.failed + i.unfinished);
+            assert!(i.completed > 100 && i.failed > 10, "{i:?}");
+            let ended_badly = record.accounting.failed + record.accounting.timed_out;
+            assert_eq!(ended_badly, i.failed, "a request that ends badly ends its iteration");
+        }
+    }
+}
