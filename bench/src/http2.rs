@@ -43,16 +43,16 @@ fn duels(session: &Session, case: Case) -> Vec<Duel> {
         duel(session, server, serves, shape, at_most)
     };
     if case == Case::H2tls {
-        return vec![against("sink over TLS", Serves::SinkTls, USUAL, Some(0.5))];
+        return vec![against("the sink over TLS 1.3", Serves::SinkTls, USUAL, Some(0.5))];
     }
     let sink = || Serves::Sink(Vec::new());
     let mut duels = vec![
-        against("sink", sink(), USUAL, Some(0.2)),
+        against("the sink", sink(), USUAL, Some(0.2)),
         against("nghttpd", Serves::Nghttpd, USUAL, Some(0.4)),
         against("nginx", Serves::NginxH2c, USUAL, None),
     ];
     for shape in OTHERS {
-        duels.push(against("sink", sink(), shape, Some(0.8)));
+        duels.push(against("the sink", sink(), shape, Some(0.8)));
         duels.push(against("nghttpd", Serves::Nghttpd, shape, Some(0.8)));
     }
     duels
@@ -60,13 +60,13 @@ fn duels(session: &Session, case: Case) -> Vec<Duel> {
 
 fn duel(session: &Session, server: &str, serves: Serves, shape: Shape, at_most: Option<f64>) -> Duel {
     let (connections, streams) = shape;
-    let title = format!("HTTP/2 GET, closed, {connections} x {streams} (connections x streams), {server}");
+    let title = format!("HTTP/2 GET, closed, {connections} x {streams} streams, against {server}");
     let args = ["--http2", "-c", &connections.to_string(), "-m", &streams.to_string()];
     // The certificate is nobody's; h2load never verifies one.
     let insecure = (serves == Serves::SinkTls).then_some("-k");
     let peer = ["-t1", &format!("-c{connections}"), &format!("-m{streams}"), "-D", "{seconds}", "{url}"];
     Duel {
-        case: format!("h2 {server} {connections} x {streams}"),
+        case: format!("h2, {connections} x {streams}, {server}"),
         title,
         serves,
         subject: Load::plimsoll(session, &args.into_iter().chain(insecure).collect::<Vec<_>>()),

@@ -1,5 +1,5 @@
-//! Limits change what is told of a block, but not what is remembered of it; and what was decoded can be written
-//! by a book and decoded again.
+//! Limits change what is told of a block, but not what is remembered of it; and what was decoded can be
+//! written by a book and decoded again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! However the bytes of a server are cut, and whatever heads are remembered, the responses are the same, and so
-//! is what the client sends.
+//! However the bytes of a server are cut, and whatever heads are remembered, the responses are the same, and
+//! so is what the client sends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

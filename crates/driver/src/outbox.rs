@@ -96,7 +96,11 @@ impl Outbox {
     /// What the kernel has not taken of the sealed bytes, if it is one piece: the usual case.
     #[inline]
     pub(crate) fn only_sealed(&self) -> Option<&[u8]> {
-        if self.rest.is_empty() { self.first.as_ref().map(|first| &first.bytes()[self.taken..]) } else { None }
+        if self.rest.is_empty() {
+            self.first.as_ref().map(|first| &first.bytes()[self.taken..])
+        } else {
+            None
+        }
     }
 
     /// The first sealed pieces that the kernel has not taken: how many there are in `pieces`.

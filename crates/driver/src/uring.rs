@@ -441,7 +441,6 @@ impl Uring {
         let mapped = stamp.and_then(|stamp| self.stamps.map(stamp, now));
         (mapped.unwrap_or(now), mapped.is_some(), data)
     }
-
 }
 
 impl Uring {

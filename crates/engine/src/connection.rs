@@ -191,6 +191,13 @@ impl Conn {
         })
     }
 
+    /// What follows a fault is nobody's response: no new request may be put on this connection.
+    pub(crate) fn take_no_more(&mut self) {
+        if self.state == State::Open {
+            self.state = State::Doomed;
+        }
+    }
+
     /// Requests that it takes at once.
     pub(crate) fn depth(&self, pipeline: u32) -> u32 {
         match &self.client {

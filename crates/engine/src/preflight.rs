@@ -83,7 +83,14 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,
         threads: 1,
-        connections: Connections { initial: 1, max: 1, depth: 1, streams: 1, rate: None, ..plan.connections.clone() },
+        connections: Connections {
+            initial: 1,
+            max: 1,
+            depth: 1,
+            streams: 1,
+            rate: None,
+            ..plan.connections.clone()
+        },
         ..plan.clone()
     }
 }

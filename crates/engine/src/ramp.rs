@@ -33,9 +33,14 @@ impl Ramp {
         }
     }
 
-    /// When the next connection may be opened, since the start.
+    /// When the next connection may be opened, since the start; zero, when all were open.
     pub(crate) fn next(&self) -> Nanos {
         self.at(self.opened)
+    }
+
+    /// Whether there are connections that are still to be opened at their time.
+    pub(crate) fn is_rising(&self) -> bool {
+        self.is_paced() && self.opened < self.total
     }
 
     /// One was opened.

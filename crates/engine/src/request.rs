@@ -84,14 +84,14 @@ impl Requests {
     /// Adds a request to a queue; its ticket. (In a table it takes the first free one, and may collide with
     /// the protocol's: use [`insert`](Self::insert).)
     #[inline]
-    pub(crate) fn push(&mut self, request: InFlight) -> u32 {
+    pub(crate) fn push(&mut self, request: &InFlight) -> u32 {
         let length = self.len() as u32;
         match self {
             Self::Queue { first, rest, ticket } => {
                 if first.is_none() {
-                    *first = Some(request);
+                    *first = Some(*request);
                 } else {
-                    rest.push_back(request);
+                    rest.push_back(*request);
                 }
                 ticket.wrapping_add(length)
             }
@@ -105,7 +105,7 @@ impl Requests {
 
     /// Adds a request to a table under a ticket that is free.
     #[inline]
-    pub(crate) fn insert(&mut self, ticket: u32, request: InFlight) {
+    pub(crate) fn insert(&mut self, ticket: u32, request: &InFlight) {
         let Self::Table { entries, count } = self else {
             debug_assert!(false, "a queue numbers its requests itself");
             return;
@@ -115,7 +115,7 @@ impl Requests {
             entries.resize(index + 1, None);
         }
         debug_assert!(entries[index].is_none(), "the ticket is taken");
-        entries[index] = Some(request);
+        entries[index] = Some(*request);
         *count += 1;
     }
 
@@ -196,7 +196,9 @@ impl Requests {
         match self {
             Self::Queue { first, rest, ticket } => {
                 let all = first.iter().chain(rest);
-                into.extend((0..).zip(all).filter(|(_, r)| is_overdue(r)).map(|(n, _)| ticket.wrapping_add(n)));
+                into.extend(
+                    (0..).zip(all).filter(|(_, r)| is_overdue(r)).map(|(n, _)| ticket.wrapping_add(n)),
+                );
             }
             Self::Table { entries, .. } => {
                 let taken = (0..).zip(entries).filter(|(_, entry)| entry.as_ref().is_some_and(is_overdue));
@@ -210,7 +212,7 @@ impl Requests {
         let mut kept = Self::default();
         while let Some(request) = self.pop() {
             if !request.abandoned {
-                kept.push(request);
+                kept.push(&request);
             }
         }
         *self = kept;
@@ -243,7 +245,7 @@ mod tests {
     #[test]
     fn a_queue_gives_its_requests_in_the_order_in_which_they_came() {
         let mut requests = Requests::default();
-        let tickets: Vec<u32> = (0..4).map(|index| requests.push(request(index))).collect();
+        let tickets: Vec<u32> = (0..4).map(|index| requests.push(&request(index))).collect();
         assert_eq!((requests.len(), requests.oldest()), (4, tickets[0]));
         assert_eq!(requests.take(tickets[2]).map(|r| r.index), None);
         for (index, ticket) in (0..4).zip(&tickets) {
@@ -251,21 +253,21 @@ mod tests {
             assert_eq!(requests.take(*ticket).map(|r| r.index), Some(index));
         }
         assert!(requests.is_empty() && requests.pop().is_none());
-        assert_eq!(requests.push(request(9)), tickets[3] + 1);
+        assert_eq!(requests.push(&request(9)), tickets[3] + 1);
     }
 
     #[test]
     fn a_table_finds_its_requests_by_their_tickets() {
         let mut requests = Requests::table();
         for ticket in [3, 0, 7] {
-            requests.insert(ticket, request(u64::from(ticket)));
+            requests.insert(ticket, &request(u64::from(ticket)));
         }
         assert_eq!(requests.len(), 3);
         assert_eq!(requests.take(7).map(|r| r.index), Some(7));
         assert_eq!(requests.take(7).map(|r| r.index), None);
         assert_eq!(requests.get_mut(3).map(|r| r.index), Some(3));
         assert_eq!(requests.iter().map(|r| r.index).collect::<Vec<_>>(), [0, 3]);
-        requests.insert(7, request(1));
+        requests.insert(7, &request(1));
         assert_eq!(requests.len(), 3);
         assert_eq!(std::iter::from_fn(|| requests.pop()).count(), 3);
         assert!(requests.is_empty());
@@ -276,8 +278,8 @@ mod tests {
         let mut queue = Requests::default();
         let mut table = Requests::table();
         for index in 0..5 {
-            queue.push(request(index));
-            table.insert(index as u32, request(index));
+            queue.push(&request(index));
+            table.insert(index as u32, &request(index));
         }
         queue.pop();
         for requests in [&mut queue, &mut table] {

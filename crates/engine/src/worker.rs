@@ -279,7 +279,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             scratch: Vec::new(),
             path: Vec::new(),
             no_book: http2::HeaderBook::new(),
-            http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2.clone() },
+            http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
             connecting: 0,
             sources: shard.index as usize,
@@ -360,6 +360,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
+            self.open_paced(now);
             self.start_waiting(now);
             self.start_retries(now);
             self.start_arrivals(now);

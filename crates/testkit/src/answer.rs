@@ -1,13 +1,16 @@
 //! The response of a simulated server, as bytes.
 
-/// How the end of a body is told.
+use crate::http2::Reply;
+
+/// How the end of a body is told. In HTTP/2 the last frame tells it, whatever stands here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `content-length`.
     ContentLength,
-    /// `transfer-encoding: chunked`, in chunks of at most this many bytes (zero is taken as one).
+    /// `transfer-encoding: chunked`, in chunks of at most this many bytes (zero is taken as one); in HTTP/2
+    /// frames of at most this many bytes, without a content-length.
     Chunked(usize),
-    /// The server closes the connection.
+    /// The server closes the connection; in HTTP/2 only no content-length.
     UntilClose,
 }
 
@@ -76,6 +79,35 @@ impl Answer {
         out
     }
 
+    /// The whole response for an HTTP/2 stream. Chunks become frames; there is no framing until a close.
+    pub(crate) fn reply(&self, status: u16, head_request: bool) -> Reply {
+        let bodiless = status == 204 || status == 304;
+        let mut fields = self.headers.clone();
+        if self.framing == Framing::ContentLength && !bodiless {
+            fields.push(length_field(self.body.len()));
+        }
+        let body = if head_request || bodiless { Vec::new() } else { self.body.clone() };
+        let frame_bytes = if let Framing::Chunked(bytes) = self.framing { bytes } else { usize::MAX };
+        Reply { status, interim: self.interim, fields, body, frame_bytes }
+    }
+
+    /// Like [`render_truncated`](Self::render_truncated), for an HTTP/2 stream.
+    pub(crate) fn reply_truncated(&self) -> Reply {
+        self.reply_lying(self.body.len() * 2 + 1, &self.body)
+    }
+
+    /// Like [`render_excess`](Self::render_excess), for an HTTP/2 stream.
+    pub(crate) fn reply_excess(&self) -> Reply {
+        let body = self.excess_body();
+        self.reply_lying(body.len() / 2, body)
+    }
+
+    fn reply_lying(&self, announced: usize, body: &[u8]) -> Reply {
+        let mut fields = self.headers.clone();
+        fields.push(length_field(announced));
+        Reply { status: self.status, interim: 0, fields, body: body.to_vec(), frame_bytes: usize::MAX }
+    }
+
     /// A response whose content-length says twice what is sent, and at least one byte more.
     pub(crate) fn render_truncated(&self) -> Vec<u8> {
         self.render_lying(self.body.len() * 2 + 1, &self.body)
@@ -83,8 +115,12 @@ impl Answer {
 
     /// A response whose content-length says half of what is sent, which is at least one byte.
     pub(crate) fn render_excess(&self) -> Vec<u8> {
-        let body: &[u8] = if self.body.is_empty() { b"excess" } else { &self.body };
+        let body = self.excess_body();
         self.render_lying(body.len() / 2, body)
+    }
+
+    fn excess_body(&self) -> &[u8] {
+        if self.body.is_empty() { b"excess" } else { &self.body }
     }
 
     fn render_lying(&self, announced: usize, body: &[u8]) -> Vec<u8> {
@@ -102,6 +138,10 @@ impl Answer {
             out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
     }
+}
+
+fn length_field(length: usize) -> (String, String) {
+    ("content-length".to_owned(), length.to_string())
 }
 
 fn content_length(length: usize, out: &mut Vec<u8>) {

@@ -4,6 +4,8 @@
 //! takes no time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, and the generator
 //! may stand still for a while ([`SimOptions::overshoot`], [`SimOptions::stalls`]).
 
+mod streams;
+
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
@@ -11,6 +13,7 @@ use plimsoll_driver::{
     Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
 };
 
+use crate::http2::Http2;
 use crate::options::SimOptions;
 use crate::request::{self, Recognised};
 use crate::server::{Decision, Link, LinkState, Server};
@@ -29,6 +32,9 @@ const ECONNREFUSED: i32 = 111;
 const ENDLESS_PIECE: usize = 4096;
 const ENDLESS_PERIOD: Nanos = Nanos::from_micros(100);
 
+/// What is neither HTTP/1.1 nor, because of the length that it announces, an HTTP/2 frame.
+const GARBAGE: &[u8] = b"\x16\x03 no HTTP here\r\n\r\n";
+
 /// So many waits in a row that neither move time nor find an event are a loop that will never end.
 const IDLE_WAITS_MAX: u32 = 1_000_000;
 
@@ -45,8 +51,12 @@ enum Happening {
     ToServer { link: usize, message: Message },
     /// A server carries out what it decided.
     Act { link: usize, decision: Decision, head_request: bool, entry: usize },
-    /// A server sends more of its endless head.
-    MoreHead { link: usize },
+    /// The same for a stream.
+    ActOnStream { link: usize, stream: u32, decision: Decision, head_request: bool, entry: usize },
+    /// A server that stood still says what it has to say on an HTTP/2 connection.
+    Say { link: usize },
+    /// A server sends more of its endless head, in HTTP/2 on this stream.
+    MoreHead { link: usize, stream: u32 },
     /// A connection's send buffer has room again.
     Writable { conn: ConnId },
 }
@@ -128,7 +138,11 @@ impl SimBackend {
                 Happening::Act { link, decision, head_request, entry } => {
                     self.act(at, link, decision, head_request, entry);
                 }
-                Happening::MoreHead { link } => self.send_more_head(at, link),
+                Happening::ActOnStream { link, stream, decision, head_request, entry } => {
+                    self.act_on_stream(at, link, stream, decision, head_request, entry);
+                }
+                Happening::Say { link } => self.say(at, link),
+                Happening::MoreHead { link, stream } => self.send_more_head(at, link, stream),
                 Happening::Writable { conn } => {
                     if let Some(socket) = self.sockets.get_mut(conn) {
                         socket.full = false;
@@ -315,6 +329,7 @@ impl SimBackend {
             (_, Message::Fin | Message::Reset) => {
                 link.state = LinkState::Gone;
                 link.inbox = Vec::new();
+                link.http2 = None;
             }
             (LinkState::Closed, Message::Data(_)) => {
                 let client = link.client;
@@ -322,7 +337,11 @@ impl SimBackend {
             }
             (LinkState::Open | LinkState::Silent, Message::Data(bytes)) => {
                 link.inbox.extend_from_slice(&bytes);
-                self.take_requests(at, index);
+                if self.speaks_http2(index) {
+                    self.take_streams(at, index);
+                } else {
+                    self.take_requests(at, index);
+                }
             }
         }
     }
@@ -378,15 +397,13 @@ impl SimBackend {
                 (bytes, decision.close.then_some(Message::Fin))
             }
             Action::Reset => (Vec::new(), Some(Message::Reset)),
-            Action::Close => (Vec::new(), Some(Message::Fin)),
+            Action::Close | Action::Refuse => (Vec::new(), Some(Message::Fin)),
             Action::Truncate => (answer.render_truncated(), Some(Message::Fin)),
             Action::Excess => (answer.render_excess(), decision.close.then_some(Message::Fin)),
-            Action::Garbage => {
-                (b"\x16\x03 no HTTP here\r\n\r\n".to_vec(), decision.close.then_some(Message::Fin))
-            }
+            Action::Garbage => (GARBAGE.to_vec(), decision.close.then_some(Message::Fin)),
             Action::Reject => (answer.render(400, false, true), Some(Message::Fin)),
             Action::EndlessHead => {
-                self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index });
+                self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index, stream: 0 });
                 (b"HTTP/1.1 200 Simulated\r\n".to_vec(), None)
             }
             Action::Drop | Action::Ignore => (Vec::new(), None),
@@ -400,17 +417,22 @@ impl SimBackend {
         }
     }
 
-    fn send_more_head(&mut self, at: Nanos, index: usize) {
+    fn send_more_head(&mut self, at: Nanos, index: usize, stream: u32) {
         let link = &self.links[index];
         if link.state == LinkState::Gone || self.sockets.get(link.client).is_none() {
             return;
         }
         let client = link.client;
-        let mut field = b"x-endless: ".to_vec();
-        field.resize(ENDLESS_PIECE - 2, b'a');
-        field.extend_from_slice(b"\r\n");
-        self.send_to_conn(at, client, Message::Data(field));
-        self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index });
+        let piece = if stream > 0 {
+            Http2::more_head(stream, ENDLESS_PIECE)
+        } else {
+            let mut field = b"x-endless: ".to_vec();
+            field.resize(ENDLESS_PIECE - 2, b'a');
+            field.extend_from_slice(b"\r\n");
+            field
+        };
+        self.send_to_conn(at, client, Message::Data(piece));
+        self.timeline.push(at + ENDLESS_PERIOD, Happening::MoreHead { link: index, stream });
     }
 
     // ---- waiting -----------------------------------------------------------------------------------------

@@ -49,20 +49,36 @@ pub struct SlowAccept {
     pub delay: Nanos,
 }
 
+/// How a server speaks HTTP/2 (RFC 9113).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2 {
+    /// Whether it does when a client begins with the preface; else it takes the preface for a bad HTTP/1.1
+    /// request.
+    pub spoken: bool,
+    /// Streams that may be open at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS); more are refused.
+    /// `None` sets no limit.
+    pub max_streams: Option<u32>,
+}
+
 /// What goes wrong, by seeded probability. Of the faults of a request at most one happens, so the
 /// probabilities of `statuses`, `drop_reply`, `reset`, `close_before_reply`, `truncated_body`, `excess_body`,
-/// `garbage` and `endless_head` must not sum up to more than one.
+/// `garbage`, `endless_head` and `refuse_stream` must not sum up to more than one.
+///
+/// Where HTTP/1.1 can only spoil the connection, HTTP/2 spoils the stream: that holds for `drop_reply`,
+/// `reset`, `truncated_body` and `excess_body`. Streams that a close or a broken connection takes with it are
+/// not answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Answer with one of these statuses instead.
     pub statuses: Vec<(u16, f64)>,
-    /// Never answer: the connection falls silent, for later requests too.
+    /// Never answer: the connection falls silent, for later requests too. In HTTP/2 only the stream does.
     pub drop_reply: f64,
-    /// Reset the connection instead of answering.
+    /// Reset the connection instead of answering; in HTTP/2 the stream, with INTERNAL_ERROR.
     pub reset: f64,
-    /// Close the connection instead of answering.
+    /// Close the connection instead of answering; in HTTP/2 after GOAWAY, which says that later streams were
+    /// not processed.
     pub close_before_reply: f64,
-    /// Announce twice the body that is sent, and close after it.
+    /// Announce twice the body that is sent, and close after it; in HTTP/2 end the stream after it.
     pub truncated_body: f64,
     /// Announce half the body that is sent: the rest belongs to no response.
     pub excess_body: f64,
@@ -70,9 +86,13 @@ pub struct Faults {
     pub garbage: f64,
     /// Answer with header fields without an end.
     pub endless_head: f64,
+    /// Refuse the stream of a request (RST_STREAM with REFUSED_STREAM); in HTTP/1.1 the connection is closed.
+    pub refuse_stream: f64,
     /// Close every connection after this many replies; `announce_close` says whether the last reply tells.
     pub close_after: Option<u64>,
-    /// Whether the reply before a close has `connection: close`.
+    /// Whether the reply before a close has `connection: close`. In HTTP/2 GOAWAY comes with it, and the
+    /// connection is closed when the streams before it have ended; without an announcement it is closed at
+    /// once.
     pub announce_close: bool,
     /// Refuse a connection.
     pub refuse_connect: f64,
@@ -96,6 +116,8 @@ pub struct Behaviour {
     pub answer: Answer,
     /// What goes wrong.
     pub faults: Faults,
+    /// How it speaks HTTP/2.
+    pub http2: Http2,
 }
 
 impl Default for Behaviour {
@@ -106,6 +128,7 @@ impl Default for Behaviour {
             pauses: Vec::new(),
             answer: Answer::default(),
             faults: Faults::default(),
+            http2: Http2 { spoken: true, max_streams: None },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The simulation's own reading and writing of header blocks (RFC 7541).
 //!
-//! Like [`mod@crate::request`] deliberately not the code of the product, and written for shortness: a table of
-//! code lengths from which the canonical Huffman code follows, and a decoder that goes bit by bit. Replies
+//! Like [`mod@crate::request`] deliberately not the code of the product, and written for shortness: a table
+//! of code lengths from which the canonical Huffman code follows, and a decoder that goes bit by bit. Replies
 //! never use the dynamic table, so what a client does with its own can be seen in isolation.
 
 use std::collections::VecDeque;
@@ -252,13 +252,13 @@ mod tests {
     use super::*;
 
     fn bytes(hex: &str) -> Vec<u8> {
-        let digits: Vec<u8> =
-            hex.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+        let digits: Vec<u8> = hex.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
         digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
     }
 
     fn text(fields: Vec<Field>) -> Vec<String> {
-        let join = |(name, value): Field| [name, value].map(|part| String::from_utf8(part).unwrap()).join(": ");
+        let join =
+            |(name, value): Field| [name, value].map(|part| String::from_utf8(part).unwrap()).join(": ");
         fields.into_iter().map(join).collect()
     }
 
@@ -275,7 +275,7 @@ mod tests {
                 164,
             ),
         ];
-        for (block, [expected @ ..], size) in rows.iter().map(|(block, rest, size)| (block, &rest[..], size)) {
+        for (block, expected, size) in &rows {
             let fields = text(reader.read(&bytes(block)).unwrap());
             assert_eq!(fields[0], ":method: GET");
             assert_eq!(fields[2], format!(":path: {}", expected[0]));

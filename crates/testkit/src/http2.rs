@@ -4,44 +4,23 @@
 //! Like [`mod@crate::request`] not the code of the product. It reads what is needed to know that a request is
 //! whole, keeps every window exactly, and holds a client to the rules whose breach a test should see.
 
+mod frame;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::hpack::{self, BlockReader, Field};
 
+use frame::{
+    Breach, COMPRESSION_ERROR, CONTINUATION, DATA, END, END_HEADERS, FLOW_CONTROL_ERROR, FRAME_BYTES,
+    FRAME_SIZE_ERROR, Frame, GOAWAY, HEADERS, PADDED, PING, PRIORITY, PROTOCOL_ERROR, PUSH_PROMISE,
+    RST_STREAM, SETTINGS, STREAM_CLOSED, WINDOW, WINDOW_MAX, WINDOW_UPDATE, put_frame, put_head, trimmed,
+    word,
+};
+
+pub(crate) use frame::{INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM};
+
 /// What a client says first (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// Every window and frame size until SETTINGS say otherwise (RFC 9113 section 6.5.2 and 6.9.2).
-const WINDOW: i64 = 65_535;
-const FRAME_BYTES: usize = 16_384;
-const WINDOW_MAX: i64 = (1 << 31) - 1;
-
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const PRIORITY: u8 = 2;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PUSH_PROMISE: u8 = 5;
-const PING: u8 = 6;
-const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
-
-/// END_STREAM, or ACK.
-const END: u8 = 1;
-const END_HEADERS: u8 = 4;
-const PADDED: u8 = 8;
-const PRIORITISED: u8 = 0x20;
-
-/// Error codes (RFC 9113 section 7).
-pub(crate) const NO_ERROR: u32 = 0;
-pub(crate) const PROTOCOL_ERROR: u32 = 1;
-pub(crate) const INTERNAL_ERROR: u32 = 2;
-const FLOW_CONTROL_ERROR: u32 = 3;
-const STREAM_CLOSED: u32 = 5;
-const FRAME_SIZE_ERROR: u32 = 6;
-pub(crate) const REFUSED_STREAM: u32 = 7;
-const COMPRESSION_ERROR: u32 = 9;
 
 /// What was heard from the client.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,13 +32,15 @@ pub(crate) enum Heard {
         /// The request as it would read in HTTP/1.1: `GET /path HTTP/2`, `host`, the other fields, the body.
         text: Vec<u8>,
     },
+    /// A stream beyond the limit; it was refused.
+    Refused,
     /// The client broke the rules: the connection has to end with this code.
     Breach(u32),
 }
 
-/// A message to be sent on a stream.
+/// A reply to be sent on a stream.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct Reply {
     pub(crate) status: u16,
     /// `100 Continue` heads before it.
     pub(crate) interim: u32,
@@ -67,8 +48,6 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
     /// The largest DATA frame.
     pub(crate) frame_bytes: usize,
-    /// Number in the truth log.
-    pub(crate) entry: usize,
 }
 
 #[derive(Debug)]
@@ -80,7 +59,7 @@ struct Stream {
     /// The request, until it is whole.
     request: Option<Request>,
     /// What is left of the reply, once it has begun.
-    reply: Option<Rest>,
+    rest: Option<Rest>,
 }
 
 #[derive(Debug)]
@@ -125,21 +104,16 @@ pub(crate) struct Http2 {
     room: i64,
     /// Entries whose last frame went out, for the truth log.
     sent: Vec<usize>,
-    /// Streams that were refused.
-    refused: u64,
     over: bool,
 }
 
-/// The client broke a rule that ends the connection.
-struct Breach(u32);
-
 impl Http2 {
-    /// A connection whose preface was read. `max_streams` is what the server's SETTINGS say; beyond it streams
-    /// are refused.
+    /// A connection whose preface was read. `max_streams` is what the server's SETTINGS say; beyond it
+    /// streams are refused.
     pub(crate) fn new(max_streams: Option<u32>) -> Self {
         let mut out = Vec::new();
         let limit = max_streams.map(|limit| [&[0, 3][..], &limit.to_be_bytes()].concat()).unwrap_or_default();
-        frame(&mut out, SETTINGS, 0, 0, &limit);
+        put_frame(&mut out, SETTINGS, 0, 0, &limit);
         Self {
             inbox: Vec::new(),
             out,
@@ -154,7 +128,6 @@ impl Http2 {
             window: WINDOW,
             room: WINDOW,
             sent: Vec::new(),
-            refused: 0,
             over: false,
         }
     }
@@ -169,14 +142,9 @@ impl Http2 {
         std::mem::take(&mut self.sent)
     }
 
-    /// Streams that are neither answered nor reset.
-    pub(crate) fn open_streams(&self) -> usize {
-        self.streams.len()
-    }
-
-    /// The highest stream that the client opened.
-    pub(crate) fn highest(&self) -> u32 {
-        self.highest
+    /// Whether a stream up to `last` is neither answered nor reset.
+    pub(crate) fn has_open_until(&self, last: u32) -> bool {
+        self.streams.range(..=last).next().is_some()
     }
 
     /// Whether the stream is neither answered nor reset.
@@ -184,10 +152,10 @@ impl Http2 {
         self.streams.contains_key(&stream)
     }
 
-    /// Says nothing more, and listens no more.
-    pub(crate) fn end(&mut self) {
+    /// Says something that is no frame, and nothing more.
+    pub(crate) fn break_off(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
         self.over = true;
-        self.streams.clear();
     }
 
     /// Takes in `bytes`. Nothing after a [`Heard::Breach`].
@@ -197,8 +165,8 @@ impl Http2 {
         while !self.over {
             match self.next_frame() {
                 Ok(None) => break,
-                Ok(Some((kind, flags, stream, payload))) => {
-                    if let Err(Breach(code)) = self.on_frame(kind, flags, stream, &payload, &mut heard) {
+                Ok(Some(frame)) => {
+                    if let Err(Breach(code)) = self.on_frame(&frame, &mut heard) {
                         heard.push(Heard::Breach(code));
                         self.over = true;
                     }
@@ -215,21 +183,22 @@ impl Http2 {
 
     // ---- saying ------------------------------------------------------------------------------------------
 
-    /// Begins to answer; what the windows hold back follows later. `false` if the stream is gone.
-    pub(crate) fn reply(&mut self, stream: u32, message: Message) -> bool {
+    /// Begins to answer; what the windows hold back follows later. `entry` is the request's number in the
+    /// truth log. `false` if the stream is gone.
+    pub(crate) fn reply(&mut self, stream: u32, reply: Reply, entry: usize) -> bool {
         let Some(open) = self.streams.get_mut(&stream) else { return false };
-        for _ in 0..message.interim {
-            head(&mut self.out, stream, END_HEADERS, 100, &[]);
+        for _ in 0..reply.interim {
+            put_head(&mut self.out, stream, END_HEADERS, 100, &[]);
         }
-        let end = if message.body.is_empty() { END } else { 0 };
-        head(&mut self.out, stream, END_HEADERS | end, message.status, &message.fields);
-        if message.body.is_empty() {
-            self.sent.push(message.entry);
+        let end = if reply.body.is_empty() { END } else { 0 };
+        put_head(&mut self.out, stream, END_HEADERS | end, reply.status, &reply.fields);
+        if reply.body.is_empty() {
+            self.sent.push(entry);
             self.streams.remove(&stream);
             return true;
         }
-        let (body, entry) = (message.body.into(), message.entry);
-        open.reply = Some(Rest { body, frame_bytes: message.frame_bytes.max(1), entry });
+        let body = reply.body.into();
+        open.rest = Some(Rest { body, frame_bytes: reply.frame_bytes.max(1), entry });
         self.pump();
         true
     }
@@ -238,28 +207,28 @@ impl Http2 {
     pub(crate) fn reset(&mut self, stream: u32, code: u32) -> bool {
         let open = self.streams.remove(&stream).is_some();
         if open {
-            frame(&mut self.out, RST_STREAM, 0, stream, &code.to_be_bytes());
+            put_frame(&mut self.out, RST_STREAM, 0, stream, &code.to_be_bytes());
         }
         open
     }
 
     /// Says that streams above `last` are not processed.
     pub(crate) fn go_away(&mut self, last: u32, code: u32) {
-        frame(&mut self.out, GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat());
+        put_frame(&mut self.out, GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat());
     }
 
-    /// Begins a head that never ends: [`go_on`](Self::go_on) appends to it.
+    /// Begins a head that never ends: [`more_head`](Self::more_head) continues it, and nothing else is said.
     pub(crate) fn begin_endless_head(&mut self, stream: u32) {
-        head(&mut self.out, stream, 0, 200, &[]);
+        put_head(&mut self.out, stream, 0, 200, &[]);
         self.over = true;
     }
 
-    /// One more piece of `bytes` bytes of a head that never ends.
-    pub(crate) fn go_on(stream: u32, bytes: usize) -> Vec<u8> {
+    /// One more piece, with a field of `bytes` bytes, of a head that never ends.
+    pub(crate) fn more_head(stream: u32, bytes: usize) -> Vec<u8> {
         let mut fields = Vec::new();
         hpack::write(&mut fields, "x-endless", &"a".repeat(bytes));
         let mut out = Vec::new();
-        frame(&mut out, CONTINUATION, 0, stream, &fields);
+        put_frame(&mut out, CONTINUATION, 0, stream, &fields);
         out
     }
 
@@ -277,7 +246,7 @@ impl Http2 {
 
     fn pump_stream(&mut self, id: u32) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return false };
-        let Some(rest) = &mut stream.reply else { return false };
+        let Some(rest) = &mut stream.rest else { return false };
         let allowed = self.window.min(stream.window).max(0) as usize;
         let take = rest.body.len().min(rest.frame_bytes).min(self.frame_bytes).min(allowed);
         if take == 0 {
@@ -287,7 +256,7 @@ impl Http2 {
         self.window -= take as i64;
         stream.window -= take as i64;
         let end = rest.body.is_empty();
-        frame(&mut self.out, DATA, u8::from(end), id, &bytes);
+        put_frame(&mut self.out, DATA, u8::from(end), id, &bytes);
         if end {
             self.sent.push(rest.entry);
             self.streams.remove(&id);
@@ -297,8 +266,9 @@ impl Http2 {
 
     // ---- hearing -----------------------------------------------------------------------------------------
 
-    fn next_frame(&mut self) -> Result<Option<(u8, u8, u32, Vec<u8>)>, Breach> {
-        let Some((&[a, b, c, kind, flags, s0, s1, s2, s3], rest)) = self.inbox.split_first_chunk::<9>() else {
+    fn next_frame(&mut self) -> Result<Option<Frame>, Breach> {
+        let Some((&[a, b, c, kind, flags, s0, s1, s2, s3], rest)) = self.inbox.split_first_chunk::<9>()
+        else {
             return Ok(None);
         };
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -307,17 +277,11 @@ impl Http2 {
         }
         let Some(payload) = rest.get(..length).map(<[u8]>::to_vec) else { return Ok(None) };
         self.inbox.drain(..9 + length);
-        Ok(Some((kind, flags, u32::from_be_bytes([s0 & 0x7f, s1, s2, s3]), payload)))
+        Ok(Some(Frame { kind, flags, stream: u32::from_be_bytes([s0 & 0x7f, s1, s2, s3]), payload }))
     }
 
-    fn on_frame(
-        &mut self,
-        kind: u8,
-        flags: u8,
-        stream: u32,
-        payload: &[u8],
-        heard: &mut Vec<Heard>,
-    ) -> Result<(), Breach> {
+    fn on_frame(&mut self, frame: &Frame, heard: &mut Vec<Heard>) -> Result<(), Breach> {
+        let (kind, flags, stream, payload) = (frame.kind, frame.flags, frame.stream, &frame.payload[..]);
         if !std::mem::replace(&mut self.settled, true) && (kind != SETTINGS || flags & END != 0) {
             return Err(Breach(PROTOCOL_ERROR));
         }
@@ -355,7 +319,7 @@ impl Http2 {
             PUSH_PROMISE => Err(Breach(PROTOCOL_ERROR)),
             PING if payload.len() != 8 => Err(Breach(FRAME_SIZE_ERROR)),
             PING if flags & END == 0 => {
-                frame(&mut self.out, PING, END, 0, payload);
+                put_frame(&mut self.out, PING, END, 0, payload);
                 Ok(())
             }
             GOAWAY if payload.len() < 8 => Err(Breach(FRAME_SIZE_ERROR)),
@@ -383,7 +347,7 @@ impl Http2 {
         // What was read is forgotten at once, so the window opens again at once.
         self.room += length;
         if length > 0 {
-            frame(&mut self.out, WINDOW_UPDATE, 0, 0, &(length as u32).to_be_bytes());
+            put_frame(&mut self.out, WINDOW_UPDATE, 0, 0, &(length as u32).to_be_bytes());
         }
         // Late frames of a stream that was reset are nobody's fault.
         let Some(open) = self.streams.get_mut(&stream) else { return Ok(()) };
@@ -396,7 +360,7 @@ impl Http2 {
             return self.on_request(stream, heard);
         }
         if length > 0 {
-            frame(&mut self.out, WINDOW_UPDATE, 0, stream, &(length as u32).to_be_bytes());
+            put_frame(&mut self.out, WINDOW_UPDATE, 0, stream, &(length as u32).to_be_bytes());
         }
         Ok(())
     }
@@ -414,11 +378,11 @@ impl Http2 {
             self.highest = stream;
             let (window, request) = (self.initial_window, Some(Request { fields, body: Vec::new() }));
             if self.streams.len() >= self.max_streams as usize {
-                self.refused += 1;
-                frame(&mut self.out, RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes());
+                heard.push(Heard::Refused);
+                put_frame(&mut self.out, RST_STREAM, 0, stream, &REFUSED_STREAM.to_be_bytes());
                 return Ok(());
             }
-            self.streams.insert(stream, Stream { window, room: WINDOW, request, reply: None });
+            self.streams.insert(stream, Stream { window, room: WINDOW, request, rest: None });
         } else if let Some(open) = self.streams.get(&stream)
             && (open.request.is_none() || !end_stream)
         {
@@ -456,7 +420,7 @@ impl Http2 {
                 _ => {}
             }
         }
-        frame(&mut self.out, SETTINGS, END, 0, &[]);
+        put_frame(&mut self.out, SETTINGS, END, 0, &[]);
         Ok(())
     }
 
@@ -478,15 +442,18 @@ impl Http2 {
 }
 
 impl Request {
-    /// Whether this is a HEAD request, and how it would read in HTTP/1.1. `None` if pseudo-fields are missing,
-    /// late or double, or the body is not as long as announced (RFC 9113 section 8.1.1 and 8.3.1).
+    /// Whether this is a HEAD request, and how it would read in HTTP/1.1. `None` if pseudo-fields are
+    /// missing, late or double, or the body is not as long as announced (RFC 9113 section 8.1.1 and 8.3.1).
     fn text(&self) -> Option<(bool, Vec<u8>)> {
         let mut names = self.fields.iter().map(|(name, _)| name.starts_with(b":"));
         if !names.by_ref().skip_while(|pseudo| *pseudo).all(|pseudo| !pseudo) {
             return None;
         }
-        let all = |name: &str| self.fields.iter().filter(move |field| field.0 == name.as_bytes());
-        let one = |name| all(name).next().filter(|_| all(name).count() == 1).map(|field| &field.1[..]);
+        let one = |name: &str| {
+            let mut all = self.fields.iter().filter(|field| field.0 == name.as_bytes());
+            let first = all.next()?;
+            all.next().is_none().then_some(&first.1[..])
+        };
         let (method, path, _) = (one(":method")?, one(":path")?, one(":scheme")?);
         let mut text = [method, b" ", path, b" HTTP/2\r\n"].concat();
         if let Some(authority) = one(":authority") {
@@ -503,38 +470,4 @@ impl Request {
         text.extend_from_slice(&self.body);
         Some((method == b"HEAD", text))
     }
-}
-
-/// The payload without padding and priority.
-fn trimmed(flags: u8, mut payload: &[u8]) -> Result<&[u8], Breach> {
-    let mut padding = 0;
-    if flags & PADDED != 0 {
-        let (&length, rest) = payload.split_first().ok_or(Breach(FRAME_SIZE_ERROR))?;
-        (padding, payload) = (usize::from(length), rest);
-    }
-    if flags & PRIORITISED != 0 {
-        payload = payload.get(5..).ok_or(Breach(FRAME_SIZE_ERROR))?;
-    }
-    let length = payload.len().checked_sub(padding).ok_or(Breach(PROTOCOL_ERROR))?;
-    Ok(&payload[..length])
-}
-
-fn word(payload: &[u8]) -> Result<u32, Breach> {
-    payload.try_into().map(u32::from_be_bytes).map_err(|_| Breach(FRAME_SIZE_ERROR))
-}
-
-fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    out.extend_from_slice(&(payload.len() as u32).to_be_bytes()[1..]);
-    out.extend_from_slice(&[kind, flags]);
-    out.extend_from_slice(&stream.to_be_bytes());
-    out.extend_from_slice(payload);
-}
-
-fn head(out: &mut Vec<u8>, stream: u32, flags: u8, status: u16, fields: &[(String, String)]) {
-    let mut block = Vec::new();
-    hpack::write(&mut block, ":status", &status.to_string());
-    for (name, value) in fields {
-        hpack::write(&mut block, &name.to_ascii_lowercase(), value);
-    }
-    frame(out, HEADERS, flags, stream, &block);
 }

@@ -1,5 +1,7 @@
-//! A simulated world for tests: virtual time, a network with latency and segments, HTTP/1.1 servers with
-//! known behaviour, seeded faults, and oracles that say what has to come out.
+//! A simulated world for tests: virtual time, a network with latency and segments, servers with known
+//! behaviour, seeded faults, and oracles that say what has to come out.
+//!
+//! A server speaks HTTP/1.1, or HTTP/2 on connections that begin with its preface.
 //!
 //! [`SimBackend`] is a third [`Backend`](plimsoll_driver::Backend) beside epoll and io_uring, so the whole
 //! engine runs on it unchanged, without a sleep and with the same result every time.
@@ -12,7 +14,7 @@
 //!                   └── TruthLog ◄───────┴ one entry per request that a server received
 //! ```
 //!
-//! It must not use the crates that it tests: requests are recognised by a parser of its own
+//! It must not use the crates that it tests: requests are recognised by parsers of its own
 //! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock.
 //!
 //! Each backend owns its world: with several workers every worker has its own copy of every server, with its
@@ -28,13 +30,15 @@ pub mod oracle;
 pub mod request;
 pub mod truth;
 
+mod hpack;
+mod http2;
 mod server;
 mod sockets;
 mod timeline;
 
 pub use answer::{Answer, Framing};
 pub use backend::SimBackend;
-pub use behaviour::{Behaviour, Concurrency, Faults, Pause, SlowAccept};
+pub use behaviour::{Behaviour, Concurrency, Faults, Http2, Pause, SlowAccept};
 pub use law::Law;
 pub use options::{SimOpen, SimOptions};
 pub use truth::{Action, Truth, TruthLog};

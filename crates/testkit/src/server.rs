@@ -1,4 +1,4 @@
-//! One simulated HTTP/1.1 server: its queue, and its side of every connection.
+//! One simulated server: its queue, and its side of every connection.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,6 +7,7 @@ use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::ConnId;
 
 use crate::behaviour::{Behaviour, Concurrency, Pause};
+use crate::http2::Http2;
 use crate::truth::Action;
 
 /// A server. Service is first come, first served and never interrupted but by pauses, so the end of the work
@@ -24,7 +25,7 @@ pub(crate) struct Server {
 pub(crate) enum LinkState {
     /// Takes and answers requests.
     Open,
-    /// Takes requests and ignores them: a reply was dropped, or the last reply is decided.
+    /// Takes requests and ignores them: a reply was dropped (HTTP/1.1), or the last reply is decided.
     Silent,
     /// Closed by the server: what comes is answered with a reset.
     Closed,
@@ -48,10 +49,23 @@ pub(crate) struct Link {
     pub(crate) reads_from: Nanos,
     /// Requests received.
     pub(crate) received: u64,
-    /// When the last decided action is carried out; later requests come after it.
+    /// The connection's HTTP/2, once its preface has come.
+    pub(crate) http2: Option<Box<Http2>>,
+    /// When the server closes an HTTP/2 connection.
+    pub(crate) farewell: Option<Farewell>,
+    /// When the last decided action is carried out; later requests come after it (HTTP/1.1).
     last_action: Nanos,
     /// When the last request that is worked on is done ([`Concurrency::PerConnection`]).
     busy_until: Nanos,
+}
+
+/// An HTTP/2 connection is closed when these streams have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// This one.
+    After(u32),
+    /// All up to this one.
+    AfterAllUntil(u32),
 }
 
 /// What a server will do with a request, and when.
@@ -74,6 +88,8 @@ impl Link {
             inbox: Vec::new(),
             reads_from,
             received: 0,
+            http2: None,
+            farewell: None,
             last_action: Nanos::ZERO,
             busy_until: Nanos::ZERO,
         }
@@ -113,6 +129,23 @@ impl Server {
         Decision { action, at, close, announce }
     }
 
+    /// Decides on the request of an HTTP/2 stream that was received whole at `received`. Streams do not wait
+    /// for each other.
+    pub(crate) fn decide_stream(&mut self, link: &mut Link, received: Nanos) -> Decision {
+        let served = link.received;
+        link.received += 1;
+        if link.state != LinkState::Open {
+            return Decision { action: Action::Ignore, at: received, close: false, announce: false };
+        }
+        let at = self.finish(link, received);
+        let action = self.draw_action();
+        let close = self.behaviour.faults.close_after.is_some_and(|limit| served + 1 >= limit);
+        if close || matches!(action, Action::Close | Action::Garbage | Action::EndlessHead) {
+            link.state = LinkState::Silent;
+        }
+        Decision { action, at, close, announce: close && self.behaviour.faults.announce_close }
+    }
+
     /// When the work on a request is done.
     fn finish(&mut self, link: &mut Link, received: Nanos) -> Nanos {
         let work = self.behaviour.service.draw(&mut self.random);
@@ -148,6 +181,7 @@ impl Server {
             (Action::Excess, faults.excess_body),
             (Action::Garbage, faults.garbage),
             (Action::EndlessHead, faults.endless_head),
+            (Action::Refuse, faults.refuse_stream),
         ];
         let statuses = faults.statuses.iter().map(|&(status, share)| (Action::Reply(status), share));
         let mut left = self.random.unit();

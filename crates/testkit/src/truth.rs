@@ -9,13 +9,13 @@ use plimsoll_core::Nanos;
 pub enum Action {
     /// Answered with a whole response of this status.
     Reply(u16),
-    /// Not answered: the reply was dropped, and the connection fell silent.
+    /// Not answered: the reply was dropped, and the connection (in HTTP/2 the stream) fell silent.
     Drop,
-    /// The connection was reset instead.
+    /// The connection (in HTTP/2 the stream) was reset instead.
     Reset,
-    /// The connection was closed instead.
+    /// The connection was closed instead, in HTTP/2 after GOAWAY.
     Close,
-    /// Answered with a part of the announced body, and closed.
+    /// Answered with a part of the announced body, and closed (in HTTP/2 the stream was ended).
     Truncate,
     /// Answered with more than the announced body.
     Excess,
@@ -23,7 +23,10 @@ pub enum Action {
     Garbage,
     /// Answered with header fields without an end.
     EndlessHead,
-    /// It was no request: answered with 400, and closed.
+    /// The stream was refused (HTTP/2), because of a fault or of the limit of streams.
+    Refuse,
+    /// It was no request: answered with 400 (in HTTP/2 with GOAWAY and the code of the broken rule), and
+    /// closed.
     Reject,
     /// Received on a connection that was silent or about to close: not answered.
     Ignore,
@@ -41,12 +44,13 @@ pub struct Truth {
     /// When the last byte of the request reached the server's machine.
     pub received: Nanos,
     /// When the server carried out the action: handed over the whole response, closed or reset. `None` if it
-    /// never did, or if the client had gone by then.
+    /// never did, or if the client had gone or had reset the stream by then.
     pub replied: Option<Nanos>,
     /// What it did, or would have done.
     pub action: Action,
     /// The request's bytes, if [`SimOptions::keep_requests`](crate::SimOptions::keep_requests) asked for
-    /// them.
+    /// them. One of HTTP/2 is written as if it were of HTTP/1.1: `GET /path HTTP/2`, `host` for `:authority`,
+    /// the other fields in their order, and the body.
     pub request: Vec<u8>,
 }
 

@@ -9,10 +9,10 @@
 //!                          └─ hpack::Decoder ───────────────────────────────────────────┘
 //! ```
 //!
-//! As in HTTP/1.1 what repeats is neither encoded nor decoded again. A request without variables is written by
-//! copying some ten bytes, once the peer's dynamic table holds what the [`HeaderBook`] wants there; an answer whose
-//! header block is the same as the last one costs one comparison, as long as [`hpack::Decoder::epoch`] says that it
-//! still means the same.
+//! As in HTTP/1.1 what repeats is neither encoded nor decoded again. A request without variables is written
+//! by copying some ten bytes, once the peer's dynamic table holds what the [`HeaderBook`] wants there; an
+//! answer whose header block is the same as the last one costs one comparison, as long as
+//! [`hpack::Decoder::epoch`] says that it still means the same.
 
 mod block;
 mod book;

@@ -4,6 +4,7 @@
 mod breaches;
 mod clients;
 mod conformance;
+mod endings;
 mod h2o;
 mod hyper;
 mod nghttpd;

@@ -91,13 +91,19 @@ pub(crate) struct Needs {
 pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
     let resolve = metadata.resolve.as_ref().expect("the metadata are resolved");
     let needs = resolve.nodes.iter().map(|node| {
-        let is_for_more_than_tests =
-            |dependency: &&NodeDep| dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development);
+        let is_for_more_than_tests = |dependency: &&NodeDep| {
+            dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+        };
         let name = |id| metadata[id].name.to_string();
         Needs {
             of: name(&node.id),
             in_workspace: metadata.workspace_members.contains(&node.id),
-            needs: node.deps.iter().filter(is_for_more_than_tests).map(|dependency| name(&dependency.pkg)).collect(),
+            needs: node
+                .deps
+                .iter()
+                .filter(is_for_more_than_tests)
+                .map(|dependency| name(&dependency.pkg))
+                .collect(),
         }
     });
     needs.collect()
@@ -145,7 +151,11 @@ fn arrows_up_or_aside_are_complained_about() {
 
 #[test]
 fn a_runtime_that_is_shipped_is_complained_about() {
-    let package = |of: &str, in_workspace, needs: &[&str]| Needs { of: of.to_owned(), in_workspace, needs: strings(needs) };
+    let package = |of: &str, in_workspace, needs: &[&str]| Needs {
+        of: of.to_owned(),
+        in_workspace,
+        needs: strings(needs),
+    };
     let count = |packages: &[Needs]| runtime_complaints(packages).len();
     assert_eq!(count(&[package("engine", true, &["hyper"]), package("hyper", false, &["tokio"])]), 1);
     assert_eq!(count(&[package("engine", true, &["tokio", "mio"]), package("tokio", false, &["mio"])]), 3);

@@ -68,7 +68,8 @@ impl<B: Backend> Worker<'_, B> {
         if self.plan.redirects > 0 {
             let location = self.take_location(slot, ticket, location);
             if matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
-                // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
+                // On a pipelined connection the redirect would wait behind other requests: it takes a new
+                // one.
                 let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
                 let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
                 self.on_redirect(redirect, request);
@@ -232,7 +233,7 @@ impl<B: Backend> Worker<'_, B> {
         request.redirects += 1;
         if here {
             self.count_redirect(&request);
-            self.transmit_as(slot, request, &next);
+            self.transmit_as(slot, &mut request, &next);
             return;
         }
         match self.open_connection(lane, self.now) {
@@ -240,7 +241,7 @@ impl<B: Backend> Worker<'_, B> {
                 // The server closes after each response: the same request goes on over a new connection.
                 let conn = &mut self.conns[fresh as usize];
                 conn.prepared = Some(Box::new(next));
-                conn.requests.push(request);
+                conn.requests.push(&request);
                 self.arm(fresh);
             }
             Err(class) => self.fail(lane, &request, class, 0, at),

@@ -8,8 +8,8 @@ use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
-use crate::connection::{Client, Fault, State, Tls};
 use crate::connection::Conn;
+use crate::connection::{Client, Fault, State, Tls};
 use crate::request::{AT_SEND, InFlight, Requests};
 
 /// The name of HTTP/2 in ALPN.
@@ -114,7 +114,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             if established && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
-                self.seat(lane, None, InFlight { bytes_sent: 0, ..request }, now);
+                self.seat(lane, None, &mut InFlight { bytes_sent: 0, ..request }, now);
                 continue;
             }
             self.fail(lane, &request, class, 0, now);
@@ -231,13 +231,13 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         if let Some(template) = conn.prepared.take()
-            && let Some(request) = conn.requests.pop()
+            && let Some(mut request) = conn.requests.pop()
         {
             if matches!(conn.client, Client::Http2(_)) {
                 conn.requests = Requests::table();
             }
             self.count_redirect(&request);
-            self.transmit_as(slot, request, &template);
+            self.transmit_as(slot, &mut request, &template);
         } else {
             self.transmit_waiting(slot);
         }

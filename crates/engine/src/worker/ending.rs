@@ -9,8 +9,8 @@ use plimsoll_plan::Load;
 
 use super::{Worker, WorkerReport};
 use crate::connection::{Client, State};
-use crate::request::{AT_SEND, InFlight};
 use crate::control::Stop;
+use crate::request::{AT_SEND, InFlight};
 
 impl<B: Backend> Worker<'_, B> {
     /// Records the end of a request. One that did not end well ends its iteration.
@@ -161,6 +161,10 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up the requests on a connection whose time is over.
     fn expire_requests(&mut self, slot: u32, lane: u32, now: Nanos) {
+        if !self.unsent.is_empty() {
+            // What is written leaves in any case.
+            self.flush();
+        }
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.clear();
         let conn = &mut self.conns[slot as usize];

@@ -8,6 +8,7 @@ use plimsoll_wire::http2;
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, Worker};
 use crate::connection::{Client, Fault, Kept, Reply, State};
+use crate::request::{AT_SEND, InFlight};
 
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
@@ -75,30 +76,36 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
         }
-        let mut completed = std::mem::take(&mut self.completed);
-        let mut events = std::mem::take(&mut self.events);
-        let mut control = std::mem::take(&mut self.control_bytes);
         if decoded.is_ok() {
-            let conn = &mut self.conns[slot as usize];
-            let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
-            control.clear();
-            decoded = match &mut conn.client {
+            decoded = match &self.conns[slot as usize].client {
                 Client::Undecided => Ok(()),
-                Client::Http1(_) => {
-                    self.kept.clear();
-                    let memos = &mut self.memos;
-                    conn.decode_http1(self.plan, memos, bytes, at, &mut completed, &mut self.kept)
-                }
-                Client::Http2(client) => {
-                    client.receive(bytes, &mut control, &mut events).map_err(Fault::from)
-                }
+                Client::Http1(_) => self.receive_http1(id, at, secured, data),
+                Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
-            self.write(slot, &control);
+            self.pacer.received(self.responses);
         }
-        self.control_bytes = control;
-        if decoded.is_err() && self.conns[slot as usize].state == State::Open {
-            // What follows a fault is nobody's response: no new request may be put on this connection.
-            self.conns[slot as usize].state = State::Doomed;
+        if let Err(fault) = decoded {
+            if self.lives(id) {
+                self.on_fault(slot, at, &fault);
+            } else {
+                self.note_fault(&fault);
+                self.recorder.connections.failed[fault.class as usize] += 1;
+            }
+        } else if over && self.lives(id) {
+            self.on_closed(slot, at);
+        }
+    }
+
+    fn receive_http1(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
+        let slot = id.slot() as u32;
+        let mut completed = std::mem::take(&mut self.completed);
+        self.kept.clear();
+        let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
+        let conn = &mut self.conns[slot as usize];
+        let decoded =
+            conn.decode_http1(self.plan, &mut self.memos, bytes, at, &mut completed, &mut self.kept);
+        if decoded.is_err() {
+            conn.take_no_more();
         }
         for done in completed.drain(..) {
             // A response may have ended the connection, and its slot may have a new one by now.
@@ -106,29 +113,39 @@ impl<B: Backend> Worker<'_, B> {
                 break;
             }
             let ticket = self.conns[slot as usize].requests.oldest();
-            self.extract_kept(slot, ticket, done.kept.clone());
-            let location = done.kept.clone().find(|at| self.kept.values[*at].0 == Kept::LOCATION);
+            let mut location = None;
+            if !done.kept.is_empty() {
+                self.extract_kept(slot, ticket, done.kept.clone());
+                location = done.kept.clone().find(|at| self.kept.values[*at].0 == Kept::LOCATION);
+            }
             self.on_response(slot, ticket, at, done.reply, location);
         }
+        self.completed = completed;
+        decoded
+    }
+
+    fn receive_http2(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
+        let slot = id.slot() as u32;
+        let mut events = std::mem::take(&mut self.events);
+        let mut control = std::mem::take(&mut self.control_bytes);
+        control.clear();
+        let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
+        let conn = &mut self.conns[slot as usize];
+        let Client::Http2(client) = &mut conn.client else { return Ok(()) };
+        let decoded = client.receive(bytes, &mut control, &mut events).map_err(Fault::from);
+        if decoded.is_err() {
+            conn.take_no_more();
+        }
+        self.write(slot, &control);
+        self.control_bytes = control;
         for event in events.drain(..) {
             if !self.lives(id) {
                 break;
             }
             self.on_http2(slot, at, event);
         }
-        self.completed = completed;
         self.events = events;
-        self.pacer.received(self.responses);
-        let alive = self.lives(id);
-        match decoded {
-            Err(fault) if alive => self.on_fault(slot, at, &fault),
-            Err(fault) => {
-                self.note_fault(&fault);
-                self.recorder.connections.failed[fault.class as usize] += 1;
-            }
-            Ok(()) if alive && over => self.on_closed(slot, at),
-            _ => {}
-        }
+        decoded
     }
 
     /// Decrypts into `plain`; whether the peer said that nothing more comes.
@@ -155,6 +172,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// One thing that HTTP/2 told.
+    #[inline]
     fn on_http2(&mut self, slot: u32, at: Nanos, event: http2::Event) {
         match event {
             http2::Event::Ready => {
@@ -169,11 +187,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
             http2::Event::Response { ticket, response } => {
-                let reply = Reply {
-                    status: response.status,
-                    wire_bytes: response.wire_bytes,
-                    keep_alive: true,
-                };
+                let reply =
+                    Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: true };
                 self.on_response(slot, ticket, at, reply, None);
             }
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
@@ -213,6 +228,11 @@ impl<B: Backend> Worker<'_, B> {
                 (ErrorClass::HeadTooLarge, "the response's header list is beyond the limit".to_owned())
             }
         };
+        let waits = |request: &mut InFlight| request.sent == AT_SEND;
+        if self.conns[slot as usize].requests.get_mut(ticket).is_some_and(waits) {
+            // Its bytes are in the outbox, and will leave in any case.
+            self.flush();
+        }
         let conn = &mut self.conns[slot as usize];
         let lane = conn.lane;
         let Some(request) = conn.requests.take(ticket) else { return };
@@ -283,7 +303,8 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let early = match conn.state {
             State::Handshaking => Some((ErrorClass::Tls, "during the TLS handshake")),
-            State::Greeting => Some((ErrorClass::WrongProtocol, "instead of answering in HTTP/2")),
+            // Perhaps it does not speak HTTP/2; perhaps it has too much to do.
+            State::Greeting => Some((ErrorClass::ClosedBeforeResponse, "before its HTTP/2 settings")),
             _ => None,
         };
         if let Some((class, when)) = early {

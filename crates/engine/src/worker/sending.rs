@@ -9,6 +9,9 @@ use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
 use crate::connection::{Client, State};
 use crate::request::{AT_SEND, InFlight, Requests};
 
+/// Bytes of the head of an HTTP/2 frame.
+const FRAME_HEAD: usize = 9;
+
 /// A request that is written and not yet handed to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unsent {
@@ -21,13 +24,13 @@ pub(super) struct Unsent {
 impl<B: Backend> Worker<'_, B> {
     /// Writes a request on an open connection that has room for it.
     #[inline]
-    pub(super) fn transmit(&mut self, slot: u32, request: InFlight) {
+    pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight) {
         let plan = self.plan;
         self.transmit_as(slot, request, &plan.steps[request.step as usize].request);
     }
 
     /// The same for a request whose template is not that of its step: a redirect's.
-    pub(super) fn transmit_as(&mut self, slot: u32, mut request: InFlight, template: &RequestTemplate) {
+    pub(super) fn transmit_as(&mut self, slot: u32, request: &mut InFlight, template: &RequestTemplate) {
         let place = self.mark_written(slot);
         let conn = &mut self.conns[slot as usize];
         let step = &self.plan.steps[request.step as usize];
@@ -38,11 +41,10 @@ impl<B: Backend> Worker<'_, B> {
             unix_ns,
             variables: self.sessions.variables(request.session),
         };
-        let mut path = std::mem::take(&mut self.path);
         if !step.extract.is_empty() {
             // What the rendering below is going to draw, too.
-            path.clear();
-            template.render_path(&context, &mut self.random.clone(), &mut path);
+            self.path.clear();
+            template.render_path(&context, &mut self.random.clone(), &mut self.path);
         }
         let id = conn.id;
         let out = match &mut conn.tls {
@@ -63,15 +65,19 @@ impl<B: Backend> Worker<'_, B> {
             };
             let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
             let random = &mut self.random;
+            let mut head_end = 0;
             ticket = client.submit(
                 spec,
                 |indexing, out| {
                     template.render_block(book, indexing, &context, random, body_bytes, out);
+                    head_end = out.len();
                 },
                 out,
             );
-            // What the windows hold back follows later and is a part of it all the same.
-            length = (out.len() - before).max(body_bytes);
+            // What the windows hold back follows later and is a part of it all the same: the content, and at
+            // least one more frame's head.
+            let held_back = body_bytes.saturating_sub(out.len() - head_end);
+            length = out.len() - before + held_back + if held_back > 0 { FRAME_HEAD } else { 0 };
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
         } else {
@@ -95,12 +101,11 @@ impl<B: Backend> Worker<'_, B> {
             ticket = conn.requests.push(request);
         }
         conn.served += 1;
-        if let Some(session) = self.sessions.get_mut(request.session)
-            && !step.extract.is_empty()
+        if !step.extract.is_empty()
+            && let Some(session) = self.sessions.get_mut(request.session)
         {
-            std::mem::swap(&mut session.path, &mut path);
+            std::mem::swap(&mut session.path, &mut self.path);
         }
-        self.path = path;
         self.unsent_bytes += length;
         self.unsent.push(Unsent { conn: id, ticket, place });
         if self.written.len() >= FLUSH_EVERY
@@ -155,9 +160,10 @@ impl<B: Backend> Worker<'_, B> {
         self.unsent_bytes = 0;
         let flush = self.io.flush();
         self.now = self.now.max(flush.last);
-        let span = flush.last.since(flush.first).0;
+        // One division for all: spans are far below the 2^53 ns that this is exact for.
+        let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
         for Unsent { conn: id, ticket, place } in self.unsent.drain(..) {
-            let at = flush.first + Nanos(span * u64::from(place) / sends.max(1));
+            let at = flush.first + Nanos((share * f64::from(place)) as u64);
             let conn = &mut self.conns[id.slot()];
             if conn.id != id {
                 // It is gone, and its slot has a new one.
@@ -193,12 +199,12 @@ impl<B: Backend> Worker<'_, B> {
         };
         let mut waiting = std::mem::replace(&mut conn.requests, fresh);
         let lane = conn.lane;
-        while let Some(request) = waiting.pop() {
+        while let Some(mut request) = waiting.pop() {
             if request.abandoned {
                 continue;
             }
             if self.has_room(slot) {
-                self.transmit(slot, request);
+                self.transmit(slot, &mut request);
             } else {
                 // The server allows fewer than was expected.
                 self.lanes[lane as usize].waiting.push_back(request);

@@ -8,6 +8,7 @@ use plimsoll_plan::{Load, Overload};
 
 use super::Worker;
 use crate::connection::State;
+use crate::lane::Lane;
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
 
 /// An iteration that is to be begun.
@@ -76,13 +77,12 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.new_scheduled += 1;
         let steps = &self.plan.scenarios[scenario as usize].steps;
         let step = steps.start;
-        let session = if steps.len() > 1 {
-            self.sessions.begin(scenario, lane, index, measured)
-        } else {
-            NO_SESSION
-        };
-        let request = InFlight { ready, session, ..self.new_request(intended, index, step, measured, now) };
-        self.place(lane, slot, request, now);
+        let session =
+            if steps.len() > 1 { self.sessions.begin(scenario, lane, index, measured) } else { NO_SESSION };
+        let mut request = self.new_request(intended, index, step, measured, now);
+        request.ready = ready;
+        request.session = session;
+        self.place(lane, slot, &mut request, now);
     }
 
     /// The next step of a session, whose last one was answered at `at` on the connection `slot` of `lane`.
@@ -112,8 +112,10 @@ impl<B: Backend> Worker<'_, B> {
         let target = self.plan.steps[step as usize].target;
         let next_lane = self.lane_of(target, lane);
         let slot = slot.filter(|_| next_lane == lane);
-        let request = self.new_request(intended, index, step, measured, self.now);
-        self.place(next_lane, slot, InFlight { ready, session: number, ..request }, self.now);
+        let mut request = self.new_request(intended, index, step, measured, self.now);
+        request.ready = ready;
+        request.session = number;
+        self.place(next_lane, slot, &mut request, self.now);
         true
     }
 
@@ -128,8 +130,8 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn start_waiting(&mut self, now: Nanos) {
         for lane in 0..self.lanes.len() as u32 {
             while !self.lanes[lane as usize].waiting.is_empty() && self.can_place(lane, now) {
-                if let Some(request) = self.lanes[lane as usize].waiting.pop_front() {
-                    self.seat(lane, None, request, now);
+                if let Some(mut request) = self.lanes[lane as usize].waiting.pop_front() {
+                    self.seat(lane, None, &mut request, now);
                 }
             }
         }
@@ -182,11 +184,7 @@ impl<B: Backend> Worker<'_, B> {
                 let measured = intended >= self.times.measure;
                 started = true;
                 let index = arrival.index;
-                self.begin(
-                    Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured },
-                    None,
-                    now,
-                );
+                self.begin(Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured }, None, now);
             }
         }
         if started {
@@ -195,6 +193,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(blocked, at_limit, now);
     }
 
+    #[inline]
     pub(super) fn new_request(
         &self,
         intended: Nanos,
@@ -226,9 +225,22 @@ impl<B: Backend> Worker<'_, B> {
         self.find_available(lane).is_some() || self.may_open(lane, now)
     }
 
+    /// Open model: opens the connections whose time has come (`--connection-rate`).
+    pub(super) fn open_paced(&mut self, now: Nanos) {
+        if matches!(self.plan.load, Load::Closed) {
+            // Its users come at the pace of the ramp by themselves.
+            return;
+        }
+        while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
+            let lacks = |lane: &Lane| lane.open < lane.initial;
+            let Some(lane) = self.lanes.iter().position(lacks) else { return };
+            // What failed is counted, and tried again when a request needs a connection.
+            let _ = self.open_connection(lane as u32, now);
+        }
+    }
+
     fn may_open(&self, lane: u32, now: Nanos) -> bool {
         let lane = &self.lanes[lane as usize];
-        // The closed model's users come at the pace of the ramp by themselves.
         let paced = self.ramp.is_paced() && !matches!(self.plan.load, Load::Closed);
         lane.open < lane.max && (!paced || now >= self.times.start + self.ramp.next())
     }
@@ -258,7 +270,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
     /// longest, else on one that is opened for it.
-    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, request: InFlight, now: Nanos) {
+    #[inline]
+    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, request: &mut InFlight, now: Nanos) {
         self.counts.in_flight += 1;
         self.counts.new_started += 1;
         self.counts.accounting.started += u64::from(request.measured);
@@ -266,13 +279,18 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// The same for a request that was counted before. Without a connection it waits for one.
-    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, request: InFlight, now: Nanos) {
+    #[inline]
+    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, request: &mut InFlight, now: Nanos) {
         if let Some(slot) = slot
             && self.has_room(slot)
         {
             self.put(slot, request, now);
             return;
         }
+        self.seat_anywhere(lane, request, now);
+    }
+
+    fn seat_anywhere(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
         if let Some(slot) = self.find_available(lane) {
             self.lanes[lane as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
@@ -281,7 +299,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         if !self.may_open(lane, now) {
-            self.lanes[lane as usize].waiting.push_back(request);
+            self.lanes[lane as usize].waiting.push_back(*request);
             return;
         }
         match self.open_connection(lane, now) {
@@ -289,24 +307,24 @@ impl<B: Backend> Worker<'_, B> {
                 self.put(slot, request, now);
                 self.list(slot);
             }
-            Err(class) => self.fail(lane, &request, class, 0, now),
+            Err(class) => self.fail(lane, request, class, 0, now),
         }
     }
 
     /// Adds `request` to a connection, and writes it if the connection is ready for it.
-    fn put(&mut self, slot: u32, mut request: InFlight, now: Nanos) {
+    #[inline]
+    fn put(&mut self, slot: u32, request: &mut InFlight, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let deadline = request.deadline;
-        if conn.state == State::Open {
-            self.transmit(slot, request);
-        } else {
-            begin_now(&mut request, now);
-            conn.requests.push(request);
-        }
-        let conn = &mut self.conns[slot as usize];
         if deadline < conn.armed {
             conn.armed = deadline;
             self.timers.arm(deadline, conn.id);
+        }
+        if conn.state == State::Open {
+            self.transmit(slot, request);
+        } else {
+            begin_now(request, now);
+            conn.requests.push(request);
         }
     }
 

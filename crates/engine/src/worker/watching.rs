@@ -6,6 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
+use plimsoll_plan::Load;
 
 use super::{INTERVAL, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::pacing::Outlook;
@@ -40,7 +41,9 @@ impl<B: Backend> Worker<'_, B> {
         let until = waiting.map(|request| request.deadline).fold(until, Nanos::min);
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
-        let until = if waits && opening > now { until.min(opening) } else { until };
+        // The closed model opens for its users, whose times are among the retries.
+        let paced = self.ramp.is_rising() && matches!(self.plan.load, Load::Open { .. });
+        let until = if paced { until.min(opening.max(now)) } else { until };
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
         Outlook {
             now,

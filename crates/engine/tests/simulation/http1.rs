@@ -2,9 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::ReasonCode;
-use plimsoll_testkit::{
-    Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, Pause, SimOptions,
-};
+use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, Pause, SimOptions};
 
 use super::{MS, assert_close, carry_out, delivered, percentile, plan, simulate, world};
 

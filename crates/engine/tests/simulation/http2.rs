@@ -117,7 +117,7 @@ fn connections_are_opened_at_the_rate_that_was_asked_for() {
             let flags = [protocol.as_slice(), &ramp, load].concat();
             let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
             let open_at = |second: usize| record.intervals[second].connections;
-            assert!((9..=11).contains(&open_at(0)), "{flags:?}: {}", open_at(0));
+            assert!((9..=11).contains(&open_at(0)), "{flags:?}: {:?}", record.intervals);
             assert_eq!(open_at(2), 20, "{flags:?}");
             assert_eq!(record.accounting.failed, 0);
         }

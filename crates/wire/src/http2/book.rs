@@ -2,9 +2,9 @@
 //!
 //! The requests of a target, and the replies of a server, are few and known before the first is sent. So a
 //! [`HeaderBook`] decides once which of their fields go into the dynamic tables of the peers, and each
-//! connection remembers in an [`Indexing`] which of these it has inserted. The fields that are chosen fit into the
-//! table together: nothing is ever evicted, and an inserted field is one byte (two, if there are more than 65)
-//! from then on.
+//! connection remembers in an [`Indexing`] which of these it has inserted. The fields that are chosen fit
+//! into the table together: nothing is ever evicted, and an inserted field is one byte (two, if there are
+//! more than 65) from then on.
 //!
 //! | a connection that has | writes a block by |
 //! |---|---|
@@ -13,6 +13,8 @@
 //! | a peer without room, or an own limit that is too low | one copy of its *plain* form |
 //!
 //! The values of variable fields are rendered between the copies.
+
+use std::fmt;
 
 use super::hpack::encoder::{
     Representation, put_indexed, put_literal_name, put_rendered, put_size_update, put_string,
@@ -31,7 +33,7 @@ const LAST_IN_LINE: [&[u8]; 2] = [b":path", b"content-length"];
 pub struct BlockId(u32);
 
 /// One field of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Field {
     /// In lower case (RFC 9113 section 8.2.1).
     pub name: Vec<u8>,
@@ -54,7 +56,7 @@ pub enum FieldValue {
 ///
 /// Call [`add`](Self::add) for all blocks, then [`seal`](Self::seal), then [`write`](Self::write) as often as
 /// there are messages. Sealed it is shared by all connections, each with an [`Indexing`] of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct HeaderBook {
     /// As they were added.
     fields: Vec<Vec<Field>>,
@@ -64,6 +66,28 @@ pub struct HeaderBook {
     entries: u8,
     /// The sum of their sizes (RFC 7541 section 4.1).
     table_bytes: u32,
+}
+
+/// Without the value of a secret.
+impl fmt::Debug for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = match &self.value {
+            FieldValue::Fixed(_) if self.never_indexed => "<secret>".into(),
+            FieldValue::Fixed(value) => value.escape_ascii().to_string(),
+            FieldValue::Variable => "<variable>".into(),
+        };
+        write!(f, "{}: {value}", self.name.escape_ascii())
+    }
+}
+
+/// Without the encoded forms: they hold secrets.
+impl fmt::Debug for HeaderBook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeaderBook")
+            .field("fields", &self.fields)
+            .field("table_bytes", &self.table_bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One block in all its forms.
@@ -118,8 +142,8 @@ impl HeaderBook {
 
     /// Decides which fields go into the tables: of the fixed ones that are neither never indexed nor in the
     /// static table as they are, first those that are no `:path` and no `content-length`, then these, in the
-    /// order of their first use, as long as they fit into 4,096 bytes (RFC 7541 section 4.1) together. What does not
-    /// fit is passed over.
+    /// order of their first use, as long as they fit into 4,096 bytes (RFC 7541 section 4.1) together. What
+    /// does not fit is passed over.
     pub fn seal(&mut self) {
         let all = || self.fields.iter().flatten().filter_map(candidate);
         let is_last = |&(name, _): &Entry<'_>| LAST_IN_LINE.contains(&name);
@@ -144,11 +168,12 @@ impl HeaderBook {
         self.table_bytes = BUDGET - left;
     }
 
-    /// Appends the block. `value(i, out)` has to append the bytes of the i-th variable value, counted from 0 in
-    /// the order of the block, and nothing else.
+    /// Appends the block. `value(i, out)` has to append the bytes of the i-th variable value, counted from 0
+    /// in the order of the block, and nothing else.
     ///
     /// `indexing` is that of the connection, and was never used with another book. Blocks have to be sent in
-    /// the order in which they were written, and all of them: each may depend on what those before it inserted.
+    /// the order in which they were written, and all of them: each may depend on what those before it
+    /// inserted.
     ///
     /// Panics if `block` is not of this book.
     #[inline]
@@ -306,8 +331,8 @@ impl Form {
     }
 }
 
-/// What one connection's peer has in its dynamic table for us. One per connection; nothing on the heap as long
-/// as the entries of the book are first used in its order.
+/// What one connection's peer has in its dynamic table for us. One per connection; nothing on the heap as
+/// long as the entries of the book are first used in its order.
 #[derive(Clone, Debug)]
 pub struct Indexing {
     /// The most bytes of table that we want to use.
@@ -346,8 +371,8 @@ impl Default for Indexing {
 }
 
 impl Indexing {
-    /// A connection on which nothing was inserted. If the book needs more than `own_limit` bytes of table (RFC
-    /// 7541 section 4.1), nothing will be.
+    /// A connection on which nothing was inserted. If the book needs more than `own_limit` bytes of table
+    /// (RFC 7541 section 4.1), nothing will be.
     pub const fn new(own_limit: u32) -> Self {
         Self {
             own_limit,
@@ -363,8 +388,9 @@ impl Indexing {
     /// The peer allows a table of `size` bytes (SETTINGS_HEADER_TABLE_SIZE). Call it when its settings are
     /// acknowledged, before the next block is written.
     ///
-    /// If that is less than the table has, the next block begins with a size update (RFC 7541 section 4.2): to
-    /// `size` if the book fits, else to 0, and then nothing is indexed any more. A larger size changes nothing.
+    /// If that is less than the table has, the next block begins with a size update (RFC 7541 section 4.2):
+    /// to `size` if the book fits, else to 0, and then nothing is indexed any more. A larger size changes
+    /// nothing.
     pub fn peer_limit(&mut self, size: u32) {
         self.peer_limit = self.peer_limit.min(size);
         if self.peer_limit < self.table_size {

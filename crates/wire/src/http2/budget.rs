@@ -7,9 +7,9 @@ use super::ConnectionError;
 /// milliseconds of work.
 const FRAMES: u32 = 10_000;
 
-/// Counts the frames that carry no message: SETTINGS, PING, RST_STREAM, PRIORITY, empty DATA, frames of unknown
-/// types and those on closed streams. What floods a connection with them is otherwise not against the rules
-/// (RFC 9113 section 10.5).
+/// Counts the frames that carry no message: SETTINGS, PING, RST_STREAM, PRIORITY, empty DATA, frames of
+/// unknown types and those on closed streams. What floods a connection with them is otherwise not against the
+/// rules (RFC 9113 section 10.5).
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u32,

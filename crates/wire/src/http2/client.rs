@@ -1,6 +1,7 @@
 //! The client's half of a connection.
 
 mod captured;
+mod control;
 mod frames;
 mod head;
 mod stream;
@@ -120,8 +121,8 @@ pub enum Event {
         /// Why.
         failure: StreamFailure,
     },
-    /// The server takes no more requests on this connection (GOAWAY). Those that it did not process fail, each
-    /// with its own event behind this one; the others go on.
+    /// The server takes no more requests on this connection (GOAWAY). Those that it did not process fail,
+    /// each with its own event behind this one; the others go on.
     GoAway {
         /// The server's reason.
         code: ErrorCode,
@@ -169,8 +170,8 @@ pub struct Response {
 /// One connection, seen from the client: requests in, responses out, up to a limit at the same time.
 ///
 /// Call [`start`](Self::start) once, first. Then, in any order: [`submit`](Self::submit) while there is
-/// [`capacity`](Self::capacity), and [`receive`](Self::receive) with whatever came. Each call appends what has
-/// to go to the server to an `out` of the caller, which must be sent in that order. After an error the
+/// [`capacity`](Self::capacity), and [`receive`](Self::receive) with whatever came. Each call appends what
+/// has to go to the server to an `out` of the caller, which must be sent in that order. After an error the
 /// connection is over: send `out` (a GOAWAY is in it), close, and give up the [`tickets`](Self::tickets) that
 /// are left. When the server closes, those are without a response, too.
 ///
@@ -323,8 +324,8 @@ impl Client {
         ticket
     }
 
-    /// Gives up a request: RST_STREAM with CANCEL. What still comes for it is ignored. A ticket that is free
-    /// is ignored, too.
+    /// Gives up a request: RST_STREAM with CANCEL. What still comes for it is ignored, and its ticket is free
+    /// at once. A ticket whose request has ended is ignored.
     pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(stream) = self.slots.get(ticket as usize).filter(|stream| stream.id() != 0) {
             put_rst_stream(out, stream.id(), ErrorCode::Cancel);
@@ -362,8 +363,8 @@ impl Client {
     }
 
     /// Lets the ticket of a request that has ended stand for another. To be called once for each
-    /// [`Event::Response`] and [`Event::Failed`], when it is dealt with: not earlier, because the requests that
-    /// the owner submits meanwhile would get the tickets of events that are still to come.
+    /// [`Event::Response`] and [`Event::Failed`], when it is dealt with: not earlier, because the requests
+    /// that the owner submits meanwhile would get the tickets of events that are still to come.
     #[inline]
     pub fn reuse(&mut self, ticket: u32) {
         self.streams.reuse(ticket);
@@ -375,5 +376,29 @@ impl Client {
         let stream = &mut self.slots[ticket as usize];
         self.streams.retire(stream.id());
         self.outflow.close(ticket, &mut stream.flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacity_ends_with_the_identifiers() {
+        let (mut client, mut out) = (Client::new(&ClientOptions::default()), Vec::new());
+        client.next_stream = MAX_STREAM - 2;
+        for left in [2, 1] {
+            assert_eq!(client.capacity(), left);
+            let spec = Submit { head_request: false, capture: false, body: Payload::None };
+            out.clear();
+            client.submit(spec, |_, _| (), &mut out);
+        }
+        assert_eq!(out, [0, 0, 0, 1, 5, 0x7f, 0xff, 0xff, 0xff]);
+        assert_eq!((client.capacity(), client.active()), (0, 2));
+        let mut events = Vec::new();
+        let head = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0x7f, 0xff, 0xff, 0xff, 0x88];
+        client.receive(&head, &mut out, &mut events).unwrap();
+        assert!(matches!(events[..], [Event::Ready, Event::Response { ticket: 1, .. }]), "{events:?}");
+        assert_eq!(client.capacity(), 0);
     }
 }

@@ -17,8 +17,8 @@ const NAME_BYTES: [bool; 256] = {
     allowed
 };
 
-/// Checks a field that is no pseudo-header: the bytes of name and value, and that it belongs to the message and
-/// not to an HTTP/1.1 connection. What a `content-length` says is read by [`content_length`].
+/// Checks a field that is no pseudo-header: the bytes of name and value, and that it belongs to the message
+/// and not to an HTTP/1.1 connection. What a `content-length` says is read by [`content_length`].
 #[inline]
 pub(super) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
     if name.is_empty() || !name.iter().fold(true, |good, &byte| good & NAME_BYTES[byte as usize]) {

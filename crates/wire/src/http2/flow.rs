@@ -1,8 +1,9 @@
-//! Content on its way out through the flow-control windows (RFC 9113 section 5.2), of the requests of a client
-//! or the replies of a server.
+//! Content on its way out through the flow-control windows (RFC 9113 section 5.2), of the requests of a
+//! client or the replies of a server.
 
 use std::collections::VecDeque;
 
+use super::ConnectionError;
 use super::frame::{flag, kind, put_head};
 use super::payload::{Outlet, Payload, Unsent};
 use super::settings::PeerSettings;
@@ -64,8 +65,8 @@ impl Outflow {
         Self { window: SendWindow::new(INITIAL_WINDOW), unsent: Vec::new(), queue: VecDeque::new() }
     }
 
-    /// Sends what the windows allow of `body` and keeps the rest. With `end` the stream ends behind it: true as
-    /// soon as END_STREAM has gone out.
+    /// Sends what the windows allow of `body` and keeps the rest. With `end` the stream ends behind it: true
+    /// as soon as END_STREAM has gone out.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -152,9 +153,32 @@ impl Outflow {
         ends && !flow.waits
     }
 
-    /// The peer opened the connection's window.
-    pub(super) fn open_connection(&mut self, by: u32) -> Result<(), Overflow> {
-        if self.window.shift(i64::from(by)) { Ok(()) } else { Err(Overflow) }
+    /// The peer opened the connection's window by WINDOW_UPDATE (RFC 9113 section 6.9).
+    pub(super) fn open_connection(&mut self, by: u32) -> Result<(), ConnectionError> {
+        if by == 0 {
+            return Err(ConnectionError::protocol("WINDOW_UPDATE of nothing"));
+        }
+        if self.window.shift(i64::from(by)) {
+            return Ok(());
+        }
+        Err(ConnectionError::flow_control("WINDOW_UPDATE makes the connection's window overflow"))
+    }
+
+    /// The peer changed the initial window: the windows of all open streams, given with their slots, move by
+    /// as much (RFC 9113 section 6.9.2).
+    pub(super) fn open_all<'f>(
+        &mut self,
+        flows: impl Iterator<Item = (u32, &'f mut Flow)>,
+        by: i64,
+    ) -> Result<(), ConnectionError> {
+        for (slot, flow) in flows.filter(|(_, flow)| flow.stream != 0) {
+            if self.open_stream(slot, flow, by) == Err(Overflow) {
+                return Err(ConnectionError::flow_control(
+                    "SETTINGS_INITIAL_WINDOW_SIZE makes a window overflow",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The peer moved a stream's window, by WINDOW_UPDATE or by another initial size.

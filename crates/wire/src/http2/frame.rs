@@ -107,7 +107,7 @@ pub(super) fn front(bytes: &[u8], max_frame_size: u32) -> Result<Front<'_>, Conn
             Ok(Front::Data { head, padding: 0, taken: HEAD_BYTES, follows: head.length })
         }
         kind::DATA => padded_data(head, rest),
-        ..=kind::CONTINUATION => Ok(match rest.get(..head.length as usize) {
+        kind::HEADERS..=kind::CONTINUATION => Ok(match rest.get(..head.length as usize) {
             Some(payload) => Front::Whole { head, payload },
             None => Front::Cut { needed: HEAD_BYTES + head.length as usize },
         }),
@@ -233,7 +233,8 @@ pub(super) fn put_go_away(out: &mut Vec<u8>, last_stream: u32, code: ErrorCode) 
     out.extend_from_slice(&code.value().to_be_bytes());
 }
 
-/// Appends WINDOW_UPDATE; stream 0 is the connection, `increment` is from 1 to 2^31 - 1 (RFC 9113 section 6.9).
+/// Appends WINDOW_UPDATE; stream 0 is the connection, `increment` is from 1 to 2^31 - 1 (RFC 9113 section
+/// 6.9).
 pub(super) fn put_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     put_head(out, 4, kind::WINDOW_UPDATE, 0, stream);
     out.extend_from_slice(&increment.to_be_bytes());
@@ -244,4 +245,36 @@ pub(super) fn put_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) 
 pub(super) fn word(payload: &[u8], reason: &'static str) -> Result<u32, ConnectionError> {
     let bytes = payload.try_into().map_err(|_| ConnectionError::frame_size(reason))?;
     Ok(u32::from_be_bytes(bytes))
+}
+
+/// The payload of PING (RFC 9113 section 6.7).
+pub(super) fn ping_payload(head: FrameHead, payload: &[u8]) -> Result<[u8; 8], ConnectionError> {
+    if head.stream != 0 {
+        return Err(ConnectionError::protocol("PING on a stream"));
+    }
+    payload.try_into().map_err(|_| ConnectionError::frame_size("PING of a wrong length"))
+}
+
+/// The last stream and the code of GOAWAY (RFC 9113 section 6.8); debug data is ignored.
+pub(super) fn go_away_payload(head: FrameHead, payload: &[u8]) -> Result<(u32, ErrorCode), ConnectionError> {
+    if head.stream != 0 {
+        return Err(ConnectionError::protocol("GOAWAY on a stream"));
+    }
+    let Some((&[last, code], _)) = payload.as_chunks::<4>().0.split_first_chunk::<2>() else {
+        return Err(ConnectionError::frame_size("GOAWAY of a wrong length"));
+    };
+    let (last, code) = (u32::from_be_bytes(last) & MAX_STREAM, u32::from_be_bytes(code));
+    Ok((last, ErrorCode::from_value(code)))
+}
+
+/// Whether SETTINGS are an acknowledgement, which is empty (RFC 9113 section 6.5).
+pub(super) fn is_settings_ack(head: FrameHead, payload: &[u8]) -> Result<bool, ConnectionError> {
+    if head.stream != 0 {
+        return Err(ConnectionError::protocol("SETTINGS on a stream"));
+    }
+    let ack = head.has(flag::ACK);
+    if ack && !payload.is_empty() {
+        return Err(ConnectionError::frame_size("an acknowledgement of SETTINGS with a payload"));
+    }
+    Ok(ack)
 }

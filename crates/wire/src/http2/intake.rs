@@ -6,7 +6,8 @@ use super::frame::{FrameHead, Front, HEAD_BYTES, flag, front};
 /// What was received, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'i> {
-    /// The head of a DATA frame, with the bytes of content and of padding in it. They are dropped as they come.
+    /// The head of a DATA frame, with the bytes of content and of padding in it. They are dropped as they
+    /// come.
     Data { head: FrameHead, content: u32 },
     /// The last byte came of a DATA frame with END_STREAM, on this stream.
     End { stream: u32 },
@@ -33,8 +34,8 @@ pub(super) struct Intake {
 const PARTIAL_KEPT: usize = 32 * 1024;
 
 impl Intake {
-    /// The next piece at the front of `input`, which moves on behind it; `None` when all is consumed. Payloads
-    /// over `max_frame_size` are an error, after which nothing more may be read.
+    /// The next piece at the front of `input`, which moves on behind it; `None` when all is consumed.
+    /// Payloads over `max_frame_size` are an error, after which nothing more may be read.
     #[inline(always)]
     pub(super) fn next<'a, 'i: 'a>(
         &'a mut self,
@@ -72,8 +73,15 @@ impl Intake {
         Ok(piece(front))
     }
 
-    /// The first bytes of the frame at the front of `input`, as many as came of its head, with what was kept of
-    /// it. Only between frames that are whole.
+    /// Whether the next piece begins at the front of the input, with nothing kept or dropped of one before
+    /// it.
+    #[inline]
+    pub(super) fn is_between_frames(&self) -> bool {
+        self.skip == 0 && self.ends == 0 && (self.spent || self.partial.is_empty())
+    }
+
+    /// The first bytes of the frame at the front of `input`, as many as came of its head, with what was kept
+    /// of it. Only between frames that are whole.
     pub(super) fn peek<'r>(&self, input: &[u8], room: &'r mut [u8; HEAD_BYTES]) -> &'r [u8] {
         let kept = if self.spent { &[] } else { &self.partial[..] };
         let mut length = 0;

@@ -118,7 +118,8 @@ pub(super) struct Outlet<'w> {
 }
 
 impl Outlet<'_> {
-    /// Appends DATA frames with as much of `bytes` as the windows allow; END_STREAM goes with the last byte if
+    /// Appends DATA frames with as much of `bytes` as the windows allow; END_STREAM goes with the last byte
+    /// if
     /// `end` is set. Gives the bytes of content sent.
     #[inline]
     pub(super) fn put(&mut self, bytes: &[u8], end: bool, out: &mut Vec<u8>) -> usize {

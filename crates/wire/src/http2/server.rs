@@ -1,5 +1,6 @@
 //! The server's half of a connection.
 
+mod control;
 mod frames;
 mod head;
 mod stream;
@@ -100,9 +101,10 @@ pub struct Request {
 /// One connection, seen from the server: requests out, replies in, in any order.
 ///
 /// Call [`start`](Self::start) once, first. Then [`receive`](Self::receive) whatever comes, and answer each
-/// request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head) and [`data`](Self::data), or by
-/// [`reset`](Self::reset). Each call appends what has to go to the client to an `out` of the caller, which must
-/// be sent in that order. After an error the connection is over: send `out` (a GOAWAY is in it) and close.
+/// request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head) and [`data`](Self::data), or
+/// by [`reset`](Self::reset). Each call appends what has to go to the client to an `out` of the caller, which
+/// must be sent in that order. After an error the connection is over: send `out` (a GOAWAY is in it) and
+/// close.
 ///
 /// Content of requests is counted and dropped. Content of replies that the client's windows hold back is kept
 /// and follows in `receive`, the streams taking turns: at most one reply for each of the streams that may be
@@ -229,9 +231,9 @@ impl Server {
             .map_or(0, |slot| self.outflow.waiting(slot, &self.slots[slot as usize].flow))
     }
 
-    /// Answers a request. `head` appends the header block of the reply, which must hold a final `:status`; the
-    /// content is left out if the request was a HEAD request. `false`, and nothing is written, if the stream is
-    /// gone or is being answered.
+    /// Answers a request. `head` appends the header block of the reply, which must hold a final `:status`;
+    /// the content is left out if the request was a HEAD request. `false`, and nothing is written, if the
+    /// stream is gone or is being answered.
     #[inline]
     pub fn reply(
         &mut self,
@@ -267,8 +269,9 @@ impl Server {
         true
     }
 
-    /// Continues an answer, with `end` for the last time. For a HEAD request the content is left out. `false`,
-    /// and nothing is written, if the stream is gone, was not begun to be answered, or was ended before.
+    /// Continues an answer, with `end` for the last time. For a HEAD request the content is left out.
+    /// `false`, and nothing is written, if the stream is gone, was not begun to be answered, or was ended
+    /// before.
     ///
     /// What the client's windows hold back is kept, see [`waiting`](Self::waiting).
     pub fn data(&mut self, stream: u32, body: Payload<'_>, end: bool, out: &mut Vec<u8>) -> bool {
@@ -284,7 +287,8 @@ impl Server {
         true
     }
 
-    /// Resets a stream instead of answering it, or in the middle of the answer. Nothing happens if it is gone.
+    /// Resets a stream instead of answering it, or in the middle of the answer. Nothing happens if it is
+    /// gone.
     pub fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
         if let Some(slot) = self.streams.find(stream) {
             put_rst_stream(out, stream, code);
@@ -293,8 +297,8 @@ impl Server {
         }
     }
 
-    /// Says goodbye: GOAWAY with this code. Open streams go on; those that the client opens later are ignored,
-    /// and it knows which these are: all above the last stream that had come by now.
+    /// Says goodbye: GOAWAY with this code. Open streams go on; those that the client opens later are
+    /// ignored, and it knows which these are: all above the last stream that had come by now.
     pub fn go_away(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
         let last = *self.last.get_or_insert(self.highest);
         put_go_away(out, last, code);

@@ -2,10 +2,10 @@
 
 /// Finds the slot of a stream by its identifier.
 ///
-/// Slots are small dense numbers for the caller's arrays; a freed slot is the next to be used again. The table
-/// is open addressing with linear probing and backward-shift deletion. Identifiers of one side are sequential,
-/// so their low bits are the hash: streams that are open together rarely meet, and one that stays open for
-/// ever costs nothing but its entry.
+/// Slots are small dense numbers for the caller's arrays; a freed slot is the next to be used again. The
+/// table is open addressing with linear probing and backward-shift deletion. Identifiers of one side are
+/// sequential, so their low bits are the hash: streams that are open together rarely meet, and one that stays
+/// open for ever costs nothing but its entry.
 #[derive(Debug)]
 pub(super) struct StreamTable {
     /// A power of two of entries, at most half of them used; identifier 0 is a vacant one.
@@ -58,8 +58,8 @@ impl StreamTable {
         }
     }
 
-    /// Enters a stream, which is not 0 and not in the table, and gives its slot: at most the number of streams
-    /// that were in the table at once before.
+    /// Enters a stream, which is not 0 and not in the table, and gives its slot: at most the number of
+    /// streams that were in the table at once before.
     #[inline]
     pub(super) fn insert(&mut self, stream: u32) -> u32 {
         debug_assert!(stream != 0 && self.find(stream).is_none());
@@ -115,8 +115,8 @@ impl StreamTable {
     }
 
     /// Identifiers of one side differ by two, so that streams that were opened one after the other leave a
-    /// vacant entry between them: a removal that had to look through a run of them would cost as much as there
-    /// are streams.
+    /// vacant entry between them: a removal that had to look through a run of them would cost as much as
+    /// there are streams.
     #[inline]
     fn home(&self, stream: u32) -> usize {
         stream as usize & (self.entries.len() - 1)

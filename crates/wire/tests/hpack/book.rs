@@ -306,3 +306,18 @@ fn blocks_without_fields_are_empty() {
     let (book, [empty]) = book([vec![]]);
     assert_eq!(write(&book, empty, &mut Indexing::default()), []);
 }
+
+#[test]
+fn a_debug_print_holds_no_secret() {
+    let mut book = HeaderBook::new();
+    let field = |name: &str, value: &str, never_indexed| Field {
+        name: name.as_bytes().to_vec(),
+        value: FieldValue::Fixed(value.as_bytes().to_vec()),
+        never_indexed,
+    };
+    book.add(vec![field("authorization", "Bearer topsecret", true), field("x-a", "shown", false)]);
+    book.seal();
+    let text = format!("{book:?}");
+    assert!(text.contains("x-a: shown") && text.contains("authorization: <secret>"), "{text}");
+    assert!(!text.contains("topsecret"), "{text}");
+}

@@ -25,6 +25,9 @@ pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(crate) const MAX_FRAME_SIZE: u16 = 5;
 
+/// Names and values.
+pub(crate) type Fields<'f> = &'f [(&'f str, &'f str)];
+
 /// One frame that the client sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
@@ -70,7 +73,7 @@ pub(crate) fn settings_ack() -> Vec<u8> {
 }
 
 /// A block of literals that are not indexed.
-pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn block(fields: Fields<'_>) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {
         put_literal(&mut block, name.as_bytes(), value.as_bytes(), false);
@@ -89,7 +92,7 @@ pub(crate) fn indexed_literal(name: &str, value: &str) -> Vec<u8> {
 }
 
 /// HEADERS with the whole block.
-pub(crate) fn headers(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn headers(stream: u32, flags: u8, fields: Fields<'_>) -> Vec<u8> {
     frame(HEADERS, flags | END_HEADERS, stream, &block(fields))
 }
 

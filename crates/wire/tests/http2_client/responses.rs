@@ -75,7 +75,7 @@ fn padding_and_priority_are_not_counted_as_content() {
 
 #[test]
 fn statuses_and_lengths() {
-    let table: [(&str, &[(&str, &str)], &[u8]); 6] = [
+    let table: [(&str, Fields<'_>, &[u8]); 6] = [
         ("404", &[], b"gone"),
         ("999", &[("content-length", "4")], b"gone"),
         ("200", &[("content-length", "0")], b""),

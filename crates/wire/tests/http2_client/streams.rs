@@ -29,7 +29,7 @@ fn resets_by_the_server() {
 #[test]
 fn malformed_responses_fail_alone() {
     let many = |count| vec![headers(1, 0, &[(":status", "102")]); count].concat();
-    let head = |fields: &[(&str, &str)]| headers(1, END_STREAM, fields);
+    let head = |fields: Fields<'_>| headers(1, END_STREAM, fields);
     let with = |field| head(&[(":status", "200"), field]);
     let sized = |length| headers(1, 0, &[(":status", "200"), ("content-length", length)]);
     let after_200 = |bytes: Vec<u8>| [head_200(1, 0), bytes].concat();
@@ -129,7 +129,7 @@ fn a_head_beyond_the_limits_fails_its_stream_and_feeds_the_table() {
     let options = ClientOptions { limits, ..ClientOptions::default() };
     let fields = [(":status", "200"), ("a", "1"), ("b", "2"), ("c", "3")];
     let long = "x".repeat(200);
-    let inserts_after = |fields: &[(&str, &str)]| {
+    let inserts_after = |fields: Fields<'_>| {
         let block = [block(fields), indexed_literal("z", "z"), indexed_literal(":status", "203")].concat();
         frame(HEADERS, END_HEADERS, 1, &block)
     };

@@ -156,7 +156,8 @@ fn the_events_before_an_error_are_valid() {
 #[test]
 fn more_data_than_the_connections_window_allows() {
     let options = ClientOptions { connection_window: 70_000, ..ClientOptions::default() };
-    // A window that is replenished is never used up by a single frame of 16 KiB; this one is by one of 64 KiB.
+    // A window that is replenished is never used up by a single frame of 16 KiB; this one is by one of 64
+    // KiB.
     let options = ClientOptions { max_frame_size: 80_000, ..options };
     let mut link = Link::ready_with(&options, &[]);
     link.submit(GET);
@@ -239,4 +240,18 @@ fn window_updates_are_not_a_flood() {
     let shared = Submit { body: Payload::None, ..GET };
     link.client.submit(shared, request_head, &mut link.out);
     assert_eq!(link.client.active(), 2);
+}
+
+/// Some servers measure the path by pings for as long as content comes or goes.
+#[test]
+fn pings_beside_content_are_not_a_flood() {
+    let mut link = Link::ready();
+    let body = vec![0; 200_000];
+    link.submit(post(&body));
+    let opening = [ping(0, 1), window_update(1, 5), window_update(0, 5)].concat();
+    assert_eq!(link.feed(&opening.repeat(20_000)), Ok(()));
+    link.client.cancel(0, &mut link.out);
+    link.submit(GET);
+    assert_eq!(link.feed(&head_200(3, 0)), Ok(()));
+    assert_eq!(link.feed(&[ping(0, 1), data(3, 0, b"x")].concat().repeat(20_000)), Ok(()));
 }

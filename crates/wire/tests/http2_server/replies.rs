@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use plimsoll_wire::http2::{ErrorCode, Payload, ServerOptions};
+use plimsoll_wire::http2::{ErrorCode, Field, FieldValue, HeaderBook, Payload, ServerOptions};
 
 use crate::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE,
-    RST_STREAM, go_away, headers, parse, rst_stream, settings, window_update,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADER_TABLE_SIZE, HEADERS,
+    INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, RST_STREAM, go_away, headers, parse, rst_stream, settings,
+    window_update,
 };
 use crate::link::{GET, Link, Word, ok, shapes};
 
@@ -218,4 +219,33 @@ fn streams_beyond_the_limit_are_refused() {
     link.reply(1, Payload::None).unwrap();
     link.hear(&headers(9, END_STREAM, &GET));
     assert_eq!(link.streams(), [9]);
+}
+
+#[test]
+fn replies_use_the_clients_table_as_far_as_it_allows() {
+    let mut book = HeaderBook::new();
+    let fixed = |name: &str, value: &str| Field {
+        name: name.as_bytes().to_vec(),
+        value: FieldValue::Fixed(value.as_bytes().to_vec()),
+        never_indexed: false,
+    };
+    let reply = book.add(vec![fixed(":status", "200"), fixed("server", "sink")]);
+    book.seal();
+    let block = |link: &mut Link, stream| {
+        link.hear(&headers(stream, END_STREAM, &GET));
+        let mut out = Vec::new();
+        let head = |indexing: &mut _, out: &mut _| book.write(reply, indexing, out, |_, _| ());
+        assert!(link.server.reply(stream, head, Payload::None, &mut out));
+        parse(&out).remove(0).payload
+    };
+    // The second block refers to what the first one has inserted.
+    let mut link = asked(&[], &[]);
+    assert!(block(&mut link, 1).len() > 2);
+    assert_eq!(block(&mut link, 3), [0x88, 0xbe]);
+    // A client that takes its table away is told that it is empty, and gets literals.
+    link.hear(&settings(&[(HEADER_TABLE_SIZE, 0)]));
+    assert_eq!(block(&mut link, 5)[..2], [0x20, 0x88]);
+    let plain = block(&mut link, 7);
+    assert!(plain[0] == 0x88 && plain.len() > 2);
+    assert_eq!(block(&mut link, 9), plain);
 }

@@ -120,7 +120,8 @@ fn a_head_request_is_told() {
 #[test]
 fn a_malformed_request_ends_its_stream_only() {
     let (method, scheme, path) = (GET[0], GET[1], GET[2]);
-    let table: Vec<(&str, Vec<(&str, &str)>, ErrorCode)> = vec![
+    type Case<'c> = (&'c str, Vec<(&'c str, &'c str)>, ErrorCode);
+    let table: Vec<Case<'_>> = vec![
         ("no method", vec![scheme, path], ErrorCode::ProtocolError),
         ("two paths", vec![method, scheme, path, path], ErrorCode::ProtocolError),
         ("an empty path", vec![method, scheme, (":path", "")], ErrorCode::ProtocolError),

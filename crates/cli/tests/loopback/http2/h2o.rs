@@ -26,11 +26,14 @@ fn configuration(folder: &Folder, plain: &str, tls: &str, files: &Certificate) -
     };
     let (plain, tls, root) = (listen(plain), listen(tls), folder.path().display());
     let Certificate { certificate, key } = files;
+    let tls = format!(
+        "{tls}, ssl: {{ certificate-file: {certificate}, key-file: {key}, ocsp-update-interval: 0 }}"
+    );
     // A key may stand twice in this format.
     format!(
         "num-threads: 1\n\
          listen: {{ {plain} }}\n\
-         listen: {{ {tls}, ssl: {{ certificate-file: {certificate}, key-file: {key}, ocsp-update-interval: 0 }} }}\n\
+         listen: {{ {tls} }}\n\
          access-log: {{ path: {root}/access.log, format: \"%H %s %m\" }}\n\
          hosts:\n  default:\n    paths:\n      \"/\": {{ file.dir: {root} }}\n      \
          \"/moved\": {{ redirect: {{ status: 302, url: \"/\" }} }}\n"

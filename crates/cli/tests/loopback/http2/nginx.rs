@@ -15,7 +15,7 @@ const GOODBYE_AFTER: u64 = 50;
 fn nginx() -> Option<Server> {
     let prepare = |folder: &Folder, plain: &str, tls: &str, certificate: &Certificate| {
         folder.write("file.html", vec![b'x'; FILE_BYTES as usize]);
-        let configuration = folder.write("nginx.conf", configuration(plain, tls, certificate));
+        let configuration = folder.write("nginx.conf", configuration(folder, plain, tls, certificate));
         let prefix = folder.path().display().to_string();
         ["-p", &prefix, "-c", &configuration, "-e", "stderr"].map(str::to_owned).to_vec()
     };
@@ -23,8 +23,10 @@ fn nginx() -> Option<Server> {
     Server::start("nginx", prepare, |process| process.stderr.find(" OS: "))
 }
 
-fn configuration(plain: &str, tls: &str, files: &Certificate) -> String {
+fn configuration(folder: &Folder, plain: &str, tls: &str, files: &Certificate) -> String {
     let Certificate { certificate, key } = files;
+    // Unlike other paths those of sockets are not below its prefix.
+    let [goodbye, http1] = ["goodbye.sock", "http1.sock"].map(|name| folder.file(name));
     format!(
         "daemon off; master_process off; pid nginx.pid; error_log stderr notice;
         events {{ worker_connections 256; }}
@@ -36,16 +38,17 @@ fn configuration(plain: &str, tls: &str, files: &Certificate) -> String {
             server {{
                 listen {plain} http2;
                 listen {tls} ssl http2; ssl_certificate {certificate}; ssl_certificate_key {key};
+                ssl_protocols TLSv1.2 TLSv1.3;
                 keepalive_requests 100000; root .;
                 location = / {{ return 200 hello; }}
                 location = /moved {{ return 302 /; }}
             }}
             server {{
-                listen unix:goodbye.sock http2; keepalive_requests {GOODBYE_AFTER};
+                listen unix:{goodbye} http2; keepalive_requests {GOODBYE_AFTER};
                 location / {{ return 200 hello; }}
             }}
             server {{
-                listen unix:http1.sock;
+                listen unix:{http1};
                 location / {{ return 200 hello; }}
             }}
         }}"

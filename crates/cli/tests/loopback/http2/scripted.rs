@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::foreign::balanced;
+
 /// Frame types and flags (RFC 9113 section 6).
 pub(super) const DATA: u8 = 0x0;
 pub(super) const HEADERS: u8 = 0x1;
@@ -23,13 +27,27 @@ pub(super) const END_STREAM: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;
 
+/// Error codes (RFC 9113 section 7).
+pub(super) const NO_ERROR: u32 = 0x0;
+pub(super) const PROTOCOL_ERROR: u32 = 0x1;
+pub(super) const INTERNAL_ERROR: u32 = 0x2;
+pub(super) const FRAME_SIZE_ERROR: u32 = 0x6;
+pub(super) const REFUSED_STREAM: u32 = 0x7;
+pub(super) const CANCEL: u32 = 0x8;
+
 /// `:status: 200` (RFC 7541 appendix A, index 8).
 pub(super) const OK: &[u8] = &[0x88];
+
+/// 20 requests, one at a time on each of 4 connections.
+pub(super) const SINGLY: &str = "-n 20 -c 4 -m 1 --timeout 10s";
 
 /// What a client sends first (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Longest time without a byte of the client; who is silent for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a server does for one request.
+pub(super) type Answer = fn(&mut Wire, u32) -> io::Result<()>;
 
 /// What a server does.
 #[derive(Clone, Copy)]
@@ -37,7 +55,25 @@ pub(super) struct Script {
     /// At the beginning of a connection, once the client's preface is there.
     pub(super) greet: fn(&mut Wire) -> io::Result<()>,
     /// For each request, with its stream, once its HEADERS are there.
-    pub(super) answer: fn(&mut Wire, u32) -> io::Result<()>,
+    pub(super) answer: Answer,
+}
+
+/// A server that greets as it should.
+pub(super) fn answering(answer: Answer) -> Script {
+    Script { greet: Wire::hello, answer }
+}
+
+/// A server that breaks the protocol before any request.
+pub(super) fn greeting(greet: fn(&mut Wire) -> io::Result<()>) -> Script {
+    Script { greet, answer: |_, _| Ok(()) }
+}
+
+/// The result of a run without a preflight, and what the server saw of it.
+pub(super) fn observe(script: Script, backend: &str, load: &str) -> (Value, Saw) {
+    let server = Scripted::start(script);
+    let url = server.url();
+    let result = balanced(&format!("{url} {load} --no-preflight --http2 --backend {backend}"));
+    (result, server.saw())
 }
 
 /// A running server. It takes no more connections when this is dropped.
@@ -88,7 +124,7 @@ impl Scripted {
                     return;
                 }
                 book.write().connections += 1;
-                let wire = Wire { stream, book: Arc::clone(&book), requests: 0 };
+                let wire = Wire { stream, book: Arc::clone(&book), has_greeted: false, requests: 0 };
                 std::thread::spawn(move || wire.serve(script));
             }
         });
@@ -125,6 +161,7 @@ impl Drop for Scripted {
 pub(super) struct Wire {
     stream: TcpStream,
     book: Arc<Book>,
+    has_greeted: bool,
     /// Requests on this connection so far.
     pub(super) requests: u64,
 }
@@ -142,7 +179,13 @@ impl Wire {
 
     /// Sends empty SETTINGS, as a server begins.
     pub(super) fn hello(&mut self) -> io::Result<()> {
-        self.frame(SETTINGS, 0, 0, &[])
+        self.hello_with(&[])
+    }
+
+    /// Begins with these [settings](setting). From then on those of the client are acknowledged.
+    pub(super) fn hello_with(&mut self, settings: &[u8]) -> io::Result<()> {
+        self.has_greeted = true;
+        self.frame(SETTINGS, 0, 0, settings)
     }
 
     /// Sends a good response.
@@ -169,7 +212,7 @@ impl Wire {
             let word = |from: usize| payload.get(from..from + 4).and_then(|bytes| bytes.try_into().ok());
             let code = |from: usize| word(from).map_or(u32::MAX, u32::from_be_bytes);
             match kind {
-                SETTINGS if flags & ACK == 0 => drop(self.frame(SETTINGS, ACK, 0, &[])),
+                SETTINGS if flags & ACK == 0 && self.has_greeted => drop(self.frame(SETTINGS, ACK, 0, &[])),
                 PING if flags & ACK == 0 => drop(self.frame(PING, ACK, 0, &payload)),
                 HEADERS if greeted.is_ok() => {
                     self.requests += 1;

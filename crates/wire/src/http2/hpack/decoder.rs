@@ -10,8 +10,8 @@ use super::static_table::{STATIC_ENTRIES, STATIC_TABLE};
 /// SETTINGS_HEADER_TABLE_SIZE (RFC 9113 section 6.5.2), in bytes.
 pub(crate) const INITIAL_TABLE_SIZE: u32 = 4096;
 
-/// A longer buffer for decoded strings is given back after its block, so that one huge header does not cost its
-/// memory for the rest of the connection. 16 KiB holds any header that a server sends regularly.
+/// A longer buffer for decoded strings is given back after its block, so that one huge header does not cost
+/// its memory for the rest of the connection. 16 KiB holds any header that a server sends regularly.
 const SCRATCH_KEPT: usize = 16 * 1024;
 
 /// What the fields of one block may be.
@@ -31,10 +31,11 @@ impl Default for FieldLimits {
     }
 }
 
-/// Decodes the header blocks of one connection, in the order in which they came: each may depend on all before
-/// it, also on those of streams that nobody is interested in any more.
+/// Decodes the header blocks of one connection, in the order in which they came: each may depend on all
+/// before it, also on those of streams that nobody is interested in any more.
 ///
-/// It holds at most a few times the larger of the advertised table size and 4,096 bytes, and at first nothing.
+/// It holds at most a few times the larger of the advertised table size and 4,096 bytes, and at first
+/// nothing.
 #[derive(Debug)]
 pub struct Decoder {
     table: DynamicTable,
@@ -66,8 +67,8 @@ impl Decoder {
         self.table_limit = self.advertised;
     }
 
-    /// Grows whenever the dynamic table changes: a block that did not change it means the same again as long as
-    /// this is the same.
+    /// Grows whenever the dynamic table changes: a block that did not change it means the same again as long
+    /// as this is the same.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.table.changes()

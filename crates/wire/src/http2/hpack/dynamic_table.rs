@@ -9,9 +9,9 @@ pub(crate) const ENTRY_OVERHEAD: u32 = 32;
 ///
 /// Names and values stand one after the other in one buffer, so that each is one slice. Insertion appends,
 /// eviction leaves dead bytes at the front, and these are moved over when they are at least as many as the
-/// living: each byte is moved about once, and nothing is allocated once the buffer has the size that it needs.
-/// That is at most four times the largest table that the peer has filled; before its first insertion nothing
-/// is allocated.
+/// living: each byte is moved about once, and nothing is allocated once the buffer has the size that it
+/// needs. That is at most four times the largest table that the peer has filled; before its first insertion
+/// nothing is allocated.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     /// First the dead bytes, then those of the entries.

@@ -21,8 +21,8 @@ impl Representation {
     pub(crate) const NEVER_INDEXED: Self = Self { first: 0x10, prefix_bits: 4 };
 }
 
-/// Appends a string: Huffman-coded if that makes it shorter, else as it is (RFC 7541 section 5.2). It looks at
-/// each byte twice, so it is meant for what is encoded once.
+/// Appends a string: Huffman-coded if that makes it shorter, else as it is (RFC 7541 section 5.2). It looks
+/// at each byte twice, so it is meant for what is encoded once.
 pub fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     let coded = huffman::encoded_len(bytes);
     if coded < bytes.len() {
@@ -34,8 +34,8 @@ pub fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends a literal field that does not enter the dynamic table (RFC 7541 sections 6.2.2 and 6.2.3). The name
-/// has to be in lower case (RFC 9113 section 8.2.1); it is an index if the static table has it.
+/// Appends a literal field that does not enter the dynamic table (RFC 7541 sections 6.2.2 and 6.2.3). The
+/// name has to be in lower case (RFC 9113 section 8.2.1); it is an index if the static table has it.
 pub fn put_literal(out: &mut Vec<u8>, name: &[u8], value: &[u8], never_indexed: bool) {
     let representation = if never_indexed { Representation::NEVER_INDEXED } else { Representation::PLAIN };
     put_literal_name(out, name, representation);

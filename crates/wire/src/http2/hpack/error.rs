@@ -4,15 +4,16 @@ use std::fmt;
 
 /// A header block could not be decoded.
 ///
-/// All but [`ListTooLarge`](Self::ListTooLarge) leave the dynamic table in an unknown state: they are errors of
-/// the connection (COMPRESSION_ERROR, RFC 9113 section 4.3).
+/// All but [`ListTooLarge`](Self::ListTooLarge) leave the dynamic table in an unknown state: they are errors
+/// of the connection (COMPRESSION_ERROR, RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HpackError {
     /// The block ends within a field.
     Truncated,
     /// An integer beyond 32 bits, or of more bytes than 32 bits can take (RFC 7541 section 5.1).
     Integer,
-    /// A Huffman-coded string contains EOS, or its padding is longer than 7 bits or not of ones (section 5.2).
+    /// A Huffman-coded string contains EOS, or its padding is longer than 7 bits or not of ones (section
+    /// 5.2).
     Huffman,
     /// An index that neither table has (section 2.3.3).
     Index,

@@ -1,11 +1,11 @@
 //! The Huffman code of strings (RFC 7541 section 5.2 and Appendix B).
 //!
 //! The code is canonical: within one length the codes count up in the order of the symbols, and each length
-//! begins where the one before it ended. So the lengths are all that is written down here; codes and the table
-//! of the decoder follow from them at compile time.
+//! begins where the one before it ended. So the lengths are all that is written down here; codes and the
+//! table of the decoder follow from them at compile time.
 
-/// Bits that one step of the decoder looks at. Two of the usual symbols (5 to 7 bits) fit more often than not,
-/// and the table (16 KiB) still leaves most of a first-level cache to others.
+/// Bits that one step of the decoder looks at. Two of the usual symbols (5 to 7 bits) fit more often than
+/// not, and the table (16 KiB) still leaves most of a first-level cache to others.
 const STEP_BITS: u32 = 12;
 /// The longest code: that of EOS and of three symbols.
 const LONGEST: u32 = 30;
@@ -207,8 +207,8 @@ pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The symbol whose code is at the front of `window` and longer than [`STEP_BITS`], and its length. `None` for
-/// EOS.
+/// The symbol whose code is at the front of `window` and longer than [`STEP_BITS`], and its length. `None`
+/// for EOS.
 #[cold]
 fn long_code(window: u64) -> Option<(u8, u32)> {
     (STEP_BITS + 1..=LONGEST).find_map(|length| {

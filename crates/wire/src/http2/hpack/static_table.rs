@@ -84,20 +84,40 @@ mod tests {
 
     #[test]
     fn entries_are_found_under_their_numbers_in_the_rfc() {
-        let cases: [(&[u8], &[u8], Option<u32>, Option<u32>); 9] = [
-            (b":authority", b"", Some(1), Some(1)),
-            (b":authority", b"a", None, Some(1)),
-            (b":method", b"POST", Some(3), Some(2)),
-            (b":status", b"500", Some(14), Some(8)),
-            (b"accept-encoding", b"gzip, deflate", Some(16), Some(16)),
-            (b"content-length", b"5", None, Some(28)),
-            (b"user-agent", b"x", None, Some(58)),
-            (b"www-authenticate", b"", Some(61), Some(61)),
-            (b"x-own", b"", None, None),
+        let cases = [
+            ((":authority", ""), Some(1)),
+            ((":authority", "a"), None),
+            ((":method", "POST"), Some(3)),
+            ((":path", "/index.html"), Some(5)),
+            ((":scheme", "https"), Some(7)),
+            ((":status", "500"), Some(14)),
+            (("accept-encoding", "gzip, deflate"), Some(16)),
+            (("content-length", "5"), None),
+            (("www-authenticate", ""), Some(61)),
+            (("x-own", ""), None),
         ];
-        for (name, value, field, by_name) in cases {
-            assert_eq!(find_field(name, value), field, "{}", name.escape_ascii());
-            assert_eq!(find_name(name), by_name, "{}", name.escape_ascii());
+        for ((name, value), index) in cases {
+            assert_eq!(find_field(name.as_bytes(), value.as_bytes()), index, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_under_their_first_number() {
+        let cases = [
+            (":authority", Some(1)),
+            (":method", Some(2)),
+            (":path", Some(4)),
+            (":status", Some(8)),
+            ("accept-charset", Some(15)),
+            ("accept", Some(19)),
+            ("content-length", Some(28)),
+            ("user-agent", Some(58)),
+            ("www-authenticate", Some(61)),
+            ("Accept", None),
+            ("x-own", None),
+        ];
+        for (name, index) in cases {
+            assert_eq!(find_name(name.as_bytes()), index, "{name}");
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
-    FrameHead, MAX_STREAM, PREFACE, flag, header_fragment, kind, put_go_away, put_ping, put_rst_stream,
-    put_settings_ack, put_window_update, word,
+    FrameHead, PREFACE, flag, header_fragment, kind, put_go_away, put_rst_stream, put_window_update,
 };
 use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
 use crate::http2::intake::{Intake, Piece};
@@ -13,20 +12,21 @@ use super::head::RequestHead;
 use super::stream::{ANY_LENGTH, State, Stream};
 use super::{Request, Server};
 
-/// A buffer for text that grew beyond this is given back before the next one. It holds the heads of a thousand
-/// ordinary requests.
+/// A buffer for text that grew beyond this is given back before the next one. It holds the heads of a
+/// thousand ordinary requests.
 const TEXT_KEPT: usize = 64 * 1024;
 
 /// Where the effects of a frame go.
-struct Sinks<'s> {
-    out: &'s mut Vec<u8>,
-    requests: &'s mut Vec<Request>,
+pub(super) struct Sinks<'s> {
+    pub(super) out: &'s mut Vec<u8>,
+    pub(super) requests: &'s mut Vec<Request>,
 }
 
 impl Server {
-    /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing. Appends
-    /// answers and content that may be sent to `out`, and requests that became whole to `requests`: a request
-    /// may be among them that the client has reset again, [`is_open`](Self::is_open) is false for it then.
+    /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing.
+    /// Appends answers and content that may be sent to `out`, and requests that became whole to `requests`: a
+    /// request may be among them that the client has reset again, [`is_open`](Self::is_open) is false for it
+    /// then.
     ///
     /// How the client's bytes are cut makes no difference. After an error the requests before it are valid,
     /// GOAWAY is in `out`, and every further call gives the same error.
@@ -124,26 +124,6 @@ impl Server {
         }
     }
 
-    fn other_frame(
-        &mut self,
-        head: FrameHead,
-        payload: &[u8],
-        sinks: &mut Sinks<'_>,
-    ) -> Result<(), ConnectionError> {
-        match head.kind {
-            kind::CONTINUATION => self.continuation(head, payload, sinks),
-            kind::PRIORITY => self.priority(head, payload),
-            kind::RST_STREAM => self.rst_stream(head, payload),
-            kind::SETTINGS => self.settings(head, payload, sinks),
-            kind::PING => self.ping(head, payload, sinks),
-            kind::GOAWAY => self.go_away_frame(head, payload),
-            kind::WINDOW_UPDATE => self.window_update(head, payload, sinks),
-            _ => Err(ConnectionError::protocol("a client pushes nothing")),
-        }
-    }
-
-    // ---- requests ----------------------------------------------------------------------------------------
-
     /// Section 6.2.
     #[inline]
     fn headers(
@@ -164,7 +144,7 @@ impl Server {
     }
 
     /// Section 6.10.
-    fn continuation(
+    pub(super) fn continuation(
         &mut self,
         head: FrameHead,
         payload: &[u8],
@@ -332,7 +312,12 @@ impl Server {
 
     /// The client broke a rule on an open stream.
     #[cold]
-    fn fail(&mut self, slot: u32, code: ErrorCode, sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
+    pub(super) fn fail(
+        &mut self,
+        slot: u32,
+        code: ErrorCode,
+        sinks: &mut Sinks<'_>,
+    ) -> Result<(), ConnectionError> {
         let stream = self.slots[slot as usize].flow.stream;
         self.release(slot);
         self.break_off(stream, code, sinks)
@@ -378,11 +363,9 @@ impl Server {
         if content == 0 { self.budget.spend() } else { Ok(()) }
     }
 
-    // ---- everything else ---------------------------------------------------------------------------------
-
     /// Only HEADERS may come on a stream that is not open yet (section 5.1).
     #[inline]
-    fn expect_opened(&self, stream: u32) -> Result<(), ConnectionError> {
+    pub(super) fn expect_opened(&self, stream: u32) -> Result<(), ConnectionError> {
         if stream & 1 == 1 && stream <= self.highest {
             return Ok(());
         }
@@ -390,148 +373,6 @@ impl Server {
             0 => "a frame on stream 0 that belongs to a request",
             _ => "a frame on a stream that no request has opened",
         }))
-    }
-
-    /// Section 6.3. Replies have no priorities here. That a wrong length breaks the connection and not the
-    /// stream alone is for the streams that are not open, which cannot be reset.
-    fn priority(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
-        if head.stream == 0 {
-            return Err(ConnectionError::protocol("PRIORITY on stream 0"));
-        }
-        if payload.len() != 5 {
-            return Err(ConnectionError::frame_size("PRIORITY of a wrong length"));
-        }
-        self.budget.spend()
-    }
-
-    /// Section 6.4.
-    fn rst_stream(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
-        self.expect_opened(head.stream)?;
-        word(payload, "RST_STREAM of a wrong length")?;
-        if let Some(slot) = self.streams.find(head.stream) {
-            self.cancelled += 1;
-            self.release(slot);
-        }
-        self.budget.spend()
-    }
-
-    /// Section 6.5.
-    fn settings(
-        &mut self,
-        head: FrameHead,
-        payload: &[u8],
-        sinks: &mut Sinks<'_>,
-    ) -> Result<(), ConnectionError> {
-        if head.stream != 0 {
-            return Err(ConnectionError::protocol("SETTINGS on a stream"));
-        }
-        self.budget.spend()?;
-        if head.has(flag::ACK) {
-            if !payload.is_empty() {
-                return Err(ConnectionError::frame_size("an acknowledgement of SETTINGS with a payload"));
-            }
-            if std::mem::take(&mut self.awaits_ack) {
-                self.decoder.acknowledged();
-            }
-            return Ok(());
-        }
-        let window = i64::from(self.peer.initial_window_size);
-        if let Some(size) = self.peer.apply(payload)? {
-            self.indexing.peer_limit(size);
-        }
-        put_settings_ack(sinks.out);
-        let shift = i64::from(self.peer.initial_window_size) - window;
-        if shift != 0 {
-            self.shift_windows(shift)?;
-            self.send_waiting(sinks);
-        }
-        Ok(())
-    }
-
-    /// The client changed the initial window: all streams' windows move by as much (section 6.9.2).
-    fn shift_windows(&mut self, by: i64) -> Result<(), ConnectionError> {
-        for (slot, entry) in (0..).zip(&mut self.slots) {
-            if entry.flow.stream != 0 && self.outflow.open_stream(slot, &mut entry.flow, by).is_err() {
-                return Err(ConnectionError::flow_control(
-                    "SETTINGS_INITIAL_WINDOW_SIZE makes a window overflow",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Section 6.7. Nobody here asks, so an answer is a frame like any other that carries nothing.
-    fn ping(
-        &mut self,
-        head: FrameHead,
-        payload: &[u8],
-        sinks: &mut Sinks<'_>,
-    ) -> Result<(), ConnectionError> {
-        if head.stream != 0 {
-            return Err(ConnectionError::protocol("PING on a stream"));
-        }
-        let Ok(payload) = <[u8; 8]>::try_from(payload) else {
-            return Err(ConnectionError::frame_size("PING of a wrong length"));
-        };
-        self.budget.spend()?;
-        if !head.has(flag::ACK) {
-            put_ping(sinks.out, true, payload);
-        }
-        Ok(())
-    }
-
-    /// Section 6.8. The client takes no pushes any more, which it never got; its streams go on.
-    fn go_away_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), ConnectionError> {
-        if head.stream != 0 {
-            return Err(ConnectionError::protocol("GOAWAY on a stream"));
-        }
-        if payload.len() < 8 {
-            return Err(ConnectionError::frame_size("GOAWAY of a wrong length"));
-        }
-        self.budget.spend()
-    }
-
-    /// Section 6.9.
-    fn window_update(
-        &mut self,
-        head: FrameHead,
-        payload: &[u8],
-        sinks: &mut Sinks<'_>,
-    ) -> Result<(), ConnectionError> {
-        let increment = word(payload, "WINDOW_UPDATE of a wrong length")? & MAX_STREAM;
-        if head.stream == 0 {
-            if increment == 0 {
-                return Err(ConnectionError::protocol("WINDOW_UPDATE of nothing"));
-            }
-            if self.outflow.open_connection(increment).is_err() {
-                return Err(ConnectionError::flow_control(
-                    "WINDOW_UPDATE makes the connection's window overflow",
-                ));
-            }
-            self.send_waiting(sinks);
-            return Ok(());
-        }
-        self.expect_opened(head.stream)?;
-        let Some(slot) = self.streams.find(head.stream) else { return self.budget.spend() };
-        if increment == 0 {
-            return self.fail(slot, ErrorCode::ProtocolError, sinks);
-        }
-        let flow = &mut self.slots[slot as usize].flow;
-        if self.outflow.open_stream(slot, flow, i64::from(increment)).is_err() {
-            return self.fail(slot, ErrorCode::FlowControlError, sinks);
-        }
-        self.send_waiting(sinks);
-        Ok(())
-    }
-
-    /// Sends what waited for a window, one frame of each stream in turn.
-    fn send_waiting(&mut self, sinks: &mut Sinks<'_>) {
-        while let Some(slot) = self.outflow.next_turn() {
-            let flow = &mut self.slots[slot as usize].flow;
-            if self.outflow.turn(slot, flow, &self.peer, sinks.out) {
-                self.replied(slot);
-            }
-        }
     }
 }
 
