@@ -214,7 +214,7 @@ impl Conn {
             _ => self.retires.min(self.silent_until(plan)).min(self.ping),
         };
         let waiting = self.requests.iter().filter(|request| !request.abandoned);
-        own.min(waiting.map(|request| request.deadline).min().unwrap_or(Nanos::MAX))
+        own.min(waiting.map(|request| request.deadline(plan.timeout)).min().unwrap_or(Nanos::MAX))
     }
 
     /// When it has been silent for too long, unless something comes.

@@ -38,8 +38,9 @@ pub(crate) struct Lane {
     pub(crate) max: u32,
     /// Requests that a connection takes at once: what is asked for, until a server allows less.
     pub(crate) depth: u32,
-    /// Requests that were started and have no connection yet: all are busy, and no more are allowed.
-    pub(crate) waiting: VecDeque<InFlight>,
+    /// Requests that were started and have no connection yet, each with its deadline: all connections are
+    /// busy, and no more are allowed.
+    pub(crate) waiting: VecDeque<(Nanos, InFlight)>,
     endpoints: Arc<[Endpoint]>,
     cursor: usize,
     scenarios: Vec<u32>,

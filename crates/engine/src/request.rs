@@ -10,7 +10,8 @@ pub(crate) const AT_SEND: Nanos = Nanos::MAX;
 /// The session of a request that needs none: the only step of its scenario, without variables.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
-/// A request that was started and has not ended.
+/// A request that was started and has not ended. 64 bytes, a line of the cache: with many streams these are
+/// the memory that a pass walks over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     /// When it should have started; [`AT_SEND`] for a request of the closed model on an open connection: its
@@ -23,27 +24,28 @@ pub(crate) struct InFlight {
     pub(crate) sent: Nanos,
     /// When the first byte of the response came, [`Nanos::MAX`] before.
     pub(crate) first_byte: Nanos,
-    /// When the response arrived that made its user ready; never, if there was none on this connection, or if
-    /// that is its intended time.
-    pub(crate) ready: Nanos,
-    /// When it times out.
-    pub(crate) deadline: Nanos,
     /// Global index of its iteration.
     pub(crate) index: u64,
     /// Request bytes on the wire, over all redirects.
     pub(crate) bytes_sent: u64,
-    /// Response bytes on the wire of the redirects before the last response.
-    pub(crate) bytes_redirects: u64,
     /// Index into the plan's steps.
     pub(crate) step: u32,
     /// The iteration that it is a step of, or [`NO_SESSION`].
     pub(crate) session: u32,
     /// Redirects followed so far.
-    pub(crate) redirects: u32,
+    pub(crate) redirects: u8,
     /// Whether it belongs to the measured part (else to the warm-up).
     pub(crate) measured: bool,
     /// Whether it was already recorded as timed out; its response, should it come, is skipped.
     pub(crate) abandoned: bool,
+}
+
+impl InFlight {
+    /// When it times out: counted from when it was taken up, so never while that is to come.
+    #[inline]
+    pub(crate) fn deadline(&self, timeout: Nanos) -> Nanos {
+        if self.started == AT_SEND { Nanos::MAX } else { self.started + timeout }
+    }
 }
 
 /// The requests on one connection, each under a ticket by which it is found again.
@@ -191,8 +193,8 @@ impl Requests {
     }
 
     /// The tickets of the requests whose deadline has come and that were not given up before.
-    pub(crate) fn overdue(&self, now: Nanos, into: &mut Vec<u32>) {
-        let is_overdue = |request: &InFlight| !request.abandoned && request.deadline <= now;
+    pub(crate) fn overdue(&self, timeout: Nanos, now: Nanos, into: &mut Vec<u32>) {
+        let is_overdue = |request: &InFlight| !request.abandoned && request.deadline(timeout) <= now;
         match self {
             Self::Queue { first, rest, ticket } => {
                 let all = first.iter().chain(rest);
@@ -226,20 +228,25 @@ mod tests {
     fn request(index: u64) -> InFlight {
         InFlight {
             intended: AT_SEND,
-            started: AT_SEND,
+            started: Nanos(index),
             sent: AT_SEND,
             first_byte: Nanos::MAX,
-            ready: Nanos::MAX,
-            deadline: Nanos(index),
             index,
             bytes_sent: 0,
-            bytes_redirects: 0,
             step: 0,
             session: NO_SESSION,
             redirects: 0,
             measured: true,
             abandoned: false,
         }
+    }
+
+    #[test]
+    fn a_request_is_a_line_of_the_cache() {
+        assert!(size_of::<Option<InFlight>>() <= 64);
+        let waiting = InFlight { started: AT_SEND, ..request(0) };
+        assert_eq!(waiting.deadline(Nanos(5)), Nanos::MAX);
+        assert_eq!(request(7).deadline(Nanos(5)), Nanos(12));
     }
 
     #[test]
@@ -285,7 +292,7 @@ mod tests {
         for requests in [&mut queue, &mut table] {
             requests.get_mut(2).expect("there").abandoned = true;
             let mut overdue = Vec::new();
-            requests.overdue(Nanos(3), &mut overdue);
+            requests.overdue(Nanos(10), Nanos(13), &mut overdue);
             assert_eq!(overdue.iter().filter(|t| **t != 0).collect::<Vec<_>>(), [&1, &3]);
         }
         queue.forget_abandoned();

@@ -118,6 +118,14 @@ impl Recorder {
         }
     }
 
+    /// Adds bytes that came for a request before its last response: those of redirects.
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    pub fn note_received(&mut self, step: u32, bytes: u64) {
+        self.steps[step as usize].record.bytes_received += bytes;
+    }
+
     /// Records the start lag of a request that had not ended when the run stopped.
     ///
     /// # Panics

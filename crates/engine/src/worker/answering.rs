@@ -35,7 +35,7 @@ impl<B: Backend> Worker<'_, B> {
         location: Option<usize>,
     ) {
         let conn = &mut self.conns[slot as usize];
-        let Some(mut request) = conn.requests.take(ticket) else { return };
+        let Some(request) = conn.requests.take(ticket) else { return };
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
@@ -64,13 +64,13 @@ impl<B: Backend> Worker<'_, B> {
             self.settle(slot);
             return;
         }
-        request.bytes_redirects += reply.wire_bytes;
         if self.plan.redirects > 0 {
             let location = self.take_location(slot, ticket, location);
             if matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
                 // On a pipelined connection the redirect would wait behind other requests: it takes a new
                 // one.
                 let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
+                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
                 let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
                 self.on_redirect(redirect, request);
                 if usable {
@@ -87,7 +87,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         self.counts.answered[usize::from(http2)] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
-        self.finish(&request, outcome, reply.status, at);
+        self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);
         let slot_if_usable = usable.then_some(slot);
         if outcome == Outcome::Ok {
             if self.continue_session(request.session, lane, slot_if_usable, request.step, at) {
@@ -214,7 +214,7 @@ impl<B: Backend> Worker<'_, B> {
         let location = location.as_deref().map(String::from_utf8_lossy);
         let next = match location.as_deref() {
             None => Err("a redirect without a location".to_owned()),
-            Some(_) if request.redirects >= self.plan.redirects => {
+            Some(_) if u32::from(request.redirects) >= self.plan.redirects => {
                 Err(format!("more than {} redirects in a row", self.plan.redirects))
             }
             Some(location) => match target.same_authority_path(location) {
@@ -233,7 +233,7 @@ impl<B: Backend> Worker<'_, B> {
         request.redirects += 1;
         if here {
             self.count_redirect(&request);
-            self.transmit_as(slot, &mut request, &next);
+            self.transmit_as(slot, &mut request, &next, Nanos::MAX);
             return;
         }
         match self.open_connection(lane, self.now) {

@@ -64,7 +64,11 @@ impl<B: Backend> Worker<'_, B> {
     /// Makes sure that the connection is looked at when its next deadline comes.
     pub(super) fn arm(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
-        let deadline = conn.deadline(self.plan);
+        let mut deadline = conn.deadline(self.plan);
+        if !conn.requests.is_empty() {
+            // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
+            deadline = deadline.min(self.now + self.plan.timeout);
+        }
         if deadline < conn.armed {
             conn.armed = deadline;
             self.timers.arm(deadline, conn.id);
@@ -114,7 +118,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             if established && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
-                self.seat(lane, None, &mut InFlight { bytes_sent: 0, ..request }, now);
+                self.seat(lane, None, &mut InFlight { bytes_sent: 0, ..request }, Nanos::MAX, now);
                 continue;
             }
             self.fail(lane, &request, class, 0, now);
@@ -237,7 +241,7 @@ impl<B: Backend> Worker<'_, B> {
                 conn.requests = Requests::table();
             }
             self.count_redirect(&request);
-            self.transmit_as(slot, &mut request, &template);
+            self.transmit_as(slot, &mut request, &template, Nanos::MAX);
         } else {
             self.transmit_waiting(slot);
         }

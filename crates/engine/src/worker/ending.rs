@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::Sample;
+use plimsoll_metrics::{Recorder, Sample};
 use plimsoll_plan::Load;
 
 use super::{Worker, WorkerReport};
@@ -13,8 +13,15 @@ use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight};
 
 impl<B: Backend> Worker<'_, B> {
-    /// Records the end of a request. One that did not end well ends its iteration.
-    pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, status: u16, at: Nanos) {
+    /// The recorder that a request belongs to.
+    pub(super) fn recorder_of(&mut self, request: &InFlight) -> &mut Recorder {
+        if request.measured { &mut self.recorder } else { &mut self.warmup }
+    }
+
+    /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
+    /// was none. One that did not end well ends its iteration.
+    pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
+        let (status, bytes_received) = response;
         self.counts.in_flight -= 1;
         if outcome != Outcome::Ok {
             self.counts.iterations.failed += u64::from(request.measured);
@@ -36,7 +43,7 @@ impl<B: Backend> Worker<'_, B> {
             outcome,
             status,
             bytes_sent: request.bytes_sent,
-            bytes_received: request.bytes_redirects,
+            bytes_received,
         };
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
@@ -59,7 +66,7 @@ impl<B: Backend> Worker<'_, B> {
     /// user goes on, after a pause if it was the connection that failed.
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
         let lane = self.home_of(request, lane);
-        self.finish(request, Outcome::Failed(class), status, at);
+        self.finish(request, Outcome::Failed(class), (status, 0), at);
         if !matches!(self.plan.load, Load::Closed) {
             return;
         }
@@ -89,10 +96,9 @@ impl<B: Backend> Worker<'_, B> {
         }
         for lane in 0..self.lanes.len() as u32 {
             // They came in the order of their deadlines, but for those that had a connection before.
-            while let Some(request) = self.lanes[lane as usize].waiting.front()
-                && request.deadline <= now
+            while let Some(&(deadline, request)) = self.lanes[lane as usize].waiting.front()
+                && deadline <= now
             {
-                let request = *request;
                 self.lanes[lane as usize].waiting.pop_front();
                 self.time_out(lane, &request, now);
             }
@@ -102,7 +108,7 @@ impl<B: Backend> Worker<'_, B> {
     /// No whole response came in time. In the closed model its user goes on.
     fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
         let home = self.home_of(request, lane);
-        self.finish(request, Outcome::TimedOut, 0, now);
+        self.finish(request, Outcome::TimedOut, (0, 0), now);
         if matches!(self.plan.load, Load::Closed) {
             self.retries.push(Reverse((now, home)));
         }
@@ -168,7 +174,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.clear();
         let conn = &mut self.conns[slot as usize];
-        conn.requests.overdue(now, &mut overdue);
+        conn.requests.overdue(self.plan.timeout, now, &mut overdue);
         self.control_bytes.clear();
         let mut in_turn = false;
         for &ticket in &overdue {
@@ -236,7 +242,7 @@ impl<B: Backend> Worker<'_, B> {
             unfinished.extend(conn.requests.iter().filter(|request| !request.abandoned).copied());
         }
         for lane in &self.lanes {
-            unfinished.extend(&lane.waiting);
+            unfinished.extend(lane.waiting.iter().map(|(_, request)| request));
         }
         for request in unfinished {
             if !request.measured {

@@ -19,18 +19,26 @@ pub(super) struct Unsent {
     ticket: u32,
     /// Place of its connection among those written to since the last flush.
     place: u32,
+    /// When the response arrived that made its user ready; never, if that is unknown.
+    ready: Nanos,
 }
 
 impl<B: Backend> Worker<'_, B> {
     /// Writes a request on an open connection that has room for it.
     #[inline]
-    pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight) {
+    pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         let plan = self.plan;
-        self.transmit_as(slot, request, &plan.steps[request.step as usize].request);
+        self.transmit_as(slot, request, &plan.steps[request.step as usize].request, ready);
     }
 
     /// The same for a request whose template is not that of its step: a redirect's.
-    pub(super) fn transmit_as(&mut self, slot: u32, request: &mut InFlight, template: &RequestTemplate) {
+    pub(super) fn transmit_as(
+        &mut self,
+        slot: u32,
+        request: &mut InFlight,
+        template: &RequestTemplate,
+        ready: Nanos,
+    ) {
         let place = self.mark_written(slot);
         let conn = &mut self.conns[slot as usize];
         let step = &self.plan.steps[request.step as usize];
@@ -107,7 +115,7 @@ impl<B: Backend> Worker<'_, B> {
             std::mem::swap(&mut session.path, &mut self.path);
         }
         self.unsent_bytes += length;
-        self.unsent.push(Unsent { conn: id, ticket, place });
+        self.unsent.push(Unsent { conn: id, ticket, place, ready });
         if self.written.len() >= FLUSH_EVERY
             || self.unsent.len() >= FLUSH_REQUESTS
             || self.unsent_bytes >= FLUSH_BYTES
@@ -162,7 +170,7 @@ impl<B: Backend> Worker<'_, B> {
         self.now = self.now.max(flush.last);
         // One division for all: spans are far below the 2^53 ns that this is exact for.
         let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
-        for Unsent { conn: id, ticket, place } in self.unsent.drain(..) {
+        for Unsent { conn: id, ticket, place, ready } in self.unsent.drain(..) {
             let at = flush.first + Nanos((share * f64::from(place)) as u64);
             let conn = &mut self.conns[id.slot()];
             if conn.id != id {
@@ -180,12 +188,10 @@ impl<B: Backend> Worker<'_, B> {
             }
             if request.intended == AT_SEND {
                 request.intended = at;
-                if request.measured && request.ready != Nanos::MAX {
-                    self.record.turnaround += at.since(request.ready);
+                if request.measured && ready != Nanos::MAX {
+                    self.record.turnaround += at.since(ready);
                     self.record.turnarounds += 1;
                 }
-                // Counts from here, too: else a censored response time would be a little below the timeout.
-                request.deadline = at + self.plan.timeout;
             }
         }
     }
@@ -204,10 +210,11 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             if self.has_room(slot) {
-                self.transmit(slot, &mut request);
+                self.transmit(slot, &mut request, Nanos::MAX);
             } else {
                 // The server allows fewer than was expected.
-                self.lanes[lane as usize].waiting.push_back(request);
+                let deadline = request.deadline(self.plan.timeout).min(self.now + self.plan.timeout);
+                self.lanes[lane as usize].waiting.push_back((deadline, request));
             }
         }
     }

@@ -79,10 +79,9 @@ impl<B: Backend> Worker<'_, B> {
         let step = steps.start;
         let session =
             if steps.len() > 1 { self.sessions.begin(scenario, lane, index, measured) } else { NO_SESSION };
-        let mut request = self.new_request(intended, index, step, measured, now);
-        request.ready = ready;
+        let mut request = new_request(intended, index, step, measured);
         request.session = session;
-        self.place(lane, slot, &mut request, now);
+        self.place(lane, slot, &mut request, ready, now);
     }
 
     /// The next step of a session, whose last one was answered at `at` on the connection `slot` of `lane`.
@@ -112,10 +111,9 @@ impl<B: Backend> Worker<'_, B> {
         let target = self.plan.steps[step as usize].target;
         let next_lane = self.lane_of(target, lane);
         let slot = slot.filter(|_| next_lane == lane);
-        let mut request = self.new_request(intended, index, step, measured, self.now);
-        request.ready = ready;
+        let mut request = new_request(intended, index, step, measured);
         request.session = number;
-        self.place(next_lane, slot, &mut request, self.now);
+        self.place(next_lane, slot, &mut request, ready, self.now);
         true
     }
 
@@ -130,8 +128,8 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn start_waiting(&mut self, now: Nanos) {
         for lane in 0..self.lanes.len() as u32 {
             while !self.lanes[lane as usize].waiting.is_empty() && self.can_place(lane, now) {
-                if let Some(mut request) = self.lanes[lane as usize].waiting.pop_front() {
-                    self.seat(lane, None, &mut request, now);
+                if let Some((_, mut request)) = self.lanes[lane as usize].waiting.pop_front() {
+                    self.seat(lane, None, &mut request, Nanos::MAX, now);
                 }
             }
         }
@@ -193,33 +191,6 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(blocked, at_limit, now);
     }
 
-    #[inline]
-    pub(super) fn new_request(
-        &self,
-        intended: Nanos,
-        index: u64,
-        step: u32,
-        measured: bool,
-        now: Nanos,
-    ) -> InFlight {
-        InFlight {
-            intended,
-            started: AT_SEND,
-            sent: AT_SEND,
-            first_byte: Nanos::MAX,
-            ready: Nanos::MAX,
-            deadline: now + self.plan.timeout,
-            index,
-            bytes_sent: 0,
-            bytes_redirects: 0,
-            step,
-            session: NO_SESSION,
-            redirects: 0,
-            measured,
-            abandoned: false,
-        }
-    }
-
     /// Whether [`place`](Self::place) would find or may open a connection.
     pub(super) fn can_place(&mut self, lane: u32, now: Nanos) -> bool {
         self.find_available(lane).is_some() || self.may_open(lane, now)
@@ -271,40 +242,55 @@ impl<B: Backend> Worker<'_, B> {
     /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
     /// longest, else on one that is opened for it.
     #[inline]
-    pub(super) fn place(&mut self, lane: u32, slot: Option<u32>, request: &mut InFlight, now: Nanos) {
+    pub(super) fn place(
+        &mut self,
+        lane: u32,
+        slot: Option<u32>,
+        request: &mut InFlight,
+        ready: Nanos,
+        now: Nanos,
+    ) {
         self.counts.in_flight += 1;
         self.counts.new_started += 1;
         self.counts.accounting.started += u64::from(request.measured);
-        self.seat(lane, slot, request, now);
+        self.seat(lane, slot, request, ready, now);
     }
 
     /// The same for a request that was counted before. Without a connection it waits for one.
     #[inline]
-    pub(super) fn seat(&mut self, lane: u32, slot: Option<u32>, request: &mut InFlight, now: Nanos) {
+    pub(super) fn seat(
+        &mut self,
+        lane: u32,
+        slot: Option<u32>,
+        request: &mut InFlight,
+        ready: Nanos,
+        now: Nanos,
+    ) {
         if let Some(slot) = slot
             && self.has_room(slot)
         {
-            self.put(slot, request, now);
+            self.put(slot, request, ready, now);
             return;
         }
-        self.seat_anywhere(lane, request, now);
+        self.seat_anywhere(lane, request, ready, now);
     }
 
-    fn seat_anywhere(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
+    fn seat_anywhere(&mut self, lane: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         if let Some(slot) = self.find_available(lane) {
             self.lanes[lane as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
-            self.put(slot, request, now);
+            self.put(slot, request, ready, now);
             self.list(slot);
             return;
         }
         if !self.may_open(lane, now) {
-            self.lanes[lane as usize].waiting.push_back(*request);
+            let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
+            self.lanes[lane as usize].waiting.push_back((deadline, *request));
             return;
         }
         match self.open_connection(lane, now) {
             Ok(slot) => {
-                self.put(slot, request, now);
+                self.put(slot, request, ready, now);
                 self.list(slot);
             }
             Err(class) => self.fail(lane, request, class, 0, now),
@@ -313,15 +299,15 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Adds `request` to a connection, and writes it if the connection is ready for it.
     #[inline]
-    fn put(&mut self, slot: u32, request: &mut InFlight, now: Nanos) {
+    fn put(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let deadline = request.deadline;
+        let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
         if deadline < conn.armed {
             conn.armed = deadline;
             self.timers.arm(deadline, conn.id);
         }
         if conn.state == State::Open {
-            self.transmit(slot, request);
+            self.transmit(slot, request, ready);
         } else {
             begin_now(request, now);
             conn.requests.push(request);
@@ -339,9 +325,27 @@ impl<B: Backend> Worker<'_, B> {
     }
 }
 
-/// A request that needs a connection is taken up now: opening it is part of its response time.
+#[inline]
+fn new_request(intended: Nanos, index: u64, step: u32, measured: bool) -> InFlight {
+    InFlight {
+        intended,
+        started: AT_SEND,
+        sent: AT_SEND,
+        first_byte: Nanos::MAX,
+        index,
+        bytes_sent: 0,
+        step,
+        session: NO_SESSION,
+        redirects: 0,
+        measured,
+        abandoned: false,
+    }
+}
+
+/// A request that needs a connection is taken up now, if it was not before: opening it is part of its
+/// response time.
 fn begin_now(request: &mut InFlight, now: Nanos) {
-    request.started = now;
+    request.started = request.started.min(now);
     if request.intended == AT_SEND {
         request.intended = now;
     }

@@ -38,7 +38,7 @@ impl<B: Backend> Worker<'_, B> {
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
         let waiting = self.lanes.iter().filter_map(|lane| lane.waiting.front());
-        let until = waiting.map(|request| request.deadline).fold(until, Nanos::min);
+        let until = waiting.map(|(deadline, _)| *deadline).fold(until, Nanos::min);
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
         // The closed model opens for its users, whose times are among the retries.

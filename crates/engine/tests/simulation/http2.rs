@@ -53,7 +53,10 @@ fn a_stream_without_a_reply_is_censored_and_its_connection_goes_on() {
     assert_eq!(record.total.censored_response.count, a.timed_out);
     assert!(record.total.censored_response.from >= Nanos::from_millis(100));
     let dropped = truth.entries().iter().filter(|e| e.action == Action::Drop).count();
-    assert!(dropped as u64 >= a.timed_out && dropped as u64 <= a.timed_out + a.in_flight_at_stop, "{dropped}");
+    assert!(
+        dropped as u64 >= a.timed_out && dropped as u64 <= a.timed_out + a.in_flight_at_stop,
+        "{dropped}"
+    );
 }
 
 #[test]
@@ -75,7 +78,8 @@ fn connections_end_after_their_requests_and_after_their_lifetime() {
 
     let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
     for flags in [h2(&[("-m", "4")]), Vec::new()] {
-        let flags = [flags.as_slice(), &[("-c", "2"), ("-d", "1s"), ("--connection-lifetime", "100ms")]].concat();
+        let flags =
+            [flags.as_slice(), &[("-c", "2"), ("-d", "1s"), ("--connection-lifetime", "100ms")]].concat();
         let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
         assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0));
         assert!((18..=22).contains(&record.connections.opened), "{}", record.connections.opened);

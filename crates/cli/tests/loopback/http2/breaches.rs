@@ -148,7 +148,7 @@ fn greetings_that_are_none() {
         ),
         ("bytes of no protocol", "wrong_protocol", greeting(|wire| wire.raw(&[0xff; 100]))),
         ("PING before SETTINGS", "protocol", greeting(|wire| wire.frame(PING, 0, 0, &[0; 8]))),
-        ("nothing but the end", "wrong_protocol", greeting(Wire::close)),
+        ("nothing but the end", "closed_before_response", greeting(Wire::close)),
     ];
     on_each(|backend| {
         for (name, class, script) in greetings {
