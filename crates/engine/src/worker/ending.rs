@@ -71,7 +71,8 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let now = self.now;
-        let pause = if class.is_connect() || class == ErrorClass::Tls {
+        // One that was never sent had no connection, and the next attempt would come at once.
+        let pause = if request.sent == AT_SEND || class == ErrorClass::Tls {
             self.lanes[lane as usize].backoff(now)
         } else {
             Nanos::ZERO

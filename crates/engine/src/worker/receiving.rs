@@ -248,7 +248,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn doom(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         if conn.state.is_early() {
-            // Nothing was sent on it: those that wait find another one.
+            // Nothing was sent on it.
             self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.now);
             return;
         }

@@ -285,6 +285,10 @@ impl<B: Backend> Worker<'_, B> {
         }
         if !self.may_open(lane, now) {
             let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
+            if request.intended == AT_SEND {
+                // Its user is ready, and from here on it waits.
+                request.intended = now;
+            }
             self.lanes[lane as usize].waiting.push_back((deadline, *request));
             return;
         }
