@@ -3,8 +3,8 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Load, Overload, Pacing, Plan, Protocol};
-use plimsoll_report::{Host, ModelContext, Preflight};
+use plimsoll_plan::{Load, Overload, Pacing, Plan, Protocol, Target};
+use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::Process;
 
@@ -71,6 +71,13 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         connections: u64::from(connections.initial),
         depth: u64::from(if http2 { connections.streams } else { connections.depth }),
     }
+}
+
+/// Whom the load goes to.
+pub(crate) fn targets(plan: &Plan) -> Vec<TargetContext> {
+    let context =
+        |target: &Target| TargetContext { urls: target.urls.clone(), authority: target.authority.clone() };
+    plan.targets.iter().map(context).collect()
 }
 
 /// What is spoken.
@@ -197,7 +204,7 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, Given, PlanPatch};
+    use plimsoll_plan::{CrudPatch, Disk, Given, PlanPatch};
 
     use super::*;
 
@@ -260,6 +267,39 @@ mod tests {
             (patch.duration, patch.stages) = (None, given("2s@10,3s@20"));
         });
         assert_eq!(lines, [format!("open: 2 stages, peak 20/s (iterations of 3 requests) {tail}")]);
+    }
+
+    #[test]
+    fn a_target_has_the_urls_that_address_it() {
+        let given = |text: &str| Given::new("flag", text);
+        let patch = PlanPatch {
+            urls: [
+                "http://me:secret@a.test/x-ID",
+                "http://a.test/x-ID",
+                "https://a.test/ID",
+                "a.test:80/ID/y",
+            ]
+            .map(given)
+            .to_vec(),
+            insecure: true,
+            crud: CrudPatch {
+                update_method: Some(given("PATCH")),
+                variable_name: Some(given("ID")),
+                variable_end: Some(given("10")),
+                ..CrudPatch::default()
+            },
+            ..PlanPatch::default()
+        };
+        let targets = targets(&Plan::resolve(patch, &Disk).unwrap());
+        let shown: Vec<_> =
+            targets.iter().map(|target| (&*target.authority, target.urls.join(" "))).collect();
+        assert_eq!(
+            shown,
+            [
+                ("a.test", "http://a.test/x-ID http://a.test:80/ID/y".to_owned()),
+                ("a.test", "https://a.test/ID".to_owned()),
+            ]
+        );
     }
 
     #[test]

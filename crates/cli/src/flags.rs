@@ -186,7 +186,8 @@ struct CrudArgs {
     ///
     /// Any of the --crud flags gives every iteration several steps: a request that creates a resource, then
     /// one that updates and one that deletes it, each when the one before was answered. No Content-Type is
-    /// added: give it with -H.
+    /// added: give it with -H. Before the run, each server is tried with one request that creates; what it
+    /// creates stays there. --no-preflight leaves it out.
     #[arg(long, value_name = "METHOD", hide_short_help = true)]
     crud_create_method: Option<String>,
     /// Then update the resource with this method, such as PATCH [default: no update]

@@ -92,7 +92,7 @@ fn execute_on<O: Open>(
         seed: plan.seed,
         args: command_line,
         plan_hash: plan.fingerprint().to_string(),
-        targets: plan.steps.iter().map(|step| step.name.clone()).collect(),
+        targets: describe::targets(&plan),
         model: describe::model(&plan),
         host: describe::host(),
         preflight: first.first().and_then(describe::preflight),

@@ -78,6 +78,10 @@ pub(crate) struct Conn {
     pub(crate) ping: Nanos,
     /// Requests sent on it.
     pub(crate) served: u64,
+    /// Whether a whole response came on it.
+    pub(crate) answered: bool,
+    /// Closed model with a ramp: its users but one begin when it is open.
+    pub(crate) fills: bool,
     /// The flush in which it was written to last, and its place among those written to in it.
     pub(crate) mark: (u64, u32),
     pub(crate) requests: Requests,
@@ -123,7 +127,7 @@ impl Kept {
         self.bytes.clear();
     }
 
-    fn keep(&mut self, what: u16, value: &[u8]) {
+    pub(crate) fn keep(&mut self, what: u16, value: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(value);
         self.values.push((what, start..self.bytes.len()));
@@ -166,6 +170,8 @@ impl Conn {
             heard: Nanos::ZERO,
             ping: Nanos::MAX,
             served: 0,
+            answered: false,
+            fills: false,
             mark: (0, 0),
             requests: Requests::default(),
             client: Client::Undecided,
@@ -198,12 +204,27 @@ impl Conn {
         }
     }
 
-    /// Requests that it takes at once.
+    /// Requests that it takes at once; of one that takes none for now, one.
     pub(crate) fn depth(&self, pipeline: u32) -> u32 {
         match &self.client {
-            Client::Http2(client) => client.capacity() + client.active(),
+            Client::Http2(client) => (client.capacity() + client.active()).max(1),
             _ => pipeline,
         }
+    }
+
+    /// Whether it is idle and will never take a request again: it had as many as it may have, or all of its
+    /// stream identifiers are used.
+    #[inline]
+    pub(crate) fn is_spent(&self, max_requests: Option<u64>) -> bool {
+        self.requests.is_empty()
+            && (max_requests.is_some_and(|max| self.served >= max)
+                || match &self.client {
+                    Client::Http2(client) => {
+                        let limited = client.is_going_away() || client.server_limit() == Some(0);
+                        client.capacity() == 0 && !limited
+                    }
+                    _ => false,
+                })
     }
 
     /// When something has to be done about it if nothing comes.

@@ -36,6 +36,10 @@ pub(crate) struct Lane {
     pub(crate) initial: u32,
     /// Largest allowed number of them.
     pub(crate) max: u32,
+    /// Closed model with a ramp: connections that are to begin their users when they are open.
+    pub(crate) unfilled: u32,
+    /// Open model: whether something due finds no room.
+    pub(crate) blocked: bool,
     /// Requests that a connection takes at once: what is asked for, until a server allows less.
     pub(crate) depth: u32,
     /// Requests that were started and have no connection yet, each with its deadline: all connections are
@@ -94,6 +98,8 @@ impl Lane {
                         Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
                     },
                     waiting: VecDeque::new(),
+                    unfilled: 0,
+                    blocked: false,
                     endpoints: addresses[target].clone(),
                     // Workers begin with different addresses, so that all addresses are used from the start.
                     cursor: worker.index as usize,

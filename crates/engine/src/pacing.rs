@@ -43,8 +43,10 @@ pub(crate) struct Outlook {
     pub(crate) until: Nanos,
     /// The next arrival that could be started at its time, if there is one.
     pub(crate) next_arrival: Option<Nanos>,
-    /// Whether something due waits for a response: for a free connection, or for the next step of its own.
+    /// Whether something due waits for a response: for a free connection.
     pub(crate) blocked: bool,
+    /// Whether a response is followed by a request: the next step of its scenario, or a redirect.
+    pub(crate) follows: bool,
     pub(crate) in_flight: u64,
 }
 
@@ -113,17 +115,21 @@ impl Pacer {
 
     /// How to wait.
     pub(crate) fn wait(&self, outlook: Outlook) -> Wait {
-        let Outlook { now, until, next_arrival, blocked, in_flight } = outlook;
+        let Outlook { now, until, next_arrival, blocked, follows, in_flight } = outlook;
         let start = next_arrival.map_or(Nanos::MAX, |at| at.max(self.last_start + self.tick));
         let until = until.min(start);
         let spin = if self.pacing == Pacing::Precise && start == until { SPIN } else { Nanos::ZERO };
         let may_gather = self.stamped && self.response_bytes < LARGE_RESPONSE as f64;
-        if self.open && may_gather && !blocked {
+        if self.open && may_gather && !blocked && !follows {
             // No send depends on a response: sleep to the next send and read what has come by then.
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
         }
         if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing == Pacing::Adaptive {
-            let floor = Nanos(self.cycle_ns as u64 / GATHER_SHARE).min(GATHER_MAX);
+            // Where arrivals share wake-ups, so do the requests that follow a response: late on purpose, within
+            // the same budget. Otherwise the target must not be left without work.
+            let shares = self.tick > Nanos::ZERO && !blocked;
+            let share = if shares { GATHER_MAX } else { Nanos(self.cycle_ns as u64 / GATHER_SHARE) };
+            let floor = share.min(GATHER_MAX);
             if floor >= GATHER_MIN {
                 // Half of what is in flight, in events. Where responses trickle in one by one on few
                 // connections that is more than can be ready at once: then the time decides.
@@ -152,6 +158,7 @@ mod tests {
             until: Nanos::from_millis(100),
             next_arrival: None,
             blocked: false,
+            follows: false,
             in_flight: 64,
         }
     }
@@ -182,6 +189,17 @@ mod tests {
         assert_eq!(slow.wait(Outlook { in_flight: 1, ..outlook() }).want, 1);
         let large = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 1 << 20);
         assert_eq!(large.wait(outlook()).want, 1);
+    }
+
+    #[test]
+    fn what_follows_a_response_shares_wake_ups_where_arrivals_do() {
+        let follows = Outlook { follows: true, next_arrival: Some(Nanos::from_millis(50)), ..outlook() };
+        let cycle = Nanos::from_micros(200);
+        let fast = observed(Pacer::new(Pacing::Adaptive, Some(20_000.0)), cycle, true, 100);
+        assert_eq!((fast.wait(follows).want, fast.wait(follows).floor), (32, GATHER_MAX));
+        assert!(fast.wait(Outlook { blocked: true, ..follows }).floor <= Nanos::from_micros(50));
+        let slow = observed(Pacer::new(Pacing::Adaptive, Some(1_000.0)), cycle, true, 100);
+        assert!(slow.wait(follows).floor <= Nanos::from_micros(50));
     }
 
     #[test]

@@ -251,8 +251,10 @@ fn merge(
         Load::Closed => Model::Closed,
         Load::Open { .. } => Model::Open,
     };
-    let target_per_second = (model == Model::Open && duration > Nanos::ZERO)
-        .then(|| accounting.scheduled as f64 / duration.as_secs_f64());
+    // Arrivals: what was scheduled, but for the later steps of iterations.
+    let arrivals = iterations.started + accounting.dropped + accounting.never_started;
+    let target_per_second =
+        (model == Model::Open && duration > Nanos::ZERO).then(|| arrivals as f64 / duration.as_secs_f64());
     let mut record = RunRecord {
         model,
         duration,

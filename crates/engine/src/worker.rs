@@ -13,7 +13,7 @@ mod starting;
 mod watching;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
@@ -136,6 +136,8 @@ pub struct Worker<'p, B> {
     /// Users of the closed model that wait to try again, by time and lane.
     retries: BinaryHeap<Reverse<(Nanos, u32)>>,
     ramp: Ramp,
+    /// Closed model with a ramp: when to open a connection of which lane, in order.
+    openers: VecDeque<(Nanos, u32)>,
     sessions: Sessions,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
@@ -246,6 +248,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 shard,
                 shard.share_of(u64::from(plan.connections.initial)),
             ),
+            openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
@@ -361,6 +364,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             self.heed_control(now);
             self.open_paced(now);
+            self.start_openers(now);
             self.start_waiting(now);
             self.start_retries(now);
             self.start_arrivals(now);

@@ -73,6 +73,11 @@ pub fn per_second(value: f64) -> String {
     }
 }
 
+/// A rate of something: `12.5 requests/s`.
+pub fn per_second_of(noun: &str, value: f64) -> String {
+    per_second(value).replace('/', &format!(" {noun}/"))
+}
+
 /// A number of bytes: `512 B`, `3.42 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -125,6 +130,7 @@ mod tests {
         }
         assert_eq!(per_second(0.5), "0.50/s");
         assert_eq!(per_second(48_119.7), "48,120/s");
+        assert_eq!(per_second_of("requests", 48_119.7), "48,120 requests/s");
     }
 
     #[test]

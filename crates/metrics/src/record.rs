@@ -23,7 +23,8 @@ pub struct Sample {
     pub started: Nanos,
     /// When its first byte was handed to the kernel; [`Nanos::MAX`] if that never happened.
     pub sent: Nanos,
-    /// When the first byte of its response arrived; [`Nanos::MAX`] if none did.
+    /// When the first byte of its response arrived; [`Nanos::MAX`] if none did, or if the response came in one
+    /// piece: the first byte of a good one then came when the last did.
     pub first_byte: Nanos,
     /// When its last byte arrived, or when it failed or timed out.
     pub done: Nanos,
@@ -225,7 +226,7 @@ pub struct Interval {
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u64,
-    /// Arrivals that should have started in it (open model).
+    /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
@@ -265,7 +266,8 @@ pub struct RunRecord {
     /// `achieved` is made from, so
     /// that responses of the drain do not flatter the rate.
     pub completed_in_window: u64,
-    /// Mean target rate over the measured part in arrivals per second (open model).
+    /// Mean target rate over the measured part in arrivals per second (open model): of iterations, whatever
+    /// the number of their steps. [`Accounting::arrivals`] over `duration`.
     pub target_per_second: Option<f64>,
     /// Where every arrival went.
     pub accounting: Accounting,
@@ -302,6 +304,26 @@ pub struct RunRecord {
     pub interrupted: Option<i32>,
     /// The verdict on the instrument.
     pub verdict: Verdict,
+}
+
+impl RunRecord {
+    /// Requests of an iteration in which every one ends well, as a mean over the scenarios; 1 without steps.
+    pub fn requests_per_iteration(&self) -> f64 {
+        let mut scenarios = 0_u64;
+        let mut first: Option<&StepRecord> = None;
+        for step in &self.steps {
+            // A scenario without a name has one step. Where two of the same name follow each other, the
+            // second one begins with the step that the first one did.
+            let goes_on = first.is_some_and(|first| {
+                !step.scenario.is_empty() && step.scenario == first.scenario && step.name != first.name
+            });
+            if !goes_on {
+                scenarios += 1;
+                first = Some(step);
+            }
+        }
+        if scenarios == 0 { 1.0 } else { self.steps.len() as f64 / scenarios as f64 }
+    }
 }
 
 impl Sample {

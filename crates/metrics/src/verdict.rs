@@ -53,9 +53,10 @@ reason_codes! {
     Stall = "stall",
     /// The generator used all of its CPU, or had to share it.
     CpuSaturation = "cpu_saturation",
-    /// Fewer requests were started than the plan asked for.
+    /// Fewer iterations were started than the plan asked for.
     RateNotMet = "rate_not_met",
-    /// All connections that the plan allows were busy; with HTTP/2, all streams on them.
+    /// All connections that the plan allows were busy; with HTTP/2, all streams on them, or fewer than the plan
+    /// asks for were allowed.
     ConnectionLimit = "connection_limit",
     /// The generator's system had no local port left for a new connection.
     PortsExhausted = "ports_exhausted",
@@ -107,6 +108,8 @@ pub fn judge(record: &RunRecord) -> Verdict {
         let lag = judge.start_lag();
         judge.connection_limit(rate == Finding::Invalid || lag == Finding::Invalid);
         suffers = rate != Finding::Good || lag != Finding::Good;
+    } else {
+        judge.stream_limit();
     }
     judge.cpu(suffers);
     judge.run_delay();
@@ -183,23 +186,26 @@ impl Judge<'_> {
         );
     }
 
-    /// Whether as many requests were started as the plan asked for.
+    /// Whether as many iterations were started as the plan asked for. Later steps are no part of this: they
+    /// are due once they begin, so with them a dropped iteration would weigh less than a started one.
     fn rate(&mut self) -> Finding {
-        let accounting = &self.record.accounting;
-        let share = ratio(accounting.started, accounting.scheduled).unwrap_or(1.0);
+        let (accounting, iterations) = (&self.record.accounting, &self.record.iterations);
+        let arrivals = accounting.arrivals(iterations);
+        let share = ratio(iterations.started, arrivals).unwrap_or(1.0);
         if share >= RATE_SHARE {
             return Finding::Good;
         }
         let evidence = format!(
-            "{} of {} scheduled arrivals were started ({}): {} dropped, {} never started",
-            figure::count(accounting.started),
-            figure::count(accounting.scheduled),
+            "{} of {} scheduled {} were started ({}): {} dropped, {} never started",
+            figure::count(iterations.started),
+            figure::count(arrivals),
+            if self.record.requests_per_iteration() > 1.0 { "iterations" } else { "arrivals" },
             figure::share(share),
             figure::count(accounting.dropped),
             figure::count(accounting.never_started),
         );
         let hint =
-            "use more threads (-t), more connections (-c) or a lower --rate; a run of a lower rate is valid";
+            "use more threads (-t), more connections (-c) or a lower rate; a run of a lower rate is valid";
         self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, hint);
         Finding::Invalid
     }
@@ -213,7 +219,7 @@ impl Judge<'_> {
         let late_limit = self.arrival_interval().max(record.pacing_budget + LAG_FLOOR);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);
         let blocked = self.blocked_at_limit();
-        let hint = "use more threads (-t), a lower --rate or an idle machine; --precise paces more exactly";
+        let hint = "use more threads (-t), a lower rate or an idle machine; --precise paces more exactly";
         if late > LATE_SHARE {
             if blocked <= LIMIT_SHARE {
                 let evidence = format!(
@@ -275,25 +281,51 @@ impl Judge<'_> {
         let target = self.record.target_per_second;
         let (evidence, hint) = match (mean_service, target) {
             (Some(mean), Some(target)) if mean > 0.0 => {
+                // Each request of an iteration takes up its place for its own service time.
+                let steps = self.record.requests_per_iteration();
+                let requests = target * steps;
                 let carried = (limit * depth) as f64 / (mean / 1e9);
-                let needed = (target * mean / 1e9 / depth as f64).ceil() as u64;
+                let needed = (requests * mean / 1e9 / depth as f64).ceil() as u64;
+                let mut asked = format!("{} asked for", figure::per_second(requests));
+                if steps > 1.0 {
+                    let iterations = figure::per_second_of("iterations", target);
+                    let steps = (steps * 10.0).round() / 10.0;
+                    asked.push_str(&format!(" ({iterations} of {steps} requests)"));
+                }
                 let evidence = format!(
-                    "{connections} with a mean service time of {} per reply carry at most {} of the {} asked for; {waited}",
+                    "{connections} with a mean service time of {} per reply carry at most {} of the {asked}; {waited}",
                     figure::nanos_f64(mean),
                     figure::per_second(carried),
-                    figure::per_second(target),
                 );
                 // With slots for the mean, the target's slow moments need more than the mean.
                 let needed = needed.max(limit + 1);
-                (evidence, format!("use -c {needed} or more{more_streams}, or a lower --rate"))
+                (evidence, format!("use -c {needed} or more{more_streams}, or a lower rate"))
             }
             _ => (
                 format!("the limit of {connections} was reached; {waited}"),
-                format!("use more connections (-c){more_streams} or a lower --rate"),
+                format!("use more connections (-c){more_streams} or a lower rate"),
             ),
         };
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
         self.find(finding, ReasonCode::ConnectionLimit, evidence, hint);
+    }
+
+    /// States in the closed model that a server allowed fewer streams than the plan asks for: then some users
+    /// only waited for one.
+    fn stream_limit(&mut self) {
+        let connections = &self.record.connections;
+        let Some(allowed) = connections.http2.binding_limit() else { return };
+        let server = if self.record.peers.len() > 1 { "a server" } else { "the server" };
+        let evidence = format!(
+            "{server} allows {} on each connection, {} were asked for: fewer requests were in flight than asked for",
+            match allowed {
+                1 => "1 stream".to_owned(),
+                _ => format!("{} streams", figure::count(allowed.into())),
+            },
+            figure::count(connections.http2.streams_asked.into()),
+        );
+        let hint = "use more connections (-c), with no more streams on each (-m) than are allowed";
+        self.find(Finding::Doubtful, ReasonCode::ConnectionLimit, evidence, hint);
     }
 
     fn cpu(&mut self, open_model_suffers: bool) {
@@ -320,7 +352,7 @@ impl Judge<'_> {
                 Finding::Invalid,
                 ReasonCode::CpuSaturation,
                 format!("{core}, and did not keep its schedule"),
-                format!("{hint}, or a lower --rate"),
+                format!("{hint}, or a lower rate"),
             ),
             Model::Open => self.find(
                 Finding::Doubtful,

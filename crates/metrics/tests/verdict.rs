@@ -107,7 +107,7 @@ fn limited(record: &mut RunRecord, blocked: Nanos, started: u64) {
     record.connections.blocked = blocked;
     record.connections.blocked_at_limit = blocked;
     record.total.service_time = filled(&[(ms(10), 1_000)]);
-    record.accounting.started = started;
+    (record.accounting.started, record.iterations.started) = (started, started);
     record.accounting.never_started = record.accounting.scheduled - started;
 }
 
@@ -246,7 +246,7 @@ fn stalls() {
 #[test]
 fn the_rate_and_the_limit_of_connections() {
     fn started(record: &mut RunRecord, started: u64) {
-        record.accounting.started = started;
+        (record.accounting.started, record.iterations.started) = (started, started);
         record.accounting.dropped = record.accounting.scheduled - started;
     }
     check(
@@ -293,11 +293,120 @@ fn the_limit_of_connections_states_what_it_carries_and_what_is_needed() {
         "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 1,000/s asked for; \
          due arrivals waited for a free connection during 98.0 % of the time"
     );
-    assert_eq!(verdict.reasons[1].hint, "use -c 10 or more, or a lower --rate");
+    assert_eq!(verdict.reasons[1].hint, "use -c 10 or more, or a lower rate");
     // Four requests at once on each connection carry four times as much.
     record.connections.depth = 4;
     let verdict = judge(&record);
     assert!(verdict.reasons[1].evidence.contains("at most 2,000/s"), "{verdict:?}");
+}
+
+/// Iterations of three requests: `started` of 10,000 within 10 s, the others dropped.
+fn of_three_steps(record: &mut RunRecord, started: u64) {
+    record.steps = ["create", "update", "delete"]
+        .map(|name| StepRecord {
+            name: name.to_owned(),
+            scenario: "crud".to_owned(),
+            ..StepRecord::default()
+        })
+        .to_vec();
+    record.iterations = IterationRecord { started, completed: started, ..IterationRecord::default() };
+    let (requests, dropped) = (started * 3, 10_000 - started);
+    record.accounting = Accounting {
+        scheduled: requests + dropped,
+        started: requests,
+        dropped,
+        ok: requests,
+        ..Accounting::default()
+    };
+    record.accounting.check().expect("the accounts balance");
+}
+
+#[test]
+fn the_rate_is_one_of_iterations() {
+    check(
+        Model::Open,
+        &[
+            ("99 %", |r| of_three_steps(r, 9_900), "valid"),
+            ("less than 99 %, but of the requests more", |r| of_three_steps(r, 9_710), "rate_not_met"),
+        ],
+    );
+    let mut record = good(Model::Open);
+    of_three_steps(&mut record, 9_710);
+    assert_eq!(record.accounting.arrivals(&record.iterations), 10_000);
+    assert_eq!(
+        judge(&record).reasons[0].evidence,
+        "9,710 of 10,000 scheduled iterations were started (97.1 %): 290 dropped, 0 never started"
+    );
+    let mut record = good(Model::Open);
+    limited(&mut record, Nanos::ZERO, 9_710);
+    assert_eq!(
+        judge(&record).reasons[0].evidence,
+        "9,710 of 10,000 scheduled arrivals were started (97.1 %): 0 dropped, 290 never started",
+        "with one step each"
+    );
+}
+
+#[test]
+fn every_request_of_an_iteration_needs_a_connection() {
+    let mut record = good(Model::Open);
+    limited(&mut record, ms(19_600), 5_000);
+    of_three_steps(&mut record, 5_000);
+    let verdict = judge(&record);
+    assert_eq!(
+        verdict.reasons[1].evidence,
+        "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 3,000/s asked for \
+         (1,000 iterations/s of 3 requests); due arrivals waited for a free connection during 98.0 % of the time"
+    );
+    assert_eq!(verdict.reasons[1].hint, "use -c 30 or more, or a lower rate");
+}
+
+#[test]
+fn the_requests_of_an_iteration_are_counted_by_scenario() {
+    let per_iteration = |steps: &[(&str, &str)]| {
+        let mut record = good(Model::Open);
+        record.steps = steps
+            .iter()
+            .map(|(scenario, name)| StepRecord {
+                name: (*name).to_owned(),
+                scenario: (*scenario).to_owned(),
+                ..StepRecord::default()
+            })
+            .collect();
+        record.requests_per_iteration()
+    };
+    assert_eq!(per_iteration(&[]), 1.0);
+    assert_eq!(per_iteration(&[("", "a")]), 1.0);
+    assert_eq!(per_iteration(&[("", "a"), ("", "b")]), 1.0, "one step each");
+    assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("x", "c")]), 3.0);
+    assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("y", "a"), ("y", "b")]), 2.0);
+    assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("x", "a"), ("x", "b")]), 2.0, "the same URL twice");
+    assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("x", "c"), ("", "d")]), 2.0);
+}
+
+#[test]
+fn fewer_streams_than_asked_for_are_a_warning_in_the_closed_model() {
+    fn allow(record: &mut RunRecord, limit: Option<u32>) {
+        record.connections.depth = 100;
+        record.connections.http2 =
+            Http2Record { connections: 4, streams_asked: 100, stream_limit: limit, ..Http2Record::default() };
+    }
+    let cases: [Case; 3] = [
+        ("no limit", |r| allow(r, None), "valid"),
+        ("as many", |r| allow(r, Some(100)), "valid"),
+        ("fewer", |r| allow(r, Some(99)), "valid, warns connection_limit"),
+    ];
+    check(Model::Closed, &cases);
+    check(Model::Open, &[("in the open model only what waits tells", |r| allow(r, Some(99)), "valid")]);
+    let mut record = good(Model::Closed);
+    allow(&mut record, Some(1));
+    let warning = |record: &RunRecord| judge(record).warnings[0].evidence.clone();
+    assert_eq!(
+        warning(&record),
+        "the server allows 1 stream on each connection, 100 were asked for: fewer requests were in flight than \
+         asked for"
+    );
+    record.peers = vec![Default::default(); 2];
+    assert!(warning(&record).starts_with("a server allows 1 stream on"), "{}", warning(&record));
 }
 
 #[test]
@@ -314,7 +423,7 @@ fn with_http2_the_limit_is_one_of_streams() {
         "5 connections of 2 streams each with a mean service time of 10.0 ms per reply carry at most 1,000/s of \
          the 1,000/s asked for; due arrivals waited for a free stream during 98.0 % of the time"
     );
-    assert_eq!(reason.hint, "use -c 6 or more, more streams on each (-m), or a lower --rate");
+    assert_eq!(reason.hint, "use -c 6 or more, more streams on each (-m), or a lower rate");
     // What the server does not allow cannot be had by asking for more.
     record.connections.depth = 100;
     record.connections.http2.streams_asked = 100;
@@ -328,7 +437,7 @@ fn with_http2_the_limit_is_one_of_streams() {
         ),
         "{reason:?}"
     );
-    assert_eq!(reason.hint, "use -c 10 or more, or a lower --rate");
+    assert_eq!(reason.hint, "use -c 10 or more, or a lower rate");
     // The smallest limit of several servers says nothing about what all of them carry.
     record.peers = vec![Default::default(); 2];
     let verdict = judge(&record);
@@ -341,7 +450,7 @@ fn with_http2_the_limit_is_one_of_streams() {
         "the limit of 5 connections of 100 streams each (the server allows 1 on each, 100 were asked for) was \
          reached; due arrivals waited for a free stream during 98.0 % of the time"
     );
-    assert_eq!(verdict.reasons[1].hint, "use more connections (-c) or a lower --rate");
+    assert_eq!(verdict.reasons[1].hint, "use more connections (-c) or a lower rate");
 }
 
 #[test]
@@ -402,7 +511,7 @@ fn cpu() {
                 "95 % and too few started",
                 |r| {
                     use_cpu(r, 9_500);
-                    r.accounting.started = 9_000;
+                    (r.iterations.started, r.accounting.dropped) = (9_000, 1_000);
                 },
                 "rate_not_met cpu_saturation",
             ),

@@ -215,14 +215,23 @@ impl Crud {
         Ok(tail.replace(&variable.name, &variable.slot))
     }
 
+    /// As [`Url::shown`], with the variable as it was typed.
+    pub(crate) fn shown(&self, url: &Url) -> String {
+        self.as_typed(url.shown())
+    }
+
+    /// The opposite of [`fill`](Self::fill).
+    fn as_typed(&self, text: String) -> String {
+        match &self.variable {
+            Some(variable) => text.replace(&variable.slot, &variable.name),
+            None => text,
+        }
+    }
+
     /// The name and the requests of one scenario. `several`: there are other URLs, from which its names tell
     /// it.
     pub(crate) fn scenario(&self, url: &Url, several: bool) -> (String, Vec<Draft>) {
-        let place = if several { url.shown() } else { url.target.clone() };
-        let place = match &self.variable {
-            Some(variable) => place.replace(&variable.slot, &variable.name),
-            None => place,
-        };
+        let place = self.as_typed(if several { url.shown() } else { url.target.clone() });
         let origin = if several { format!(" ({place})") } else { String::new() };
         let followers = [("update", &self.update), ("delete", &self.delete)];
         let resource = Extract { header: self.header.clone(), variable: 0, form: Form::Path };

@@ -86,6 +86,9 @@ pub struct Step {
 pub struct Target {
     /// `host[:port]` as in the URL, for messages and the Host header.
     pub authority: String,
+    /// The URLs that address it, for reports: as given, but without user, password and fragment. Each once,
+    /// never empty.
+    pub urls: Vec<String>,
     /// Where to connect to; resolved outside the hot path, before the run.
     pub address: Address,
     /// TLS, if the scheme is https.
@@ -285,6 +288,7 @@ mod tests {
     fn a_redirect_is_followed_only_within_its_authority() {
         let target = Target {
             authority: "example.test:8080".to_owned(),
+            urls: vec!["http://example.test:8080/".to_owned()],
             address: Address::Fixed(Vec::new()),
             tls: None,
             protocol: Protocol::Http1,

@@ -15,7 +15,7 @@ use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::{TlsSettings, basic_authorization};
 use crate::url::Url;
-use crate::{Address, PlanPatch, Problem, Scenario, Step, Target, TlsTarget};
+use crate::{Address, PlanPatch, Problem, Protocol, Scenario, Step, Target, TlsTarget};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
@@ -86,6 +86,11 @@ impl Resolver<'_> {
                 Some(crud) => crud.scenario(url, urls.len() > 1),
                 None => single(url, &method, &body),
             };
+            let shown = crud.map_or_else(|| url.shown(), |crud| crud.shown(url));
+            let known = &mut requests.targets[target].urls;
+            if !known.contains(&shown) {
+                known.push(shown);
+            }
             let start = requests.steps.len() as u32;
             for draft in drafts {
                 self.compile(patch, url, &headers, draft, target, &mut requests);
@@ -179,6 +184,7 @@ impl Resolver<'_> {
             let protocol = wish.protocol(url.https);
             targets.push(Target {
                 authority: url.authority.clone(),
+                urls: Vec::new(),
                 address,
                 protocol,
                 book: protocol.may_be_http2().then(HeaderBook::new),
@@ -307,8 +313,8 @@ fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
         // `Connection: close` is a wish about connections, and refused as that.
         _ if name_is("connection") && value.eq_ignore_ascii_case("close") => false,
         _ if name_is("te") => wish.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
-        Wish::Http2 | Wish::PriorKnowledge => FOREIGN.iter().any(|other| name_is(other)),
-        Wish::Http1 | Wish::Alpn(_) => false,
+        // With a choice, it is for the case that HTTP/1.1 is chosen.
+        _ => wish.protocol(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
     };
     if value.is_empty() || !foreign {
         return None;

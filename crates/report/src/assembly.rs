@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Http2Record, Interval, Model, Reason, RunRecord, StepRecord};
+use plimsoll_metrics::{Http2Record, Interval, Model, Peer, Reason, RunRecord, StepRecord};
 
-use crate::context::RunContext;
+use crate::context::{RunContext, TargetContext};
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
     IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, Run, RunResult,
@@ -45,7 +45,7 @@ impl RunResult {
                 args: context.args,
                 plan_hash: context.plan_hash,
                 host: context.host,
-                targets: targets(record, &context.targets),
+                targets: targets(record, context.targets),
                 preflight: context.preflight,
                 interrupted_by_signal: record.interrupted,
             },
@@ -56,6 +56,7 @@ impl RunResult {
                 target_per_s: record.target_per_second,
                 achieved_per_s: per_second(record.completed_in_window, record.duration),
                 started_per_s: per_second(record.accounting.started, record.duration),
+                iterations_started_per_s: per_second(record.iterations.started, record.duration),
             },
             duration_s: record.duration.as_secs_f64(),
             warmup_s: record.warmup.as_secs_f64(),
@@ -82,43 +83,22 @@ impl RunResult {
     }
 }
 
-/// The peers of a run with the URLs that address them; a target that no connection reached has no addresses.
-fn targets(record: &RunRecord, urls: &[String]) -> Vec<Target> {
-    let mut targets: Vec<Target> = record
-        .peers
-        .iter()
-        .map(|peer| Target {
-            urls: Vec::new(),
-            authority: peer.authority.clone(),
+/// The targets of a run with what was found out about them: nothing, where no connection was established.
+fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
+    let unknown = Peer::default();
+    let peers = record.peers.iter().chain(core::iter::repeat(&unknown));
+    targets
+        .into_iter()
+        .zip(peers)
+        .map(|(target, peer)| Target {
+            urls: target.urls,
+            authority: target.authority,
             addresses: peer.addresses.clone(),
             protocol: peer.protocol.clone(),
             tls_version: peer.tls_version.clone(),
             tls_cipher: peer.tls_cipher.clone(),
         })
-        .collect();
-    for url in urls {
-        let authority = authority_of(url);
-        if let Some(target) = targets.iter_mut().find(|target| target.authority == authority) {
-            target.urls.push(url.clone());
-            continue;
-        }
-        targets.push(Target {
-            urls: vec![url.clone()],
-            authority: authority.to_owned(),
-            addresses: Vec::new(),
-            protocol: String::new(),
-            tls_version: None,
-            tls_cipher: None,
-        });
-    }
-    targets
-}
-
-/// The authority of `[scheme://][userinfo@]authority[/…]`, for matching; the URL was validated long before.
-fn authority_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.rsplit('@').next().unwrap_or_default()
+        .collect()
 }
 
 impl VerdictResult {

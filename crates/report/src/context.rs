@@ -18,14 +18,23 @@ pub struct RunContext {
     pub args: Vec<String>,
     /// Hash of the resolved plan.
     pub plan_hash: String,
-    /// The target URLs as given.
-    pub targets: Vec<String>,
+    /// The targets, in the order of [`RunRecord::peers`](plimsoll_metrics::RunRecord::peers).
+    pub targets: Vec<TargetContext>,
     /// The load, in words and figures.
     pub model: ModelContext,
     /// The machine that generated the load.
     pub host: Host,
     /// What the request before the run found, if one was sent.
     pub preflight: Option<Preflight>,
+}
+
+/// A server under load, as the plan has it.
+#[derive(Clone, Debug, Default)]
+pub struct TargetContext {
+    /// The URLs that address it, without user and password.
+    pub urls: Vec<String>,
+    /// `host[:port]` as in these URLs.
+    pub authority: String,
 }
 
 /// The load of a run, in words and figures.

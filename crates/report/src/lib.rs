@@ -18,7 +18,7 @@ mod timestamp;
 
 use std::io;
 
-pub use context::{Host, ModelContext, Preflight, RunContext};
+pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
 pub use result::RunResult;
 pub use summary::Summary;
 

@@ -24,18 +24,19 @@ pub struct RunResult {
     pub model: ModelResult,
     /// Whether the numbers can be believed.
     pub verdict: VerdictResult,
-    /// Where every arrival went: scheduled = started + dropped + never_started, and
+    /// Where every arrival and every request went: scheduled = started + dropped + never_started, and
     /// started = ok + failed + timed_out + in_flight_at_stop.
     pub accounting: AccountingResult,
     /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
     /// pass through the steps of its scenario; where all of these have one step, it is one request.
     #[serde(default)]
     pub iterations: IterationResult,
-    /// Requests per second over the measured part.
+    /// Requests and iterations per second over the measured part.
     pub rate: Rate,
     /// Length of the measured part in seconds: from the end of the warm-up to the end of the load.
     pub duration_s: f64,
-    /// Length of the warm-up in seconds; nothing of it is in the figures.
+    /// Length of the warm-up in seconds. Nothing of its requests is in the figures, except in intervals and
+    /// error_examples; what connections did in it is in those that say so.
     pub warmup_s: f64,
     /// Time in seconds for which responses were waited for after the end of the load.
     pub drain_s: f64,
@@ -43,7 +44,7 @@ pub struct RunResult {
     pub bytes: Bytes,
     /// Responses by negotiated protocol.
     pub protocols: BTreeMap<String, u64>,
-    /// Connections by TLS version.
+    /// Connections by TLS version, those of the warm-up included.
     pub tls_versions: BTreeMap<String, u64>,
     /// From when a request should have started until its last byte came: good responses, and timed-out
     /// requests as lower bounds.
@@ -52,9 +53,9 @@ pub struct RunResult {
     pub service_time: Summary,
     /// From when a request should have started until the generator took it up, of every started request.
     pub start_lag: Summary,
-    /// From the connect call until the connection was established.
+    /// From the connect call until the connection was established, warm-up included.
     pub connect_time: Summary,
-    /// The TLS handshake, after the connect.
+    /// The TLS handshake, after the connect, warm-up included.
     pub tls_time: Summary,
     /// From when a request was sent until the first byte of its response came, of good responses.
     pub first_byte_time: Summary,
@@ -64,11 +65,11 @@ pub struct RunResult {
     pub statuses: BTreeMap<String, u64>,
     /// Failed requests by class.
     pub errors: BTreeMap<String, u64>,
-    /// What the first error of each class said.
+    /// What the first error of each class said, warm-up included.
     pub error_examples: BTreeMap<String, String>,
-    /// What happened to connections.
+    /// What happened to connections in the whole run, warm-up included.
     pub connections: Connections,
-    /// What happened on those that spoke HTTP/2; null if none did.
+    /// What happened on those that spoke HTTP/2 in the whole run, warm-up included; null if none did.
     #[serde(default)]
     pub http2: Option<Http2Result>,
     /// The figures of each step of the plan.
@@ -118,9 +119,9 @@ pub struct Run {
 /// A server under load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// The URLs that address it, as given.
+    /// The URLs that address it, without user and password.
     pub urls: Vec<String>,
-    /// Its authority: host, and port if it is not the scheme's.
+    /// Its authority, as in these URLs: host, and port if one was given.
     pub authority: String,
     /// The addresses that were used.
     pub addresses: Vec<String>,
@@ -201,7 +202,9 @@ pub enum Thresholds {
 /// Where every arrival went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountingResult {
-    /// Arrivals that the plan asked for within the measured part; in the closed model the same as started.
+    /// Requests that were due within the measured part: one for every arrival (start of an iteration) that the
+    /// plan asked for, and every later request of an iteration once it begins; in the closed model the same as
+    /// started.
     pub scheduled: u64,
     /// Requests that the generator took up.
     pub started: u64,
@@ -238,16 +241,20 @@ pub struct IterationResult {
     pub unfinished: u64,
 }
 
-/// Requests per second over the measured part.
+/// Requests and iterations per second over the measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
-    /// Mean of what the plan asked for; null in the closed model.
+    /// Mean of the iterations that the plan asked for, started or not; null in the closed model. Where every
+    /// iteration is one request, these are requests.
     pub target_per_s: Option<f64>,
     /// Requests that ended with a whole response of any status within the measured part; null if that had no
     /// length.
     pub achieved_per_s: Option<f64>,
     /// Requests started; null if the measured part had no length.
     pub started_per_s: Option<f64>,
+    /// Iterations started, which target_per_s asked for; null if the measured part had no length.
+    #[serde(default)]
+    pub iterations_started_per_s: Option<f64>,
 }
 
 /// Bytes on the wire, without the framing of TLS.
@@ -259,7 +266,7 @@ pub struct Bytes {
     pub received: u64,
 }
 
-/// What happened to connections.
+/// What happened to connections in the whole run, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Connections that were established.
@@ -275,13 +282,14 @@ pub struct Connections {
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
     /// Time in seconds for which due arrivals waited because every connection, or with HTTP/2 every stream,
-    /// was busy, summed over workers.
+    /// was busy, summed over workers. Of the measured part only.
     pub blocked_s: f64,
     /// Part of it for which the limit of connections was reached.
     pub blocked_at_limit_s: f64,
 }
 
-/// What happened on connections that spoke HTTP/2 (RFC 9113). Error codes are named as in its section 7.
+/// What happened on connections that spoke HTTP/2 (RFC 9113) in the whole run, warm-up included. Error codes
+/// are named as in its section 7.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Result {
     /// Connections that spoke it.
@@ -300,7 +308,7 @@ pub struct Http2Result {
     pub violations: BTreeMap<String, u64>,
     /// Streams given up by the generator because their request had timed out.
     pub cancelled: u64,
-    /// Round trips of PING frames.
+    /// Round trips of PING frames, warm-up included.
     pub ping_time: Summary,
 }
 

@@ -9,7 +9,7 @@ use crate::Style;
 use crate::assembly;
 use crate::distribution;
 use crate::layout::{Emphasis, Page, Row};
-use crate::result::{Finding, IterationResult, ModelKind, RunResult, StepResult, Target};
+use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target};
 use crate::summary::{PERCENTILES, Summary};
 
 /// Rows of the drawn distribution at most: what keeps the report on one screen.
@@ -70,7 +70,7 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
     }
 }
 
-/// `GET-able URLs at address, protocol, TLS`.
+/// `URLs at address, protocol, TLS`.
 fn target_line(target: &Target) -> String {
     let urls = if target.urls.is_empty() { target.authority.clone() } else { target.urls.join(", ") };
     let mut line = urls;
@@ -107,20 +107,7 @@ fn finding(page: &mut Page<'_>, emphasis: Emphasis, title: &str, finding: &Findi
 
 /// Rate, time, accounting and bytes.
 fn figures(page: &mut Page<'_>, result: &RunResult) {
-    let rate = &result.rate;
-    let achieved = rate.achieved_per_s.map_or("-".to_owned(), figure::per_second);
-    let line = match (rate.target_per_s, rate.achieved_per_s) {
-        (Some(target), Some(value)) if target > 0.0 => {
-            format!(
-                "{achieved} achieved of {} asked for ({})",
-                figure::per_second(target),
-                figure::share(value / target)
-            )
-        }
-        (Some(target), _) => format!("{achieved} achieved of {} asked for", figure::per_second(target)),
-        (None, _) => format!("{achieved} achieved"),
-    };
-    page.field("rate", &line);
+    page.field("rate", &rate_line(result));
     let beside = |name: &str, value: f64| {
         if value > 0.0 { format!("{} {name}", seconds(value)) } else { format!("no {name}") }
     };
@@ -162,6 +149,46 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     page.field("bytes", &format!("{sent} sent, {received} received"));
 }
 
+/// What was achieved of what was asked for: in requests, and in iterations if these have several.
+fn rate_line(result: &RunResult) -> String {
+    let rate = &result.rate;
+    let share = |part: Option<f64>, of: f64| match part {
+        Some(part) if of > 0.0 => format!(" ({})", figure::share(part / of)),
+        _ => String::new(),
+    };
+    let target = rate.target_per_s.map(|target| (target, figure::per_second(target)));
+    if several_steps(result) {
+        let of = |noun: &str, value: Option<f64>| {
+            value.map_or(format!("- {noun}/s"), |value| figure::per_second_of(noun, value))
+        };
+        let requests = of("requests", rate.achieved_per_s);
+        let started = rate.iterations_started_per_s;
+        let iterations = of("iterations", started);
+        return match target {
+            Some((target, asked)) => format!(
+                "{requests} achieved; {iterations} started of {asked} asked for{}",
+                share(started, target)
+            ),
+            None => format!("{requests} achieved; {iterations} started"),
+        };
+    }
+    let achieved = rate.achieved_per_s.map_or("-".to_owned(), figure::per_second);
+    match target {
+        Some((target, asked)) => {
+            format!("{achieved} achieved of {asked} asked for{}", share(rate.achieved_per_s, target))
+        }
+        None => format!("{achieved} achieved"),
+    }
+}
+
+/// Whether there is a scenario of several steps.
+fn several_steps(result: &RunResult) -> bool {
+    result
+        .by_step
+        .windows(2)
+        .any(|pair| pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO)
+}
+
 /// The accounts of iterations, unless each of them is one request.
 fn iterations(page: &mut Page<'_>, result: &RunResult) {
     let (iterations, accounting) = (&result.iterations, &result.accounting);
@@ -171,11 +198,8 @@ fn iterations(page: &mut Page<'_>, result: &RunResult) {
         failed: accounting.failed + accounting.timed_out,
         unfinished: accounting.in_flight_at_stop,
     };
-    let share_a_scenario = |pair: &[StepResult]| {
-        pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO
-    };
-    let several_steps = *iterations != as_requests || result.by_step.windows(2).any(share_a_scenario);
-    if iterations.started == 0 || !several_steps {
+    let differ = *iterations != as_requests || several_steps(result);
+    if iterations.started == 0 || !differ {
         return;
     }
     page.field(

@@ -1,6 +1,7 @@
 //! The load sink.
 
 mod agenda;
+mod backlog;
 mod connection;
 mod desk;
 mod error;

@@ -35,7 +35,16 @@ impl<B: Backend> Worker<'_, B> {
         location: Option<usize>,
     ) {
         let conn = &mut self.conns[slot as usize];
+        let http2 = matches!(conn.client, Client::Http2(_));
+        if http2 && conn.requests.get_mut(ticket).is_some_and(|request| request.sent == AT_SEND) {
+            // An answer to what was not asked yet: it gets its instant all the same.
+            self.flush();
+        }
+        let location =
+            if self.plan.redirects > 0 { self.take_location(slot, ticket, location) } else { None };
+        let conn = &mut self.conns[slot as usize];
         let Some(request) = conn.requests.take(ticket) else { return };
+        conn.answered = true;
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
@@ -46,10 +55,8 @@ impl<B: Backend> Worker<'_, B> {
         self.responses += 1;
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
-        let more = connections.max_requests.is_none_or(|max| conn.served < max || !conn.requests.is_empty());
-        let usable = conn.state == State::Open && !closes && more;
+        let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
         let lane = conn.lane;
-        let http2 = matches!(conn.client, Client::Http2(_));
         if !usable {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
@@ -64,20 +71,16 @@ impl<B: Backend> Worker<'_, B> {
             self.settle(slot);
             return;
         }
-        if self.plan.redirects > 0 {
-            let location = self.take_location(slot, ticket, location);
-            if matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
-                // On a pipelined connection the redirect would wait behind other requests: it takes a new
-                // one.
-                let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
-                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
-                let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
-                self.on_redirect(redirect, request);
-                if usable {
-                    self.list(slot);
-                }
-                return;
+        if self.plan.redirects > 0 && matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
+            // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
+            let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
+            self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+            let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
+            self.on_redirect(redirect, request);
+            if usable {
+                self.list(slot);
             }
+            return;
         }
         let outcome = match reply.status {
             0..400 if self.lacks_values(&request) => Outcome::Failed(ErrorClass::Extraction),
@@ -98,9 +101,9 @@ impl<B: Backend> Worker<'_, B> {
             }
             self.end_iteration(&request);
         }
-        if matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(home, slot_if_usable.filter(|_| home == lane), at, self.now);
-        } else if usable {
+        let goes_on = matches!(self.plan.load, Load::Closed)
+            && self.next_iteration(home, slot_if_usable.filter(|_| home == lane), at, self.now);
+        if usable && !(goes_on && home == lane) {
             self.list(slot);
         }
     }
@@ -164,6 +167,15 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// HTTP/1.1: keeps the location of a redirect that ended with its connection; its place in `kept`.
+    pub(super) fn keep_location(&mut self, slot: u32, status: u16) -> Option<usize> {
+        let Client::Http1(client) = &self.conns[slot as usize].client else { return None };
+        let location = client.header("location").filter(|_| matches!(status, 300..400))?;
+        self.kept.clear();
+        self.kept.keep(Kept::LOCATION, location);
+        Some(0)
+    }
+
     /// HTTP/2: the final head of a response came; takes what is wanted of it.
     pub(super) fn on_head(&mut self, slot: u32, ticket: u32, fields: Captured) {
         let conn = &mut self.conns[slot as usize];
@@ -178,17 +190,23 @@ impl<B: Backend> Worker<'_, B> {
             self.extract(slot, ticket, number, &value);
         }
         self.scratch = value;
-        if self.plan.redirects > 0
-            && let Client::Http2(client) = &self.conns[slot as usize].client
-            && let Some(location) = client.captured_header(&fields, "location")
-        {
-            self.locations.push((slot, ticket, location.to_vec()));
+        if self.plan.redirects > 0 {
+            // One that was given up may have left its own.
+            self.locations.retain(|(s, t, _)| (*s, *t) != (slot, ticket));
+            let Client::Http2(client) = &self.conns[slot as usize].client else { return };
+            if let Some(location) = client.captured_header(&fields, "location") {
+                self.locations.push((slot, ticket, location.to_vec()));
+            }
         }
     }
 
     /// One value of a response, as it was in its head, becomes a variable of the request's session.
     fn extract(&mut self, slot: u32, ticket: u32, number: u16, value: &[u8]) {
         let Some(request) = self.conns[slot as usize].requests.get_mut(ticket) else { return };
+        if request.abandoned {
+            // Its session has ended, and its number may be another's by now.
+            return;
+        }
         let (session, step) = (request.session, request.step);
         let extract = &self.plan.steps[step as usize].extract[usize::from(number)];
         let Some(session) = self.sessions.get_mut(session) else { return };
@@ -231,7 +249,13 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         request.redirects += 1;
-        if here {
+        // What is measured and extracted is the last response.
+        request.first_byte = Nanos::MAX;
+        if let Some(session) = self.sessions.get_mut(request.session) {
+            session.found = 0;
+        }
+        // The server may have gone away, or have lowered its limit, together with this answer.
+        if here && self.has_room(slot) {
             self.count_redirect(&request);
             self.transmit_as(slot, &mut request, &next, Nanos::MAX);
             return;

@@ -45,6 +45,8 @@ impl<B: Backend> Worker<'_, B> {
                 let requests = std::mem::take(&mut conn.requests);
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
                 *conn = Conn { id, lane: lane_index, state: State::Connecting, since: now, ..Conn::free() };
+                conn.fills = lane.unfilled > 0;
+                lane.unfilled -= u32::from(conn.fills);
                 self.arm(slot as u32);
                 Ok(slot as u32)
             }
@@ -88,6 +90,8 @@ impl<B: Backend> Worker<'_, B> {
             self.io.close(conn.id, how);
         }
         self.connecting -= u32::from(conn.state.is_early());
+        // It never was open: the next one has its users.
+        self.lanes[conn.lane as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         conn.state = State::Free;
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
@@ -108,6 +112,8 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let lane = conn.lane;
         let established = conn.state.is_established();
+        // A server that closes each connection before its first answer is not tried for ever.
+        let answered = conn.answered;
         let in_turn = matches!(conn.client, Client::Http1(_));
         let mut lost = std::mem::take(&mut conn.requests);
         self.release(slot, close);
@@ -116,7 +122,7 @@ impl<B: Backend> Worker<'_, B> {
             if request.abandoned {
                 continue;
             }
-            if established && request.sent == AT_SEND {
+            if established && answered && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
                 self.seat(lane, None, &mut InFlight { bytes_sent: 0, ..request }, Nanos::MAX, now);
                 continue;
@@ -244,6 +250,7 @@ impl<B: Backend> Worker<'_, B> {
             self.transmit_as(slot, &mut request, &template, Nanos::MAX);
         } else {
             self.transmit_waiting(slot);
+            self.fill(slot);
         }
         self.arm(slot);
         self.list(slot);

@@ -57,11 +57,6 @@ impl<B: Backend> Worker<'_, B> {
         let slot = id.slot() as u32;
         self.stamped = stamped;
         self.responses = 0;
-        if stamped {
-            self.record.stamped += 1;
-        } else {
-            self.record.unstamped += 1;
-        }
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
         let secured = conn.tls.is_some();
@@ -83,6 +78,11 @@ impl<B: Backend> Worker<'_, B> {
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
             self.pacer.received(self.responses);
+            if stamped {
+                self.record.stamped += self.responses;
+            } else {
+                self.record.unstamped += self.responses;
+            }
         }
         if let Err(fault) = decoded {
             if self.lives(id) {
@@ -145,6 +145,10 @@ impl<B: Backend> Worker<'_, B> {
             self.on_http2(slot, at, event);
         }
         self.events = events;
+        if self.lives(id) {
+            // The server may have raised its limit.
+            self.list(slot);
+        }
         decoded
     }
 
@@ -183,7 +187,7 @@ impl<B: Backend> Worker<'_, B> {
             http2::Event::Head { ticket, fields } => self.on_head(slot, ticket, fields),
             http2::Event::Began { ticket } => {
                 if let Some(request) = self.conns[slot as usize].requests.get_mut(ticket) {
-                    request.first_byte = at;
+                    request.first_byte = request.first_byte.min(at);
                 }
             }
             http2::Event::Response { ticket, response } => {
@@ -263,6 +267,8 @@ impl<B: Backend> Worker<'_, B> {
             if conn.requests.iter().all(|request| request.abandoned) {
                 self.release(slot, Some(Close::Now));
             }
+        } else if conn.state == State::Open && conn.is_spent(self.plan.connections.max_requests) {
+            self.release(slot, Some(Close::Now));
         } else {
             self.list(slot);
         }
@@ -324,7 +330,8 @@ impl<B: Backend> Worker<'_, B> {
                 let reply =
                     Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: false };
                 self.extract_unkept(slot, ticket);
-                self.on_response(slot, ticket, at, reply, None);
+                let location = self.keep_location(slot, reply.status);
+                self.on_response(slot, ticket, at, reply, location);
                 if !self.lives(id) {
                     return;
                 }

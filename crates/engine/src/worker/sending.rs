@@ -55,6 +55,10 @@ impl<B: Backend> Worker<'_, B> {
             template.render_path(&context, &mut self.random.clone(), &mut self.path);
         }
         let id = conn.id;
+        if conn.requests.is_empty() {
+            // Until now nothing was owed on it: its silence begins here.
+            conn.heard = conn.heard.max(self.now);
+        }
         let out = match &mut conn.tls {
             None => self.io.outbox(id),
             Some(tls) => &mut tls.plain,

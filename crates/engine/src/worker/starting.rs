@@ -39,27 +39,69 @@ impl<B: Backend> Worker<'_, B> {
                     self.next_iteration(lane, Some(slot), Nanos::MAX, now);
                 }
             }
-            for number in initial - missing..initial {
+            for _ in 0..missing {
+                if self.ramp.is_paced() {
+                    // One user opens the connection; those that share it come when it is open.
+                    let at = self.times.start + self.ramp.at(self.openers.len() as u64);
+                    self.openers.push_back((at, lane));
+                    continue;
+                }
                 for _ in 0..depth {
-                    if self.ramp.is_paced() {
-                        let at = self.times.start + self.ramp.at(u64::from(number));
-                        self.retries.push(Reverse((at, lane)));
-                    } else {
-                        self.next_iteration(lane, None, Nanos::MAX, now);
-                    }
+                    self.next_iteration(lane, None, Nanos::MAX, now);
                 }
             }
         }
     }
 
-    /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
-    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
-    /// unknown.
-    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) {
-        if now >= self.times.end || self.counts.remaining == Some(0) {
+    /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
+    pub(super) fn start_openers(&mut self, now: Nanos) {
+        while let Some(&(at, lane)) = self.openers.front()
+            && at <= now
+        {
+            self.openers.pop_front();
+            if now >= self.times.end {
+                continue;
+            }
+            self.lanes[lane as usize].unfilled += 1;
+            match self.open_connection(lane, now) {
+                Ok(slot) => {
+                    self.next_iteration(lane, Some(slot), Nanos::MAX, now);
+                }
+                // It was counted. The user tries again as any other does.
+                Err(_) => {
+                    let pause = self.lanes[lane as usize].backoff(now);
+                    self.retries.push(Reverse((now + pause, lane)));
+                }
+            }
+        }
+    }
+
+    /// Closed model with a ramp: the other users of a connection that was opened for the first time.
+    pub(super) fn fill(&mut self, slot: u32) {
+        let conn = &mut self.conns[slot as usize];
+        if !std::mem::take(&mut conn.fills) {
             return;
         }
-        let Some(scenario) = self.lanes[lane as usize].next_scenario() else { return };
+        let (lane, users) = (conn.lane, conn.depth(self.plan.connections.depth));
+        for _ in 1..users {
+            self.next_iteration(lane, Some(slot), Nanos::MAX, self.now);
+        }
+    }
+
+    /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
+    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
+    /// unknown. Whether it was begun.
+    pub(super) fn next_iteration(
+        &mut self,
+        lane: u32,
+        slot: Option<u32>,
+        ready: Nanos,
+        now: Nanos,
+    ) -> bool {
+        if now >= self.times.end || self.counts.remaining == Some(0) {
+            return false;
+        }
+        let Some(scenario) = self.lanes[lane as usize].next_scenario() else { return false };
         let measured = now >= self.times.measure;
         if measured && let Some(remaining) = &mut self.counts.remaining {
             *remaining -= 1;
@@ -67,6 +109,7 @@ impl<B: Backend> Worker<'_, B> {
         let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
         self.counts.begun += 1;
         self.begin(Begin { scenario, lane, index, intended: AT_SEND, ready, measured }, slot, now);
+        true
     }
 
     /// Begins an iteration with its first request.
@@ -129,7 +172,7 @@ impl<B: Backend> Worker<'_, B> {
         for lane in 0..self.lanes.len() as u32 {
             while !self.lanes[lane as usize].waiting.is_empty() && self.can_place(lane, now) {
                 if let Some((_, mut request)) = self.lanes[lane as usize].waiting.pop_front() {
-                    self.seat(lane, None, &mut request, Nanos::MAX, now);
+                    self.seat_anywhere(lane, &mut request, Nanos::MAX, now);
                 }
             }
         }
@@ -159,6 +202,10 @@ impl<B: Backend> Worker<'_, B> {
         self.ended = now >= self.times.end;
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         for lane in 0..self.lanes.len() as u32 {
+            let state = &mut self.lanes[lane as usize];
+            state.blocked = !state.waiting.is_empty();
+            blocked |= state.blocked;
+            at_limit |= state.blocked && state.open >= state.max;
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
                 if intended > now || intended >= self.times.end {
@@ -174,7 +221,8 @@ impl<B: Backend> Worker<'_, B> {
                         continue;
                     }
                     blocked = true;
-                    let lane = &self.lanes[lane as usize];
+                    let lane = &mut self.lanes[lane as usize];
+                    lane.blocked = true;
                     at_limit |= lane.open >= lane.max;
                     break;
                 }
@@ -266,13 +314,30 @@ impl<B: Backend> Worker<'_, B> {
         ready: Nanos,
         now: Nanos,
     ) {
-        if let Some(slot) = slot
-            && self.has_room(slot)
-        {
-            self.put(slot, request, ready, now);
+        if self.lanes[lane as usize].waiting.is_empty() {
+            if let Some(slot) = slot
+                && self.has_room(slot)
+            {
+                self.put(slot, request, ready, now);
+            } else {
+                self.seat_anywhere(lane, request, ready, now);
+            }
             return;
         }
-        self.seat_anywhere(lane, request, ready, now);
+        // Others have waited for longer: the connection is for them.
+        if let Some(slot) = slot {
+            self.list(slot);
+        }
+        self.wait_for_room(lane, request, now);
+    }
+
+    fn wait_for_room(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
+        let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
+        if request.intended == AT_SEND {
+            // Its user is ready, and from here on it waits.
+            request.intended = now;
+        }
+        self.lanes[lane as usize].waiting.push_back((deadline, *request));
     }
 
     fn seat_anywhere(&mut self, lane: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
@@ -284,12 +349,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         if !self.may_open(lane, now) {
-            let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
-            if request.intended == AT_SEND {
-                // Its user is ready, and from here on it waits.
-                request.intended = now;
-            }
-            self.lanes[lane as usize].waiting.push_back((deadline, *request));
+            self.wait_for_room(lane, request, now);
             return;
         }
         match self.open_connection(lane, now) {

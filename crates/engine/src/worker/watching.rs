@@ -28,10 +28,10 @@ impl<B: Backend> Worker<'_, B> {
         let next_arrival = if over {
             None
         } else {
-            let due =
-                self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
             // While an arrival waits for a connection, the next thing to wait for is a response.
-            due.map(|at| self.times.start + at).filter(|_| self.blocked_since.is_none())
+            let lanes = self.lanes.iter_mut().filter(|lane| !lane.blocked);
+            let due = lanes.filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
+            due.map(|at| self.times.start + at)
         };
         let end = if over { self.times.drained } else { self.times.end };
         let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
@@ -41,15 +41,16 @@ impl<B: Backend> Worker<'_, B> {
         let until = waiting.map(|(deadline, _)| *deadline).fold(until, Nanos::min);
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
-        // The closed model opens for its users, whose times are among the retries.
-        let paced = self.ramp.is_rising() && matches!(self.plan.load, Load::Open { .. });
+        let paced = self.ramp.is_rising() && matches!(self.plan.load, Load::Open { .. }) && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
+        let until = self.openers.front().map_or(until, |(at, _)| until.min((*at).max(now)));
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
         Outlook {
             now,
             until: until.min(measure),
             next_arrival,
-            blocked: waits || self.follows || over,
+            blocked: waits || over,
+            follows: self.follows,
             in_flight: self.counts.in_flight,
         }
     }

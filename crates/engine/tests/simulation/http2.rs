@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::ReasonCode;
-use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Law, SimOptions};
+use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Http2, Law, SimOptions};
 
 use super::{MS, assert_close, carry_out, delivered, percentile, plan, simulate, world};
 
@@ -83,6 +83,52 @@ fn connections_end_after_their_requests_and_after_their_lifetime() {
         let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
         assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0));
         assert!((18..=22).contains(&record.connections.opened), "{}", record.connections.opened);
+    }
+}
+
+/// A connection that has had all its requests ends also when the last of them ends badly.
+#[test]
+fn connections_end_after_requests_without_an_answer() {
+    let behaviour = Behaviour {
+        service: Law::Constant(MS),
+        faults: Faults { drop_reply: 0.2, reset: 0.2, ..Faults::default() },
+        ..Behaviour::default()
+    };
+    for load in [&[][..], &[("--rate", "1000")]] {
+        let flags = h2(&[("-c", "2"), ("-m", "4"), ("-d", "3s"), ("--max-requests-per-connection", "5")]);
+        let flags = [flags.as_slice(), &[("--timeout", "50ms")], load].concat();
+        let (record, _) = carry_out(&plan(&flags), world(behaviour.clone()));
+        for interval in &record.intervals {
+            assert!(interval.ok > 50, "{flags:?}: {:?}", record.intervals);
+        }
+    }
+}
+
+/// Users beyond the server's limit of streams take turns with the others.
+#[test]
+fn users_beyond_the_limit_of_streams_take_turns() {
+    let http2 = Http2 { spoken: true, max_streams: Some(3) };
+    let behaviour = Behaviour { service: Law::Constant(MS), http2, ..Behaviour::default() };
+    for load in [[("-n", "600"), ("--timeout", "1s")], [("-d", "1s"), ("--timeout", "100ms")]] {
+        for ramp in [&[][..], &[("--connection-rate", "1000")]] {
+            let flags = [h2(&[("-c", "2"), ("-m", "10")]).as_slice(), &load, ramp].concat();
+            let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
+            let a = &record.accounting;
+            assert_eq!((a.failed, a.timed_out, a.undelivered), (0, 0, 0), "{flags:?}: {a:?}");
+            assert!(a.ok >= 600 && record.duration <= Nanos::from_secs(1), "{flags:?}: {a:?}");
+            assert_eq!(record.connections.http2.stream_limit, Some(3));
+        }
+    }
+}
+
+/// Inactivity is silence while something is owed, not rest.
+#[test]
+fn a_rest_is_not_held_against_a_connection() {
+    let behaviour = Behaviour { service: Law::Constant(Nanos::from_millis(50)), ..Behaviour::default() };
+    for protocol in [h2(&[("-m", "3")]), Vec::new()] {
+        let load = [("-c", "1"), ("--rate", "5"), ("-d", "4s"), ("--connection-inactivity", "220ms")];
+        let (record, _) = simulate(&plan(&[protocol.as_slice(), &load].concat()), world(behaviour.clone()));
+        assert_eq!((record.accounting.ok, record.accounting.failed), (20, 0), "{:?}", record.accounting);
     }
 }
 

@@ -5,7 +5,8 @@
 /// `started = ok + failed + timed_out + in_flight_at_stop`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
-    /// Arrivals that the plan asked for within the measured time. In the closed model the same as `started`.
+    /// Requests that were due within the measured time: one for every arrival that the plan asked for, and
+    /// every later step of an iteration once it begins. In the closed model the same as `started`.
     pub scheduled: u64,
     /// Requests that the engine took up.
     pub started: u64,
@@ -51,6 +52,12 @@ impl Accounting {
             ));
         }
         Ok(())
+    }
+
+    /// Arrivals that the plan asked for within the measured time: each is the start of an iteration. With
+    /// scenarios of one step the same as `scheduled`.
+    pub const fn arrivals(&self, iterations: &IterationRecord) -> u64 {
+        iterations.started + self.dropped + self.never_started
     }
 
     /// Adds another worker's counts.

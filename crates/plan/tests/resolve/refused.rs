@@ -153,6 +153,18 @@ fn protocols() {
         &[URL, "--http2", "--header", "Connection: close"],
         &[URL, "--http2", "--header", "Keep-Alive: 5"],
         &[URL, "--http2", "--header", "TE: gzip"],
+        &[HTTPS, "--insecure", "--alpn", "h2", "--header", "Upgrade: x"],
+        &[HTTPS, URL, "--insecure", "--alpn", "h2", "--header", "Connection: keep-alive"],
+        &[
+            HTTPS,
+            "--insecure",
+            "--alpn",
+            "h2",
+            "--header",
+            "Proxy-Connection: x",
+            "--header",
+            "Keep-Alive: 5"
+        ],
         &[URL, "--window-bits", "20", "--ping-interval", "1s", "--max-frame-size", "20k"],
         &[URL, "--header-table-size", "1", "--encoder-header-table-size", "2"],
         &[URL, "--connection-window-bits", "20"],

@@ -15,7 +15,7 @@ const CONTRACT: &str = "
     verdict.valid verdict.invalid_reasons[] verdict.thresholds
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
-    rate.target_per_s rate.achieved_per_s duration_s bytes.sent bytes.received protocols.http/1.1
+    rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
     iterations.started iterations.completed iterations.failed iterations.unfinished
     http2.connections http2.streams_asked http2.stream_limit http2.resets.REFUSED_STREAM
@@ -192,6 +192,21 @@ fn the_schema_describes_every_result() {
     for (name, result) in fixture::all() {
         assert_described(&json(&result), &schema, &schema, name);
     }
+}
+
+#[test]
+fn what_of_the_warm_up_is_in_the_figures_is_said() {
+    let schema = schema_result();
+    let text = |field: &str| schema["properties"][field].to_string();
+    for field in
+        ["connections", "connect_time", "tls_time", "tls_versions", "http2", "intervals", "error_examples"]
+    {
+        assert!(text(field).contains("warm-up"), "{field}: {}", text(field));
+    }
+    for field in ["accounting", "response_time", "service_time", "statuses", "errors", "by_step"] {
+        assert!(!text(field).contains("warm-up"), "{field}: {}", text(field));
+    }
+    assert!(text("warmup_s").contains("Nothing of its requests"), "{}", text("warmup_s"));
 }
 
 #[test]

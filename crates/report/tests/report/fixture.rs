@@ -5,7 +5,7 @@ use plimsoll_metrics::{
     Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, Model, Peer, Recorder,
     RunRecord, Sample, Stall, StepRecord, Verdict, WorkerRecord, judge,
 };
-use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult};
+use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
 pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 
@@ -136,11 +136,15 @@ pub(crate) fn result(record: RunRecord, description: &[&str]) -> RunResult {
     result_with(record, context(description))
 }
 
-fn result_with(mut record: RunRecord, context: RunContext) -> RunResult {
+pub(crate) fn result_with(mut record: RunRecord, context: RunContext) -> RunResult {
     record.accounting.check().expect("the identities hold");
     record.iterations.check().expect("the identity of iterations holds");
     record.verdict = judge(&record);
     RunResult::new(&record, context)
+}
+
+pub(crate) fn target(authority: &str, urls: &[&str]) -> TargetContext {
+    TargetContext { urls: urls.iter().map(|&url| url.to_owned()).collect(), authority: authority.to_owned() }
 }
 
 pub(crate) fn context(description: &[&str]) -> RunContext {
@@ -151,7 +155,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         seed: 42,
         args: vec!["plimsoll".to_owned(), "run".to_owned(), "http://127.0.0.1:8080/".to_owned()],
         plan_hash: "9f86d081884c7d65".to_owned(),
-        targets: vec!["http://127.0.0.1:8080/".to_owned()],
+        targets: vec![target("127.0.0.1:8080", &["http://127.0.0.1:8080/"])],
         model: ModelContext {
             description: description.iter().map(|&line| line.to_owned()).collect(),
             arrivals: Some("uniform".to_owned()),
@@ -181,6 +185,11 @@ const OPEN: &[&str] = &["open: 1,000/s uniform for 10 s; 64 connections, 1 threa
 const CLOSED: &[&str] = &["closed: 64 users for 40 s; 64 connections, 1 thread"];
 const GET: &[&str] = &["GET http://127.0.0.1:8080/"];
 
+/// The record of an open run of 1 s that kept its schedule.
+pub(crate) fn quiet_record() -> RunRecord {
+    recorded(GET, Model::Open, (0..1_000).map(quiet))
+}
+
 /// An open run of 10 s that kept its schedule.
 pub(crate) fn open() -> RunResult {
     result(recorded(GET, Model::Open, (0..10_000).map(quiet)), OPEN)
@@ -206,7 +215,7 @@ pub(crate) fn closed() -> RunResult {
     }
     record.workers[0].cpu_system = record.workers[0].wall - record.workers[0].cpu_user - us(400_000);
     let urls = ["https://example.test/", "https://example.test/items?sort=name"];
-    result_with(record, RunContext { targets: urls.map(str::to_owned).to_vec(), ..context(CLOSED) })
+    result_with(record, RunContext { targets: vec![target("example.test", &urls)], ..context(CLOSED) })
 }
 
 /// Nobody answers: every request is refused within 60 µs.
@@ -340,19 +349,19 @@ pub(crate) fn http2() -> RunResult {
     };
     let reached = |i: &u64| i % 3 < 2 || !fails(i / 3);
     let steps = &[
-        "create POST https://example.test/v1/items",
-        "read GET https://example.test/v1/items",
-        "delete DELETE https://example.test/v1/items",
+        "create POST http://127.0.0.1:8080/v1/items",
+        "read GET http://127.0.0.1:8080/v1/items",
+        "delete DELETE http://127.0.0.1:8080/v1/items",
     ];
     // 3,000 iterations, without the last request of the last but one, which is not one that fails.
     let samples = (0..9_000_u64).filter(reached).filter(|i| *i != 2_998 * 3 + 2).map(sample);
     let mut record = recorded(steps, Model::Open, samples);
     for step in &mut record.steps {
-        step.scenario = "https://example.test/v1/items".to_owned();
+        step.scenario = "http://127.0.0.1:8080/v1/items".to_owned();
     }
     record.iterations = IterationRecord { started: 3_000, completed: 2_699, failed: 300, unfinished: 1 };
     record.duration = Nanos::from_millis(9_000);
-    record.target_per_second = Some(8_699.0 / 9.0);
+    record.target_per_second = Some(3_000.0 / 9.0);
     record.protocols = [("h2".to_owned(), 8_548), ("http/1.1".to_owned(), 1)].into();
     record.peers[0].protocol = "h2".to_owned();
     record.connections.depth = 100;
@@ -374,7 +383,9 @@ pub(crate) fn http2() -> RunResult {
     };
     record.error_examples =
         [("extraction".to_owned(), "the response has no header location".to_owned())].into();
-    result(record, OPEN)
+    let mut context = context(OPEN);
+    context.targets = vec![target("127.0.0.1:8080", &["http://127.0.0.1:8080/v1/items"])];
+    result_with(record, context)
 }
 
 /// Every fixture with its name.

@@ -3,6 +3,7 @@
 mod contract;
 mod fixture;
 
+use plimsoll_metrics::Peer;
 use plimsoll_report::{Format, RunResult, Style, render};
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
@@ -67,6 +68,52 @@ fn a_limit_of_streams_is_named_for_what_it_is() {
         assert_eq!(line(limit, 12), format!("HTTP/2      {expected}"));
     }
     assert_eq!(line(None, 0), "HTTP/2      no connection was established");
+}
+
+#[test]
+fn every_target_has_one_line_with_what_was_found_out_about_it() {
+    let mut record = fixture::quiet_record();
+    record.peers[0].tls_version = Some("TLSv1.3".to_owned());
+    let mut context = fixture::context(&["open"]);
+    // The same authority by two schemes is two targets, and to the third no connection was established.
+    context.targets = vec![
+        fixture::target("h.test", &["https://h.test/a", "https://h.test/b"]),
+        fixture::target("h.test", &["http://h.test/"]),
+        fixture::target("other.test", &["http://other.test/"]),
+    ];
+    record.peers.push(Peer { addresses: vec!["192.0.2.1:80".to_owned()], ..record.peers[0].clone() });
+    record.peers[1].tls_version = None;
+    let result = fixture::result_with(record, context);
+    let text = rendered(&result, Format::Text, &TERMINAL);
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("target      ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "https://h.test/a, https://h.test/b at 127.0.0.1:8080, http/1.1, TLSv1.3",
+            "http://h.test/ at 192.0.2.1:80, http/1.1",
+            "http://other.test/",
+        ]
+    );
+    let authorities: Vec<&str> = result.run.targets.iter().map(|target| &*target.authority).collect();
+    assert_eq!(authorities, ["h.test", "h.test", "other.test"]);
+}
+
+#[test]
+fn the_rate_is_one_of_requests_and_of_iterations() {
+    let line = |result: &RunResult| {
+        let text = rendered(result, Format::Text, &TERMINAL);
+        text.lines().find_map(|line| line.strip_prefix("rate        ")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(&fixture::open()), "1,000/s achieved of 1,000/s asked for (100.0 %)");
+    assert_eq!(line(&fixture::closed()), "1,000/s achieved");
+    assert_eq!(line(&fixture::empty()), "- achieved");
+    let mut result = fixture::http2();
+    let expected = "950 requests/s achieved; 333 iterations/s started of 333/s asked for (100.0 %)";
+    assert_eq!(line(&result), expected);
+    result.rate.target_per_s = None;
+    assert_eq!(line(&result), "950 requests/s achieved; 333 iterations/s started");
+    (result.rate.achieved_per_s, result.rate.iterations_started_per_s) = (None, None);
+    assert_eq!(line(&result), "- requests/s achieved; - iterations/s started");
 }
 
 #[test]

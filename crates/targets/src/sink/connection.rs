@@ -6,6 +6,7 @@ use plimsoll_wire::http1::RequestServer;
 use plimsoll_wire::http2::{PREFACE, Server};
 use plimsoll_wire::tls::Session;
 
+use super::backlog::Backlog;
 use super::queue::SingleServer;
 
 /// So many bytes of the HTTP/2 preface, `PRI * HTTP/2.0` and the end of the line, no request of HTTP/1.1 has
@@ -18,6 +19,7 @@ pub(crate) struct Connection {
     pub(crate) id: ConnId,
     pub(crate) protocol: Protocol,
     pub(crate) tls: Option<Box<Session>>,
+    pub(crate) backlog: Backlog,
     pub(crate) state: State,
 }
 
@@ -81,6 +83,8 @@ pub(crate) struct State {
     pub(crate) peer_closed: bool,
     /// The client waits for `100 Continue`, which has to follow the replies before it.
     pub(crate) continue_owed: bool,
+    /// Its backlog goes on when the kernel has taken more.
+    pub(crate) stalled: bool,
     /// How to part once nothing is outstanding.
     pub(crate) farewell: Option<Farewell>,
     /// The flush and the place in it at which this connection was first written to.
@@ -100,7 +104,16 @@ pub(crate) enum Farewell {
 
 impl Connection {
     pub(crate) fn new(id: ConnId, tls: Option<Box<Session>>) -> Self {
-        Self { id, protocol: Protocol::Open(0), tls, state: State::default() }
+        let protocol = Protocol::Open(0);
+        Self { id, protocol, tls, backlog: Backlog::default(), state: State::default() }
+    }
+
+    /// Whether the client's windows hold back what was sent on a stream.
+    pub(crate) fn is_held(&self, stream: u32) -> bool {
+        match &self.protocol {
+            Protocol::Http2(server) => server.waiting(stream) > 0,
+            Protocol::Open(_) | Protocol::Http1(_) => false,
+        }
     }
 
     /// Whether a request can still be answered: the client has not given it up.

@@ -15,6 +15,9 @@ use super::setup::{Setup, Tally};
 use super::truth::{Action, RequestId, TruthRow};
 
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// Most requests of one HTTP/1.1 connection that may wait for their replies, lest they fill the memory. On
+/// HTTP/2 streams are bounded.
+const MAX_OUTSTANDING: u32 = 1 << 16;
 /// A buffer that grew beyond this for large bodies is not kept.
 const OUT_KEPT: usize = 1 << 20;
 
@@ -82,11 +85,6 @@ impl Desk {
         self.answered = 0;
     }
 
-    /// Most streams that a client may have open on one connection.
-    pub(crate) const fn max_streams(&self) -> u32 {
-        self.http2.max_streams
-    }
-
     /// Takes up what the TLS handshake agreed on. Without ALPN the first bytes will tell.
     pub(crate) fn negotiated(&mut self, protocol: &mut Protocol, alpn: Option<&[u8]>, tally: &mut Tally) {
         match alpn {
@@ -148,6 +146,13 @@ impl Desk {
     ) {
         let mut input = bytes;
         while !state.deaf {
+            if state.outstanding >= MAX_OUTSTANDING && !input.is_empty() {
+                // Those are served, then it is over.
+                state.deaf = true;
+                state.farewell = Some(Farewell::Silent);
+                tally.refused += 1;
+                return;
+            }
             let mut rest = input;
             match server.next(&self.limits, &mut self.memo, &mut rest) {
                 Ok(Some(request)) => self.take_http1(conn, state, at, &request),

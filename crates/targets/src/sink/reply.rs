@@ -11,6 +11,7 @@ use super::law::Intent;
 use super::options::SinkOptions;
 use super::resources::{Ask, Resources, Verb};
 use super::service::{Body, Crud, Reply, Service, SlowData};
+use super::truth::Action;
 
 /// The longest body of no meaning that is held in memory as a whole.
 pub(crate) const LARGEST_BODY: u64 = 1 << 30;
@@ -91,6 +92,20 @@ impl Forms {
     pub(crate) fn fault(&self, status: u16, number: u64) -> Answer<'_> {
         let form = self.faults.iter().find(|form| form.status == status);
         Answer::plain(form.unwrap_or_else(|| self.largest()), number)
+    }
+
+    /// The answer to a request that is not to be dropped or reset, and what it is in the log.
+    pub(crate) fn decided<'a>(
+        &'a self,
+        intent: Intent,
+        ask: &'a Ask<'_>,
+        number: u64,
+        thread: u32,
+    ) -> (Answer<'a>, Action) {
+        match intent {
+            Intent::Status(status) => (self.fault(status, number), Action::Status(status)),
+            _ => (self.answer(ask, number, thread), Action::Replied),
+        }
     }
 
     /// The longest form of the service.
@@ -263,6 +278,21 @@ mod tests {
         assert_eq!((status("GET", at), status("PATCH", at), status("BREW", at)), (404, 404, 404));
         assert_eq!(forms.resources(), 0);
         assert_eq!((status("POST", b"*"), status("POST", b"")), (404, 201));
+    }
+
+    #[test]
+    fn a_location_names_no_host() {
+        let forms = forms(Service::Crud(Crud::default()));
+        let mut out = Vec::new();
+        let created = forms.ask(b"POST", b"//users");
+        forms.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out);
+        let head = String::from_utf8(out).unwrap();
+        let location = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
+        assert!(location.starts_with("/users/"), "{location}");
+        for target in [location.to_owned(), format!("/{location}")] {
+            let asked = forms.ask(b"GET", target.as_bytes());
+            assert_eq!(forms.answer(&asked, 0, 0).form.status, 200, "{target}");
+        }
     }
 
     #[test]

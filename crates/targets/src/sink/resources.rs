@@ -63,7 +63,8 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// The path of a request target, without its query and the slashes at its end.
+/// The path of a request target, without its query, the slashes at its end, and all but one of those at its
+/// front.
 fn path_of(target: &[u8]) -> &[u8] {
     // The absolute form, which clients send to proxies: the path begins behind the authority.
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| target.starts_with(scheme));
@@ -77,6 +78,10 @@ fn path_of(target: &[u8]) -> &[u8] {
     let end = path.iter().position(|&byte| byte == b'?').unwrap_or(path.len());
     let mut path = &path[..end];
     while let [shorter @ .., b'/'] = path {
+        path = shorter;
+    }
+    // A location that begins with two slashes would name a host (RFC 3986 section 4.2).
+    while let [b'/', shorter @ [b'/', ..]] = path {
         path = shorter;
     }
     path
@@ -144,7 +149,9 @@ struct Slot {
 }
 
 impl Resources {
-    /// Room for `limit` resources, created by `threads` threads.
+    /// Room for `limit` resources at a time, created by `threads` threads. A place belongs to the shard of the
+    /// thread that created in it: each shard has as many as it has held resources at a time, which together
+    /// may be `threads` times `limit`.
     pub(crate) fn new(threads: u32, limit: u64) -> Self {
         let shards = (0..threads.max(1)).map(|_| Shard::default()).collect();
         Self { shards, live: AtomicU64::new(0), limit }
@@ -152,7 +159,7 @@ impl Resources {
 
     /// Creates a resource below the path `parent` and gives its id; `None` if there is no room.
     pub(crate) fn create(&self, thread: u32, parent: &[u8]) -> Option<u64> {
-        // Relaxed, here and below: the number bounds memory, nothing else is published by it.
+        // Relaxed, here and below: nothing else is published by the number.
         if self.live.fetch_add(1, Ordering::Relaxed) >= self.limit {
             self.live.fetch_sub(1, Ordering::Relaxed);
             return None;
@@ -238,6 +245,10 @@ mod tests {
             ("http://host:80/a/?q", "/a"),
             ("https://host", ""),
             ("http://host?x=/y", ""),
+            ("//users", "/users"),
+            ("///users//1/", "/users//1"),
+            ("//", ""),
+            ("http://host//a", "/a"),
         ] {
             assert_eq!(path_of(target.as_bytes()), path.as_bytes(), "{target}");
         }

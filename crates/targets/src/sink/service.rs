@@ -70,6 +70,15 @@ impl Reply {
             "the content type must be printable ASCII",
         );
         require(
+            self.status != 204 || self.body == Body::Counter,
+            "a reply with status 204 has no body: leave out the body and its size, or take another status",
+        );
+        let is_bodiless = self.status == 204 || self.body.is_empty();
+        require(
+            !is_bodiless || USUAL_TYPES.contains(&self.content_type.as_str()),
+            "a reply without a body has no content type: leave it out, or give it a body",
+        );
+        require(
             !matches!(self.body, Body::Bytes(length) if length > LARGEST_BODY),
             "a body is at most 1 GiB: it is held in memory",
         );
@@ -93,6 +102,19 @@ pub enum Body {
     Fixed(Arc<[u8]>),
 }
 
+/// Content types that a reply has where none was asked for.
+const USUAL_TYPES: [&str; 2] = ["application/cbor", "application/octet-stream"];
+
+impl Body {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Counter => false,
+            Self::Bytes(length) => *length == 0,
+            Self::Fixed(bytes) => bytes.is_empty(),
+        }
+    }
+}
+
 /// The pace of a body that is sent in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowData {
@@ -111,8 +133,8 @@ impl SlowData {
 
 /// A service of resources, kept in memory and shared by all threads.
 ///
-/// * `POST` to any path creates a resource: `201` with its `location`, which is that path (without its query
-///   and a slash at its end), a slash, and 16 hexadecimal digits that are never given again.
+/// * `POST` to any path creates a resource: `201` with its `location`, which is that path (without its
+///   query, slashes at its end, and all but one at its front), a slash, and 16 hexadecimal digits that are never given again.
 /// * On the path of a resource, `GET` and `HEAD` give `200` and a small JSON body, `PUT` and `PATCH` give
 ///   `204`, and `DELETE` gives `204` and removes it. Other methods get `405`.
 /// * Whatever names no resource gets `404`.
@@ -121,7 +143,9 @@ impl SlowData {
 /// The bodies of requests are read and forgotten. A request for which a fault is drawn changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crud {
-    /// Most resources at a time, 1 to 2^32 - 1. One takes about 12 bytes.
+    /// Most resources at a time over all threads, 1 to 2^32 - 1. Each takes a place of about 12 bytes, which
+    /// is kept for the next one that the same thread creates. So memory is that of the most resources that
+    /// each thread has held at a time, summed over the threads: at worst this number for each of them.
     pub max_resources: u64,
     /// What locations look like.
     pub location: Location,
@@ -259,6 +283,27 @@ mod tests {
         for slow in [SlowData { bytes: 0, every: Nanos(1) }, SlowData { bytes: 1, every: Nanos::ZERO }] {
             assert_eq!(count(Service::Reply(Reply { slow: Some(slow), ..Reply::default() })), 1);
         }
+    }
+
+    #[test]
+    fn replies_without_a_body_have_nothing_that_only_a_body_has() {
+        let count = |status, body, content_type: &str| {
+            let mut found = 0;
+            let reply = Reply { status, body, content_type: content_type.to_owned(), slow: None };
+            reply.problems(&mut |sound, _| found += usize::from(!sound));
+            found
+        };
+        let (cbor, bytes) = ("application/cbor", "application/octet-stream");
+        assert_eq!(count(204, Body::Counter, cbor), 0);
+        assert_eq!(count(204, Body::Bytes(1000), bytes), 1);
+        assert_eq!(count(204, Body::Fixed(Arc::from(&b"a"[..])), "text/x"), 2);
+        assert_eq!(count(204, Body::Counter, "text/x"), 1);
+        assert_eq!(count(200, Body::Bytes(0), bytes), 0);
+        assert_eq!(count(200, Body::Bytes(0), "text/x"), 1);
+        assert_eq!(count(200, Body::Fixed(Arc::from(&b""[..])), "text/x"), 1);
+        assert_eq!(count(200, Body::Bytes(1), "text/x"), 0);
+        // Its head tells the length and the type of the body that it stands for.
+        assert_eq!(count(304, Body::Bytes(1000), "text/x"), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use plimsoll_driver::{Backend, Close};
 use plimsoll_wire::http2::{ErrorCode, Payload};
 
 use super::agenda::Due;
+use super::backlog::{UNSENT_BYTES, is_in_pieces};
 use super::connection::{Connection, Protocol};
 use super::form::{Answer, Room};
 use super::law::Intent;
@@ -14,7 +15,7 @@ use super::worker::Worker;
 
 /// What became of a reply that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
+pub(super) enum Sent {
     Whole,
     /// So many bytes of its body; the rest follows.
     Part(usize),
@@ -26,15 +27,32 @@ impl<B: Backend> Worker<B> {
     /// Ends one request that was served, or sends another piece of its reply.
     pub(super) fn settle(&mut self, due: Due) {
         let conn = due.arrival.conn;
-        let Some(connection) = self.table.get(conn) else { return self.log(due, Action::Abandoned) };
+        if let Some(connection) = self.table.get(conn)
+            && due.arrival.to.stream == 0
+            && !connection.backlog.is_empty()
+        {
+            return connection.backlog.wait_behind(due);
+        }
+        match self.conclude(due) {
+            true => self.advance(conn),
+            false => self.part(conn),
+        }
+    }
+
+    /// The same without parting from the client. True if the reply, or the rest of it, is in the backlog of
+    /// its connection: then call [`advance`](Self::advance).
+    pub(super) fn conclude(&mut self, due: Due) -> bool {
+        let Some(connection) = self.table.get(due.arrival.conn) else {
+            self.log(due, Action::Abandoned);
+            return false;
+        };
         connection.state.outstanding -= 1;
         if connection.state.mute || !connection.is_owed(due.arrival.to.stream) {
             self.log(due, Action::Abandoned);
-            return self.part(conn);
+            return false;
         }
         match (due.intent, &connection.protocol) {
-            (Intent::Reply, _) => self.reply(due, Action::Replied),
-            (Intent::Status(status), _) => self.reply(due, Action::Status(status)),
+            (Intent::Reply | Intent::Status(_), _) => return self.reply(due),
             (Intent::Drop, Protocol::Http2(_)) => self.log(due, Action::Dropped),
             (Intent::Drop, _) => {
                 connection.state.mute = true;
@@ -48,7 +66,7 @@ impl<B: Backend> Worker<B> {
                 self.log(due, Action::Reset);
             }
         }
-        self.part(conn);
+        false
     }
 
     /// Resets a stream of HTTP/2.
@@ -67,22 +85,29 @@ impl<B: Backend> Worker<B> {
         self.log(due, action);
     }
 
-    fn reply(&mut self, due: Due, action: Action) {
+    /// Answers a request. True if the reply is in the backlog.
+    fn reply(&mut self, due: Due) -> bool {
         let work = self.setup.options.work;
         if work > Nanos::ZERO {
             let done = self.outlet.backend.now() + work;
             while self.outlet.backend.now() < done {}
         }
-        let Some(connection) = self.table.get(due.arrival.conn) else { return };
+        let Some(connection) = self.table.get(due.arrival.conn) else { return false };
         let forms = &self.setup.forms;
-        let answer = match action {
-            Action::Status(status) => forms.fault(status, due.number),
-            _ => forms.answer(&due.arrival.ask, due.number, self.desk.thread),
-        };
+        let (answer, action) = forms.decided(due.intent, &due.arrival.ask, due.number, self.desk.thread);
+        if forms.slow.is_none() && is_in_pieces(connection, &answer, due.arrival.to.head_only) {
+            connection.state.outstanding += 1;
+            connection.backlog.begin(due);
+            return true;
+        }
         let out = &mut self.desk.out;
         out.clear();
         let mut apart = None;
         let sent = match forms.slow {
+            // HTTP/2: the other streams have their own pace, so this one may fall behind its own.
+            Some(_) if is_clogged(connection, &due, self.outlet.backend.unsent(connection.id)) => {
+                Sent::Part(due.sent)
+            }
             Some(slow) => send_piece(connection, &answer, forms, &due, slow.bytes, out),
             None => match &mut connection.protocol {
                 Protocol::Http2(server) => {
@@ -102,21 +127,29 @@ impl<B: Backend> Worker<B> {
         if let Some(body) = apart {
             self.outlet.transmit_body(connection, body);
         }
-        match (sent, forms.slow) {
-            (Sent::Part(sent), Some(slow)) => {
-                connection.state.outstanding += 1;
-                let at = due.at + slow.every;
-                self.agenda.put_back(due, at, sent);
-            }
-            (Sent::Nothing, _) => self.log(due, Action::Abandoned),
-            (Sent::Part(_) | Sent::Whole, _) => {
-                self.outlet.replies += 1;
-                self.tally.count(action);
-                if self.sheet.is_on() {
-                    let row = TruthRow { status: Some(answer.form.status), ..row(due, action) };
-                    self.outlet.note(&mut connection.state, row);
-                }
-            }
+        if let (Sent::Part(sent), Some(slow)) = (sent, forms.slow) {
+            connection.state.outstanding += 1;
+            let at = due.at + slow.every;
+            self.agenda.put_back(due, at, sent);
+            return false;
+        }
+        let status = answer.form.status;
+        self.finish(due, action, status, sent);
+        false
+    }
+
+    /// Counts and logs a request whose reply has been transmitted, or has nowhere to go.
+    pub(super) fn finish(&mut self, due: Due, action: Action, status: u16, sent: Sent) {
+        if sent == Sent::Nothing {
+            return self.log(due, Action::Abandoned);
+        }
+        self.outlet.replies += 1;
+        self.tally.count(action);
+        if self.sheet.is_on()
+            && let Some(connection) = self.table.get(due.arrival.conn)
+        {
+            let row = TruthRow { status: Some(status), ..row(due, action) };
+            self.outlet.note(&mut connection.state, row);
         }
     }
 
@@ -129,8 +162,13 @@ impl<B: Backend> Worker<B> {
     }
 }
 
-/// Appends the next `bytes` of the body of a slow reply to `out`, and before the first of them its head.
-fn send_piece(
+/// Whether a piece of a slow body has to wait on HTTP/2 for the ones before it.
+fn is_clogged(connection: &Connection, due: &Due, unsent: usize) -> bool {
+    due.arrival.to.stream != 0 && (unsent >= UNSENT_BYTES || connection.is_held(due.arrival.to.stream))
+}
+
+/// Appends the next `bytes` of the body of a reply that is sent in pieces to `out`, and before the first of them its head.
+pub(super) fn send_piece(
     connection: &mut Connection,
     answer: &Answer<'_>,
     forms: &Forms,

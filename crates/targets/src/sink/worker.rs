@@ -7,6 +7,7 @@ use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, cl
 use plimsoll_wire::tls::Session;
 
 use super::agenda::Agenda;
+use super::backlog::Stalled;
 use super::connection::{Connection, Farewell, Protocol, Table};
 use super::desk::{CONTINUE, Desk};
 use super::freeze::Freezes;
@@ -24,8 +25,8 @@ const PASS_EVENTS: u32 = 256;
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory...
 const UNREAD_BYTES: usize = 64 << 20;
-/// ...and on top of it this many replies, for large bodies are not copied. On HTTP/2 it is as many as there
-/// may be streams: a client that asks for them opens the windows for them.
+/// ...and on HTTP/1.1 on top of it this many replies, for large bodies are not copied there, or are sent in
+/// pieces.
 const UNREAD_REPLIES: usize = 256;
 
 /// One thread of a sink.
@@ -37,6 +38,7 @@ pub(crate) struct Worker<B> {
     pub(super) table: Table,
     pub(super) desk: Desk,
     pub(super) agenda: Agenda,
+    pub(super) stalled: Stalled,
     freezes: Freezes,
     pub(super) sheet: Sheet,
     pub(super) tally: Tally,
@@ -64,6 +66,7 @@ impl<B: Backend> Worker<B> {
             table: Table::default(),
             desk: Desk::new(Arc::clone(&setup), thread, sheet.is_on()),
             agenda: Agenda::new(Arc::clone(&setup)),
+            stalled: Stalled::default(),
             freezes: Freezes::new(&options.freezes, start),
             sheet,
             tally: Tally::default(),
@@ -93,7 +96,8 @@ impl<B: Backend> Worker<B> {
     }
 
     fn wake_up_by(&self, now: Nanos) -> Nanos {
-        (now + STOP_POLL).min(self.agenda.next()).min(self.freezes.next()).min(self.ends_at)
+        let due = self.agenda.next().min(self.stalled.next());
+        (now + STOP_POLL).min(due).min(self.freezes.next()).min(self.ends_at)
     }
 
     /// Reads or writes nothing until the freeze that `now` lies in is over.
@@ -125,6 +129,7 @@ impl<B: Backend> Worker<B> {
         }
         self.admit();
         self.release();
+        self.recall();
         self.flush();
     }
 
@@ -159,7 +164,7 @@ impl<B: Backend> Worker<B> {
         if connection.state.deaf {
             return;
         }
-        if self.outlet.backend.unsent(conn) > unread_limit(&self.setup, &self.desk, connection) {
+        if self.outlet.backend.unsent(conn) > unread_limit(&self.setup, connection) {
             connection.state.deaf = true;
             connection.state.mute = true;
             self.tally.refused += 1;
@@ -198,7 +203,10 @@ impl<B: Backend> Worker<B> {
                 _ => self.sheet.push(row),
             }
         }
-        if connection.state.farewell.is_some() {
+        if !connection.backlog.is_empty() {
+            // The client may have opened windows, or given streams up.
+            self.advance(conn);
+        } else if connection.state.farewell.is_some() {
             self.part(conn);
         }
         if over {
@@ -213,7 +221,7 @@ impl<B: Backend> Worker<B> {
             connection.state.peer_closed = true;
             connection.state.continue_owed = false;
             connection.state.farewell.get_or_insert(Farewell::Silent);
-            self.part(conn);
+            self.advance(conn);
         }
     }
 
@@ -298,16 +306,16 @@ impl<B: Backend> Worker<B> {
             self.stand_still(now);
         }
         self.outlet.flush(&mut self.sheet);
-        for id in self.outlet.close_all() {
-            let gone = self.table.remove(id);
-            self.tally.cancelled += gone.map_or(0, |mut connection| connection.protocol.cancelled());
-        }
+        // Mostly empty, which takes no memory.
+        let closed: Vec<_> = self.outlet.close_all().collect();
+        closed.into_iter().for_each(|id| self.forget(id));
     }
 
     /// Forgets a connection that is gone, but for what it counted.
     fn forget(&mut self, conn: ConnId) {
-        let gone = self.table.remove(conn);
-        self.tally.cancelled += gone.map_or(0, |mut connection| connection.protocol.cancelled());
+        let Some(mut gone) = self.table.remove(conn) else { return };
+        self.tally.cancelled += gone.protocol.cancelled();
+        gone.backlog.into_dues().for_each(|due| self.log(due, Action::Abandoned));
     }
 
     fn leave(mut self) -> (Tally, FinishedSheet) {
@@ -325,10 +333,11 @@ impl<B: Backend> Worker<B> {
 }
 
 /// Bytes that a client may leave unread.
-fn unread_limit(setup: &Setup, desk: &Desk, connection: &Connection) -> usize {
-    let replies = match connection.protocol {
-        Protocol::Http2(_) => UNREAD_REPLIES.max(desk.max_streams() as usize),
-        Protocol::Open(_) | Protocol::Http1(_) => UNREAD_REPLIES,
-    };
-    UNREAD_BYTES.saturating_add(replies.saturating_mul(setup.forms.largest().len()))
+fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
+    match connection.protocol {
+        Protocol::Http2(_) => UNREAD_BYTES,
+        Protocol::Open(_) | Protocol::Http1(_) => {
+            UNREAD_BYTES.saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.largest().len()))
+        }
+    }
 }

@@ -8,7 +8,8 @@ use super::ConnectionError;
 const FRAMES: u32 = 10_000;
 
 /// Counts the frames that carry no message: SETTINGS, PING, RST_STREAM, PRIORITY, empty DATA, frames of
-/// unknown types and those on closed streams. What floods a connection with them is otherwise not against the
+/// unknown types and those on closed streams. Not the RST_STREAM of a client that has waited for its reply in
+/// vain. What floods a connection with them is otherwise not against the
 /// rules (RFC 9113 section 10.5).
 #[derive(Debug)]
 pub(super) struct Budget {

@@ -1,5 +1,3 @@
-//! NOTE to the client helper from the server helper (delete this line): I overwrote yours by accident.
-//!
 //! What a field of a message may be (RFC 9113 section 8.2).
 
 /// Why a message is malformed: a stream error (RFC 9113 section 8.1.1).

@@ -149,6 +149,8 @@ pub struct Server {
     /// The last stream that our GOAWAY named, if there was one.
     last: Option<u32>,
     cancelled: u64,
+    /// Calls of `receive`, modulo 2^32.
+    calls: u32,
     budget: Budget,
     error: Option<ConnectionError>,
 }
@@ -179,6 +181,7 @@ impl Server {
             reset: 0,
             last: None,
             cancelled: 0,
+            calls: 0,
             budget: Budget::new(),
             error: None,
         }

@@ -6,7 +6,7 @@ use crate::frames::{
     ACK, CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, SETTINGS, data, frame, headers,
     indexed_literal, ping, rst_stream, settings, window_update,
 };
-use crate::link::{GET, Link, POST, Word};
+use crate::link::{GET, Link, POST, Word, ok};
 
 /// How often `bytes` may come, counted up to 20,000, and the code that ends it.
 fn flood(link: &mut Link, mut bytes: impl FnMut(u32) -> Vec<u8>) -> (u32, Option<ErrorCode>) {
@@ -56,6 +56,41 @@ fn rapid_resets_are_bounded() {
     assert_eq!(code, CALM);
     assert!(rounds <= 10_000, "{rounds}");
     assert_eq!(link.server.active(), 0);
+}
+
+#[test]
+fn who_waits_before_a_reset_is_no_flood() {
+    let mut link = Link::usual();
+    for round in 0..20_000 {
+        let stream = 2 * round + 1;
+        // Some have content, and some replies have begun.
+        if round % 2 == 0 {
+            link.hear(&headers(stream, END_STREAM, &GET));
+        } else {
+            link.hear(&headers(stream, 0, &POST));
+            link.hear(&data(stream, END_STREAM, b"a"));
+        }
+        if round % 3 == 0 {
+            assert!(link.server.reply_head(stream, ok, &mut Vec::new()));
+        }
+        link.hear(&rst_stream(stream, 8));
+        assert_eq!(link.streams(), [stream]);
+    }
+    assert_eq!((link.server.cancelled(), link.server.active()), (20_000, 0));
+}
+
+#[test]
+fn resets_of_requests_that_are_not_whole_or_just_became_so_are_bounded() {
+    for end in [0, END_STREAM] {
+        let mut link = Link::usual();
+        let (rounds, code) = flood(&mut link, |round| {
+            // The head of this one, and the content and the reset of the one before.
+            let (last, next) = ((2 * round).wrapping_sub(1), headers(2 * round + 1, 0, &POST));
+            if round == 0 { next } else { [data(last, end, b"a"), rst_stream(last, 8), next].concat() }
+        });
+        assert_eq!(code, CALM);
+        assert!((9_000..=10_001).contains(&rounds), "{rounds}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::http2::frame::{
 
 use super::Server;
 use super::frames::Sinks;
+use super::stream::State;
 
 impl Server {
     /// Any frame but DATA and HEADERS, whole.
@@ -47,7 +48,13 @@ impl Server {
         word(payload, "RST_STREAM of a wrong length")?;
         if let Some(slot) = self.streams.find(head.stream) {
             self.cancelled += 1;
+            let entry = &self.slots[slot as usize];
+            let waited = entry.state != State::Requesting && entry.whole_at != self.calls;
             self.release(slot);
+            if waited {
+                // The caller had its time to answer: an impatient client is no rapid reset.
+                return Ok(());
+            }
         }
         self.budget.spend()
     }

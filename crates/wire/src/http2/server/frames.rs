@@ -28,7 +28,9 @@ impl Server {
     /// request may be among them that the client has reset again, [`is_open`](Self::is_open) is false for it
     /// then.
     ///
-    /// How the client's bytes are cut makes no difference. After an error the requests before it are valid,
+    /// How the client's bytes are cut makes no difference, but for one thing: a client that resets a stream
+    /// behind its whole request is a flood if it does so over and over in one piece, and not if it has given
+    /// the caller the time to answer. After an error the requests before it are valid,
     /// GOAWAY is in `out`, and every further call gives the same error.
     pub fn receive(
         &mut self,
@@ -39,6 +41,7 @@ impl Server {
         if let Some(error) = self.error {
             return Err(error);
         }
+        self.calls = self.calls.wrapping_add(1);
         self.text.clear();
         self.text.shrink_to(TEXT_KEPT);
         let mut intake = std::mem::take(&mut self.intake);
@@ -240,6 +243,7 @@ impl Server {
         entry.head_request = head_request;
         entry.body_bytes = 0;
         entry.expected_bytes = ANY_LENGTH;
+        entry.whole_at = self.calls;
         slot
     }
 
@@ -280,6 +284,7 @@ impl Server {
             return self.release(slot);
         }
         entry.state = State::Waiting;
+        entry.whole_at = self.calls;
         let head = &self.heads[slot as usize];
         sinks.requests.push(hand_over(stream, head, body_bytes, &mut self.text));
     }

@@ -15,6 +15,8 @@ pub(super) struct Stream {
     pub(super) body_bytes: u64,
     /// What `body_bytes` has to be in the end, or [`ANY_LENGTH`].
     pub(super) expected_bytes: u64,
+    /// The number of the call of `receive` in which the request became whole, modulo 2^32.
+    pub(super) whole_at: u32,
 }
 
 /// No length is expected of the content.
@@ -41,6 +43,7 @@ impl Stream {
             head_request: false,
             body_bytes: 0,
             expected_bytes: ANY_LENGTH,
+            whole_at: 0,
         }
     }
 

@@ -1,0 +1,183 @@
+//! Large bodies that would have to be copied: they are sent in pieces, so that a client that asks for many of
+//! them, or reads slowly, does not fill the memory.
+//!
+//! Bodies are copied into the frames of HTTP/2 and the records of TLS. What the kernel has not taken of one
+//! connection is bounded by [`UNSENT_BYTES`], what HTTP/2's windows hold back by one [`PIECE_BYTES`] of each
+//! stream.
+
+use std::collections::VecDeque;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, ConnId};
+
+use super::agenda::Due;
+use super::connection::{Connection, Protocol};
+use super::form::Answer;
+use super::settlement::{Sent, send_piece};
+use super::truth::Action;
+use super::worker::Worker;
+
+/// While this much of a connection is not sent, no further piece follows.
+pub(crate) const UNSENT_BYTES: usize = 1 << 20;
+/// A piece, unless a window lets less of it go: a frame of HTTP/2.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
+/// The streams of a connection take turns of so many pieces. The copies that one takes to the kernel are
+/// large enough then for its calls not to matter.
+const TURN_PIECES: usize = 4;
+/// How long to wait before asking again whether the kernel has taken more: no event tells it. Above 5 GB/s
+/// of one connection it would be too long.
+const RECALL_AFTER: Nanos = Nanos::from_micros(200);
+/// Added to it for each connection, so that asking all of them takes a small share of the time.
+const RECALL_EACH: Nanos = Nanos(100);
+/// Connections that go on in one pass: bounds how long reading waits behind their copies.
+const PASS_CONNECTIONS: usize = 8;
+
+/// Replies of one connection whose bodies are being sent in pieces, and those behind them.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    /// Begun, or about to: in the order of their turns.
+    begun: VecDeque<Due>,
+    /// On HTTP/1.1: what has to follow the one that is begun.
+    behind: VecDeque<Due>,
+}
+
+impl Backlog {
+    /// Whether nothing is being sent in pieces.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.behind.is_empty()
+    }
+
+    /// Adds a reply that may begin.
+    pub(crate) fn begin(&mut self, due: Due) {
+        self.begun.push_back(due);
+    }
+
+    /// Adds what has to follow the reply that is begun.
+    pub(crate) fn wait_behind(&mut self, due: Due) {
+        self.behind.push_back(due);
+    }
+
+    /// Everything in it.
+    pub(crate) fn into_dues(self) -> impl Iterator<Item = Due> {
+        self.begun.into_iter().chain(self.behind)
+    }
+}
+
+/// The connections of a thread that go on when the kernel has taken more.
+#[derive(Debug, Default)]
+pub(crate) struct Stalled {
+    connections: VecDeque<ConnId>,
+    recall_at: Nanos,
+}
+
+impl Stalled {
+    /// When to ask for the next time; never if there are none.
+    pub(crate) fn next(&self) -> Nanos {
+        if self.connections.is_empty() { Nanos::MAX } else { self.recall_at }
+    }
+}
+
+/// Whether the body of this answer is sent in pieces to this client.
+pub(crate) fn is_in_pieces(connection: &Connection, answer: &Answer<'_>, head_only: bool) -> bool {
+    let copied = connection.tls.is_some() || matches!(connection.protocol, Protocol::Http2(_));
+    copied && !answer.form.is_inline() && answer.form.sent_body(head_only) > 0
+}
+
+impl<B: Backend> Worker<B> {
+    /// Sends of a connection's backlog what may go, and parts from the client if that was the last of it.
+    pub(super) fn advance(&mut self, conn: ConnId) {
+        // Streams in a row that wait for their windows.
+        let mut held = 0;
+        while let Some(connection) = self.table.get(conn) {
+            let Some(due) = connection.backlog.begun.pop_front() else {
+                let Some(due) = connection.backlog.behind.pop_front() else { break };
+                self.conclude(due);
+                continue;
+            };
+            let stream = due.arrival.to.stream;
+            let waits = connection.is_held(stream);
+            // Who sends nothing more also opens no windows.
+            let hopeless = connection.state.mute || (waits && connection.state.deaf);
+            if hopeless || !connection.is_owed(stream) {
+                connection.state.outstanding -= 1;
+                self.log(due, Action::Abandoned);
+            } else if waits {
+                connection.backlog.begun.push_back(due);
+                held += 1;
+                if held == connection.backlog.begun.len() {
+                    // The client's WINDOW_UPDATE will tell.
+                    break;
+                }
+                continue;
+            } else if self.outlet.backend.unsent(conn) >= UNSENT_BYTES {
+                connection.backlog.begun.push_front(due);
+                if !std::mem::replace(&mut connection.state.stalled, true) {
+                    self.stalled.connections.push_back(conn);
+                }
+                break;
+            } else {
+                self.take_turn(due);
+            }
+            held = 0;
+        }
+        self.part(conn);
+    }
+
+    /// Sends the next pieces of a body.
+    fn take_turn(&mut self, mut due: Due) {
+        let Some(connection) = self.table.get(due.arrival.conn) else { return };
+        // A service that answers differently from time to time has no large bodies.
+        let (answer, action) =
+            self.setup.forms.decided(due.intent, &due.arrival.ask, due.number, self.desk.thread);
+        let out = &mut self.desk.out;
+        out.clear();
+        let mut sent = Sent::Nothing;
+        for _ in 0..TURN_PIECES {
+            sent = send_piece(connection, &answer, &self.setup.forms, &due, PIECE_BYTES, out);
+            match sent {
+                Sent::Part(bytes) => due.sent = bytes,
+                Sent::Whole | Sent::Nothing => break,
+            }
+            if connection.is_held(due.arrival.to.stream) {
+                break;
+            }
+        }
+        self.outlet.transmit(connection, out);
+        if let Sent::Part(_) = sent {
+            return connection.backlog.begun.push_back(due);
+        }
+        connection.state.outstanding -= 1;
+        self.finish(due, action, answer.form.status, sent);
+    }
+
+    /// Goes on with the connections of which the kernel has taken enough.
+    pub(super) fn recall(&mut self) {
+        if self.stalled.connections.is_empty() {
+            return;
+        }
+        let now = self.outlet.backend.now();
+        if now < self.stalled.recall_at {
+            return;
+        }
+        let mut moved = 0;
+        for _ in 0..self.stalled.connections.len() {
+            if moved == PASS_CONNECTIONS {
+                break;
+            }
+            let Some(conn) = self.stalled.connections.pop_front() else { break };
+            let Some(connection) = self.table.get(conn) else { continue };
+            if self.outlet.backend.unsent(conn) >= UNSENT_BYTES {
+                self.stalled.connections.push_back(conn);
+                continue;
+            }
+            connection.state.stalled = false;
+            moved += 1;
+            self.advance(conn);
+            self.flush();
+        }
+        let pause = RECALL_AFTER + RECALL_EACH * self.stalled.connections.len() as u64;
+        // Who moved may go on as soon as what came meanwhile is read.
+        self.stalled.recall_at = if moved > 0 { now } else { now + pause };
+    }
+}
