@@ -125,8 +125,8 @@ impl Pacer {
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
         }
         if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing == Pacing::Adaptive {
-            // Where arrivals share wake-ups, so do the requests that follow a response: late on purpose, within
-            // the same budget. Otherwise the target must not be left without work.
+            // Where arrivals share wake-ups, so do the requests that follow a response: late on purpose,
+            // within the same budget. Otherwise the target must not be left without work.
             let shares = self.tick > Nanos::ZERO && !blocked;
             let share = if shares { GATHER_MAX } else { Nanos(self.cycle_ns as u64 / GATHER_SHARE) };
             let floor = share.min(GATHER_MAX);

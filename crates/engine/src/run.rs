@@ -251,8 +251,7 @@ fn merge(
         Load::Closed => Model::Closed,
         Load::Open { .. } => Model::Open,
     };
-    // Arrivals: what was scheduled, but for the later steps of iterations.
-    let arrivals = iterations.started + accounting.dropped + accounting.never_started;
+    let arrivals = accounting.arrivals(&iterations);
     let target_per_second =
         (model == Model::Open && duration > Nanos::ZERO).then(|| arrivals as f64 / duration.as_secs_f64());
     let mut record = RunRecord {

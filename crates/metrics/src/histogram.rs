@@ -233,7 +233,12 @@ impl Histogram {
         if limit >= self.max {
             return 0;
         }
-        self.counts.get(index_of(limit) + 1..).map_or(0, |above| above.iter().sum())
+        let index = index_of(limit);
+        if index == BUCKETS - 1 {
+            // What is beyond the range lies in this bucket, too, but is known to be larger.
+            return self.overflow;
+        }
+        self.counts.get(index + 1..).map_or(0, |above| above.iter().sum())
     }
 
     /// The buckets that hold anything, in ascending order.

@@ -23,8 +23,8 @@ pub struct Sample {
     pub started: Nanos,
     /// When its first byte was handed to the kernel; [`Nanos::MAX`] if that never happened.
     pub sent: Nanos,
-    /// When the first byte of its response arrived; [`Nanos::MAX`] if none did, or if the response came in one
-    /// piece: the first byte of a good one then came when the last did.
+    /// When the first byte of its response arrived; [`Nanos::MAX`] if none did, or if the response came in
+    /// one piece: the first byte of a good one then came when the last did.
     pub first_byte: Nanos,
     /// When its last byte arrived, or when it failed or timed out.
     pub done: Nanos,

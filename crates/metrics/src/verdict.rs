@@ -55,8 +55,8 @@ reason_codes! {
     CpuSaturation = "cpu_saturation",
     /// Fewer iterations were started than the plan asked for.
     RateNotMet = "rate_not_met",
-    /// All connections that the plan allows were busy; with HTTP/2, all streams on them, or fewer than the plan
-    /// asks for were allowed.
+    /// All connections that the plan allows were busy; with HTTP/2, all streams on them, or a server allowed
+    /// fewer of these than the plan asks for.
     ConnectionLimit = "connection_limit",
     /// The generator's system had no local port left for a new connection.
     PortsExhausted = "ports_exhausted",

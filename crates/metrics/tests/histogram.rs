@@ -111,6 +111,14 @@ proptest! {
     }
 }
 
+#[test]
+fn what_is_beyond_the_range_is_above_a_limit_in_the_last_bucket() {
+    let histogram = recorded(&[DAY - 1, DAY + DAY / 1000, u64::MAX]);
+    assert_eq!(histogram.overflow(), 2);
+    assert_eq!(histogram.count_above(DAY - 1), 2);
+    assert_eq!(histogram.count_above(DAY / 2), 3);
+}
+
 /// Relative error against the sorted samples at every percentile that the reports use and far beyond.
 fn assert_precise(mut values: Vec<u64>) {
     let histogram = recorded(&values);

@@ -202,9 +202,9 @@ pub enum Thresholds {
 /// Where every arrival went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountingResult {
-    /// Requests that were due within the measured part: one for every arrival (start of an iteration) that the
-    /// plan asked for, and every later request of an iteration once it begins; in the closed model the same as
-    /// started.
+    /// Requests that were due within the measured part: one for every arrival (start of an iteration) that
+    /// the plan asked for, and every later request of an iteration once it begins; in the closed model the
+    /// same as started.
     pub scheduled: u64,
     /// Requests that the generator took up.
     pub started: u64,

@@ -91,13 +91,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
     /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
     /// unknown. Whether it was begun.
-    pub(super) fn next_iteration(
-        &mut self,
-        lane: u32,
-        slot: Option<u32>,
-        ready: Nanos,
-        now: Nanos,
-    ) -> bool {
+    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         if now >= self.times.end || self.counts.remaining == Some(0) {
             return false;
         }

@@ -15,7 +15,8 @@ const CONTRACT: &str = "
     verdict.valid verdict.invalid_reasons[] verdict.thresholds
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
-    rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s duration_s bytes.sent bytes.received protocols.http/1.1
+    rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s
+    duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
     iterations.started iterations.completed iterations.failed iterations.unfinished
     http2.connections http2.streams_asked http2.stream_limit http2.resets.REFUSED_STREAM

@@ -148,7 +148,8 @@ impl<B: Backend> Worker<B> {
             return connection.backlog.begun.push_back(due);
         }
         connection.state.outstanding -= 1;
-        self.finish(due, action, answer.form.status, sent);
+        let status = answer.form.status;
+        self.finish(due, action, status, sent);
     }
 
     /// Goes on with the connections of which the kernel has taken enough.
@@ -181,3 +182,6 @@ impl<B: Backend> Worker<B> {
         self.stalled.recall_at = if moved > 0 { now } else { now + pause };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -301,3 +301,38 @@ fn begin_http1(tally: &mut Tally) -> Protocol {
     tally.http1 += 1;
     Protocol::Http1(RequestServer::new())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::options::SinkOptions;
+    use plimsoll_driver::Endpoint;
+
+    #[test]
+    fn requests_that_wait_on_one_connection_are_bounded() {
+        let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
+        for (delay, answered) in [(Delay::Constant(Nanos(1)), 0), (Delay::None, 70_000)] {
+            let options = SinkOptions { delay, ..SinkOptions::new(listen.clone()) };
+            let mut desk = Desk::new(Arc::new(Setup::new(options)), 0, false);
+            let mut connection = Connection::new(ConnId::new(0, 1), None);
+            let mut tally = Tally::default();
+            let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+            let bytes = request.repeat(1000);
+            let mut sent = 0;
+            while sent < 70_000 && !connection.state.deaf {
+                desk.read(&mut connection, Nanos(5), &bytes, &mut tally);
+                sent += 1000;
+            }
+            let is_bound = delay != Delay::None;
+            assert_eq!(connection.state.deaf, is_bound);
+            assert_eq!((desk.answered, tally.refused), (answered, u64::from(is_bound)));
+            if is_bound {
+                assert_eq!(desk.arrivals.len(), MAX_OUTSTANDING as usize);
+                assert_eq!(connection.state.outstanding, MAX_OUTSTANDING);
+                // What was read is still answered.
+                assert!(!connection.state.mute);
+                assert_eq!(connection.state.farewell, Some(Farewell::Silent));
+            }
+        }
+    }
+}

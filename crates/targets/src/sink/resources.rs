@@ -81,8 +81,8 @@ fn path_of(target: &[u8]) -> &[u8] {
         path = shorter;
     }
     // A location that begins with two slashes would name a host (RFC 3986 section 4.2).
-    while let [b'/', shorter @ [b'/', ..]] = path {
-        path = shorter;
+    while let [b'/', b'/', ..] = path {
+        path = &path[1..];
     }
     path
 }

@@ -113,7 +113,7 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         let mut events = 0;
         self.cut_short = false;
         while let Some(event) = self.outlet.backend.next_event() {
@@ -297,7 +297,7 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if !self.outlet.is_waiting() {
             return;
         }

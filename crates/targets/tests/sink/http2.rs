@@ -28,6 +28,8 @@ on_every_backend! {
     drops_resets_refuses_and_fails_its_shares,
     fails_the_same_shares_of_many_streams_at_once,
     abandons_what_the_client_cancels,
+    bears_with_clients_that_time_out,
+    sends_large_bodies_whole,
     obeys_small_windows,
     sends_slow_bodies_in_pieces,
     goes_away_after_so_many_requests,
@@ -404,6 +406,58 @@ fn abandons_what_the_client_cancels<O: Open + 'static>(open: &Arc<O>) {
     let report = quick.stop();
     assert_identity(&report);
     assert_eq!((report.replied, report.abandoned, report.cancelled), (1, 1, 1));
+}
+
+fn bears_with_clients_that_time_out<O: Open + 'static>(open: &Arc<O>) {
+    let faults = Faults { drop: 1.0, ..Faults::default() };
+    let sink = start(SinkOptions { faults, ..plain() }, open);
+    let mut client = Client::new();
+    let mut streams = connect(&mut client, &sink);
+    let (rounds, at_once) = (110, 100);
+    for round in 1..=rounds {
+        let sent: Vec<_> = (0..at_once).map(|_| streams.get()).collect();
+        streams.flush(&mut client);
+        wait_for_count(&mut client, &sink, round * at_once);
+        sent.into_iter().for_each(|request| streams.cancel(request));
+    }
+    streams.flush(&mut client);
+    let request = streams.get();
+    streams.flush(&mut client);
+    wait_for_count(&mut client, &sink, rounds * at_once + 1);
+    streams.receive(&mut client);
+    assert_eq!((streams.went_away(), streams.try_end(request).is_none()), (None, true));
+    let report = sink.stop();
+    assert_identity(&report);
+    assert_eq!((report.dropped, report.cancelled), (rounds * at_once + 1, rounds * at_once));
+}
+
+fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
+    let fixed: Arc<[u8]> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let reply = Reply { body: Body::Fixed(Arc::clone(&fixed)), ..Reply::default() };
+    let faults = Faults { statuses: vec![(503, 0.3)], ..Faults::default() };
+    let options = SinkOptions { faults, ..replying(reply) };
+    let law = Law::new(&options);
+    let sink = start(options, open);
+    let mut client = Client::new();
+    let mut streams = connect(&mut client, &sink);
+    let sent: Vec<_> = (0..12).map(|_| streams.get()).collect();
+    for request in sent {
+        let reply = streams.reply(&mut client, request);
+        let failed = law.fate(u64::from(request)).intent != Intent::Reply;
+        assert_eq!(reply.status, if failed { 503 } else { 200 });
+        assert!(reply.body == *fixed, "{} bytes, or others", reply.body.len());
+    }
+    let head = streams.request("HEAD", "/", Extra::default());
+    assert_eq!(streams.reply(&mut client, head).field("content-length"), Some("3000000"));
+    // Those that are begun when their client goes are abandoned.
+    (0..12).for_each(|_| _ = streams.get());
+    streams.flush(&mut client);
+    wait_for_count(&mut client, &sink, 25);
+    client.close(streams.index);
+    let report = sink.stop();
+    assert_identity(&report);
+    assert_eq!(report.counter, 25);
+    assert!(report.replied + report.statuses >= 13 && report.abandoned > 0, "{report:?}");
 }
 
 fn obeys_small_windows<O: Open + 'static>(open: &Arc<O>) {
