@@ -16,7 +16,7 @@ use super::truth::{Action, RequestId, TruthRow};
 
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most requests of one HTTP/1.1 connection that may wait for their replies, lest they fill the memory. On
-/// HTTP/2 streams are bounded.
+/// HTTP/2 the open streams are bounded; those that a client gives up are kept until they would be due.
 const MAX_OUTSTANDING: u32 = 1 << 16;
 /// A buffer that grew beyond this for large bodies is not kept.
 const OUT_KEPT: usize = 1 << 20;

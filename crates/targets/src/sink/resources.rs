@@ -149,9 +149,9 @@ struct Slot {
 }
 
 impl Resources {
-    /// Room for `limit` resources at a time, created by `threads` threads. A place belongs to the shard of the
-    /// thread that created in it: each shard has as many as it has held resources at a time, which together
-    /// may be `threads` times `limit`.
+    /// Room for `limit` resources at a time, created by `threads` threads. A place belongs to the shard of
+    /// the thread that created in it: each shard has as many as it has held resources at a time, which
+    /// together may be `threads` times `limit`.
     pub(crate) fn new(threads: u32, limit: u64) -> Self {
         let shards = (0..threads.max(1)).map(|_| Shard::default()).collect();
         Self { shards, live: AtomicU64::new(0), limit }

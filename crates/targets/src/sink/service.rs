@@ -134,7 +134,8 @@ impl SlowData {
 /// A service of resources, kept in memory and shared by all threads.
 ///
 /// * `POST` to any path creates a resource: `201` with its `location`, which is that path (without its
-///   query, slashes at its end, and all but one at its front), a slash, and 16 hexadecimal digits that are never given again.
+///   query, slashes at its end, and all but one at its front), a slash, and 16 hexadecimal digits that
+///   are never given again.
 /// * On the path of a resource, `GET` and `HEAD` give `200` and a small JSON body, `PUT` and `PATCH` give
 ///   `204`, and `DELETE` gives `204` and removes it. Other methods get `405`.
 /// * Whatever names no resource gets `404`.

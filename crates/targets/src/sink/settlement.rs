@@ -167,7 +167,8 @@ fn is_clogged(connection: &Connection, due: &Due, unsent: usize) -> bool {
     due.arrival.to.stream != 0 && (unsent >= UNSENT_BYTES || connection.is_held(due.arrival.to.stream))
 }
 
-/// Appends the next `bytes` of the body of a reply that is sent in pieces to `out`, and before the first of them its head.
+/// Appends the next `bytes` of the body of a reply that is sent in pieces to `out`, and before the first
+/// of them its head.
 pub(super) fn send_piece(
     connection: &mut Connection,
     answer: &Answer<'_>,
