@@ -81,6 +81,9 @@ fn a_freeze_is_seen_whole_through_a_few_connections() {
 const SERVED: f64 = 1_000.0;
 const ARRIVING: u64 = 800;
 const QUEUE_RUN_S: u64 = 20;
+/// A start lag of this many milliseconds at its 99th percentile means a machine that does not let its threads
+/// run: on a quiet one it is 0.2 ms or less.
+const HELD_UP_MS: f64 = 1.0;
 /// By how much queueing inflates the variance of the share of requests above a percentile. MEASUREMENT R10
 /// found that intervals which take requests for independent cover the truth in 18 % of the cases at p99 and a
 /// load of 0.8: P(|Z| < 1.96 / √VIF) = 0.18 gives 74. (At p50, with 30 %, it is 26; 74 is taken for both.)
@@ -130,10 +133,17 @@ fn distance_from_theory(result: &Value) -> f64 {
 fn a_single_queue_behaves_as_theory_says() {
     on_each(|backend| {
         // A machine that is held up makes the queue itself longer, in truth: such a run proves nothing about
-        // theory. The draws are the same in each, so that what is wrong with the program is wrong in all
-        // three.
-        let best = (0..3).map(|_| distance_from_theory(&queued_run(backend))).find(|far| *far <= 1.0);
-        assert!(best.is_some(), "{backend}: three runs were outside of the interval");
+        // theory, and its start lag tells it apart. (That what was reported is true is asserted in any case.)
+        // The draws are the same in each, so that what is wrong with the program is wrong in all three.
+        let mut quiet = 0;
+        for _ in 0..3 {
+            let result = queued_run(backend);
+            if distance_from_theory(&result) <= 1.0 {
+                return;
+            }
+            quiet += u32::from(reported_ms(&result, "start_lag", "99") < HELD_UP_MS);
+        }
+        assert_eq!(quiet, 0, "{backend}: all runs were outside of the interval, these on a quiet machine");
     });
 }
 
