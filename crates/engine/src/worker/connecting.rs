@@ -199,13 +199,11 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let mut client = http2::Client::new(&self.http2);
-        let mut bytes = std::mem::take(&mut self.control_bytes);
-        bytes.clear();
-        client.start(&mut bytes);
+        self.control_bytes.clear();
+        client.start(&mut self.control_bytes);
         conn.client = Client::Http2(Box::new(client));
         conn.state = State::Greeting;
-        self.write(slot, &bytes);
-        self.control_bytes = bytes;
+        self.write_control(slot);
     }
 
     /// Ready for requests: sends those that were waiting for it.

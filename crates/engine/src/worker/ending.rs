@@ -210,12 +210,6 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn write_control(&mut self, slot: u32) {
-        let bytes = std::mem::take(&mut self.control_bytes);
-        self.write(slot, &bytes);
-        self.control_bytes = bytes;
-    }
-
     pub(super) fn heed_control(&mut self, now: Nanos) {
         match self.control.wish() {
             Stop::No => {}

@@ -127,17 +127,15 @@ impl<B: Backend> Worker<'_, B> {
     fn receive_http2(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
         let slot = id.slot() as u32;
         let mut events = std::mem::take(&mut self.events);
-        let mut control = std::mem::take(&mut self.control_bytes);
-        control.clear();
+        self.control_bytes.clear();
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &mut conn.client else { return Ok(()) };
-        let decoded = client.receive(bytes, &mut control, &mut events).map_err(Fault::from);
+        let decoded = client.receive(bytes, &mut self.control_bytes, &mut events).map_err(Fault::from);
         if decoded.is_err() {
             conn.take_no_more();
         }
-        self.write(slot, &control);
-        self.control_bytes = control;
+        self.write_control(slot);
         for event in events.drain(..) {
             if !self.lives(id) {
                 break;

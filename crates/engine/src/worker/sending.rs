@@ -141,6 +141,13 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// Writes what its protocol wants to say by itself, which is in `control_bytes`.
+    pub(super) fn write_control(&mut self, slot: u32) {
+        let bytes = std::mem::take(&mut self.control_bytes);
+        self.write(slot, &bytes);
+        self.control_bytes = bytes;
+    }
+
     /// Notes that the connection is written to: its place among those of the next flush.
     #[inline]
     fn mark_written(&mut self, slot: u32) -> u32 {
@@ -217,8 +224,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.transmit(slot, &mut request, Nanos::MAX);
             } else {
                 // The server allows fewer than was expected.
-                let deadline = request.deadline(self.plan.timeout).min(self.now + self.plan.timeout);
-                self.lanes[lane as usize].waiting.push_back((deadline, request));
+                self.wait_for_room(lane, &mut request, self.now);
             }
         }
     }

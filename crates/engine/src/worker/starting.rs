@@ -325,7 +325,8 @@ impl<B: Backend> Worker<'_, B> {
         self.wait_for_room(lane, request, now);
     }
 
-    fn wait_for_room(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
+    /// Lets a request that was started wait for a connection of the lane.
+    pub(super) fn wait_for_room(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
         let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
         if request.intended == AT_SEND {
             // Its user is ready, and from here on it waits.

@@ -4,7 +4,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::ReasonCode;
 use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, Pause, SimOptions};
 
-use super::{MS, assert_close, carry_out, delivered, percentile, plan, simulate, world};
+use super::{MS, assert_close, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world};
 
 #[test]
 fn a_closed_run_sends_exactly_the_iterations_that_were_asked_for() {
@@ -397,18 +397,11 @@ fn whatever_goes_wrong_the_accounts_balance() {
         let threads = ["1", "2"][random.below(2) as usize];
         let mut flags =
             vec![("--timeout", "50ms"), ("--connect-timeout", "80ms"), ("-t", threads), ("-c", "6")];
-        match random.below(4) {
-            0 => flags.extend([("-n", "200")]),
-            1 => flags.extend([("-d", "300ms"), ("--warmup", "100ms")]),
-            2 => flags.extend([("--rate", "2000"), ("-d", "300ms"), ("--overload", "drop")]),
-            _ => flags.extend([("--rate", "3000"), ("-d", "300ms"), ("--arrival", "poisson")]),
-        }
+        flags.extend(some_load(&mut random, "200"));
         if random.below(4) == 0 {
             flags.push(("--disable-keepalive", ""));
         }
-        let plan = plan(&flags);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
-        let Ok((record, truth)) = outcome else { panic!("seed {seed}: {flags:?}") };
+        let (record, truth) = carry_out_or_name(seed, &flags, options);
         // A request that was cut short, or crossed a close on the wire, was sent and not received as a whole:
         // it ended without a byte of a response.
         let classes = [ErrorClass::ClosedBeforeResponse, ErrorClass::Reset, ErrorClass::Io];

@@ -4,7 +4,9 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::ReasonCode;
 use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Http2, Law, SimOptions};
 
-use super::{MS, assert_close, carry_out, delivered, percentile, plan, simulate, world};
+use super::{
+    MS, assert_close, carry_out, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world,
+};
 
 /// The flags with HTTP/2 added.
 fn h2<'a>(flags: &[(&'static str, &'a str)]) -> Vec<(&'static str, &'a str)> {
@@ -229,21 +231,14 @@ fn whatever_goes_wrong_the_accounts_balance() {
             ("-c", "6"),
             ("-m", streams),
         ]);
-        match random.below(4) {
-            0 => flags.extend([("-n", "600")]),
-            1 => flags.extend([("-d", "300ms"), ("--warmup", "100ms")]),
-            2 => flags.extend([("--rate", "2000"), ("-d", "300ms"), ("--overload", "drop")]),
-            _ => flags.extend([("--rate", "3000"), ("-d", "300ms"), ("--arrival", "poisson")]),
-        }
+        flags.extend(some_load(&mut random, "600"));
         match random.below(4) {
             0 => flags.push(("--connection-lifetime", "40ms")),
             1 => flags.push(("--connection-inactivity", "30ms")),
             2 => flags.push(("--ping-interval", "5ms")),
             _ => {}
         }
-        let plan = plan(&flags);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
-        let Ok((record, truth)) = outcome else { panic!("seed {seed}: {flags:?}") };
+        let (record, truth) = carry_out_or_name(seed, &flags, options);
         let (received, delivered) = (truth.len() as u64, delivered(&record));
         assert!(received <= delivered, "seed {seed}: {received} of {delivered}");
     }

@@ -7,7 +7,7 @@ mod scenarios;
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, run};
 use plimsoll_metrics::RunRecord;
@@ -88,6 +88,27 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);
     (record, open.truth())
+}
+
+/// The same for a world that a seed made: a panic names it.
+fn carry_out_or_name(
+    seed: u64,
+    flags: &[(&'static str, &str)],
+    options: SimOptions,
+) -> (RunRecord, TruthLog) {
+    let plan = plan(flags);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
+    outcome.unwrap_or_else(|_| panic!("seed {seed}: {flags:?}"))
+}
+
+/// One of the kinds of load, drawn: counted with `iterations`, timed after a warm-up, or open.
+fn some_load<'a>(random: &mut Random, iterations: &'a str) -> Vec<(&'static str, &'a str)> {
+    match random.below(4) {
+        0 => vec![("-n", iterations)],
+        1 => vec![("-d", "300ms"), ("--warmup", "100ms")],
+        2 => vec![("--rate", "2000"), ("-d", "300ms"), ("--overload", "drop")],
+        _ => vec![("--rate", "3000"), ("-d", "300ms"), ("--arrival", "poisson")],
+    }
 }
 
 fn percentile(record: &RunRecord, p: f64) -> Nanos {
