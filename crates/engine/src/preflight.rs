@@ -7,6 +7,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
+use plimsoll_scenario::{Op, Program};
 
 use crate::control::{Control, Stop};
 use crate::error::RunError;
@@ -75,7 +76,13 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
     let steps: Vec<Step> =
         step.map(|step| Step { target: 0, extract: Vec::new(), ..step.clone() }).into_iter().collect();
     Plan {
-        scenarios: vec![Scenario { name: "preflight".to_owned(), steps: 0..steps.len() as u32 }],
+        scenarios: vec![Scenario {
+            name: "preflight".to_owned(),
+            steps: 0..steps.len() as u32,
+            program: Program::new((0..steps.len() as u32).map(Op::Send).collect()),
+            weight: 1,
+            start_after: Nanos::ZERO,
+        }],
         steps,
         targets: vec![plan.targets[target].clone()],
         load: Load::Closed,

@@ -11,6 +11,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod document;
 pub mod files;
 pub mod patch;
 pub mod plan;
@@ -35,5 +36,5 @@ pub use plan::{
     Target, TlsTarget,
 };
 pub use plimsoll_scenario::Fingerprint;
-pub use problem::{Problem, Problems};
+pub use problem::{Place, Problem, Problems};
 pub use size::parse_size;

@@ -5,9 +5,12 @@
 use core::net::{IpAddr, SocketAddr};
 use core::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_scenario::{Extract, Fingerprint, RequestTemplate};
+use plimsoll_scenario::{
+    Extract, FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource,
+};
 use plimsoll_schedule::{Process, Profile};
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
@@ -23,6 +26,10 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Variables of one iteration: what its steps take from responses. Every iteration has its own values.
     pub variables: usize,
+    /// The data sources.
+    pub feeds: Vec<FeedSpec>,
+    /// The scripts, if there are any.
+    pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
     /// Who decides when the next iteration starts.
@@ -60,12 +67,18 @@ pub struct Plan {
 }
 
 /// What one iteration does: its steps in order, each started when the one before it has ended well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name for the report.
     pub name: String,
     /// Its steps: a range of [`Plan::steps`], never empty.
     pub steps: Range<u32>,
+    /// In which order and under which conditions they are carried out.
+    pub program: Program,
+    /// Its share of the iterations, beside the weights of the others; at least 1.
+    pub weight: u32,
+    /// It joins so long after the start of the run, warm-up included.
+    pub start_after: Nanos,
 }
 
 /// One request of the plan.
@@ -79,6 +92,16 @@ pub struct Step {
     pub request: RequestTemplate,
     /// What later steps of the iteration need of its response; without it, the iteration has failed.
     pub extract: Vec<Extract>,
+    /// What is made of its response.
+    pub reaction: Reaction,
+    /// What is kept of the exchange: for the reaction, and for scripts.
+    pub needs: Needs,
+    /// Limit for the whole response, if it is not [`Plan::timeout`].
+    pub timeout: Option<Nanos>,
+    /// The script that makes its request.
+    pub make_script: Option<u32>,
+    /// The script that judges its response.
+    pub check_script: Option<u32>,
 }
 
 /// One server: where it is and how to speak to it.

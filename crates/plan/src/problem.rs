@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// A part of a plan file, in bytes; the default is: nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The first byte.
+    pub start: u32,
+    /// Behind the last byte; 0 for nowhere.
+    pub end: u32,
+}
+
 /// One thing that is wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -9,12 +18,14 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Where in the plan file it is, if it is there.
+    pub place: Option<Place>,
 }
 
 impl Problem {
     /// A problem without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, place: None }
     }
 
     /// The problem that an error of one line describes: advice behind `: write ` becomes the hint.
@@ -23,6 +34,13 @@ impl Problem {
             Some((message, advice)) => Self::new(message).with_hint(format!("write {advice}")),
             None => Self::new(line),
         }
+    }
+
+    /// The same problem at a place in the plan file.
+    #[must_use]
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        self.place = place.filter(|place| place.end > 0);
+        self
     }
 
     /// The same problem with advice.

@@ -3,9 +3,10 @@
 use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Extract, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError, check_method,
-    parse_header,
+    Body, Extract, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope, Template,
+    TemplateError, check_method, parse_header,
 };
 use plimsoll_wire::http2::HeaderBook;
 
@@ -95,7 +96,9 @@ impl Resolver<'_> {
             for draft in drafts {
                 self.compile(patch, url, &headers, draft, target, &mut requests);
             }
-            requests.scenarios.push(Scenario { name, steps: start..requests.steps.len() as u32 });
+            let steps = start..requests.steps.len() as u32;
+            let program = Program::new(steps.clone().map(Op::Send).collect());
+            requests.scenarios.push(Scenario { name, steps, program, weight: 1, start_after: Nanos::ZERO });
         }
         for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
             book.seal();
@@ -125,7 +128,17 @@ impl Resolver<'_> {
         let scope = Scope { variables: &draft.variables };
         match RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut()) {
             Ok(request) => {
-                requests.steps.push(Step { name: draft.name, target, request, extract: draft.extract });
+                requests.steps.push(Step {
+                    name: draft.name,
+                    target,
+                    request,
+                    extract: draft.extract,
+                    reaction: Reaction::default(),
+                    needs: Needs::default(),
+                    timeout: None,
+                    make_script: None,
+                    check_script: None,
+                });
             }
             Err(error) => self.problems.push(from_template(&error)),
         }
@@ -324,7 +337,7 @@ fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
 }
 
 pub(crate) fn from_template(error: &TemplateError) -> Problem {
-    Problem { message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
+    Problem { message: error.message().to_owned(), hint: error.hint().map(str::to_owned), place: None }
 }
 
 fn parse_server_name(text: &str) -> Result<String, String> {

@@ -161,6 +161,8 @@ impl Resolver<'_> {
             scenarios: requests.scenarios,
             steps: requests.steps,
             variables: requests.variables,
+            feeds: Vec::new(),
+            scripts: None,
             targets: requests.targets,
             load,
             end: schedule.end,

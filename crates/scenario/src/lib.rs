@@ -9,28 +9,48 @@
 //! [`Extract`] takes a value out of a response, for a variable that later requests name.
 #![forbid(unsafe_code)]
 
+mod condition;
 mod context;
+mod cookie;
+mod dynamic;
 pub mod error;
 mod extract;
+mod feed;
 pub mod fingerprint;
 mod head;
 pub mod header;
 mod http2;
+mod message;
+mod pause;
+mod program;
+mod reaction;
 pub mod redirect;
 pub mod reference;
 mod request;
+mod script;
+mod session;
 pub mod slot;
 mod spec;
 pub mod suggest;
 pub mod template;
 
+pub use condition::Condition;
 pub use context::{Context, Scope};
+pub use cookie::CookieJar;
+pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
 pub use extract::{Extract, Form};
+pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Rows, Share};
 pub use fingerprint::Fingerprint;
 pub use head::check_method;
 pub use header::{parse_header, parse_header_in};
+pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
+pub use pause::Pause;
+pub use program::{Next, Op, Program, Surroundings};
+pub use reaction::{CheckSpec, ExtractSpec, Failure, Matching, Reaction, ReactionSpec, Source, StatusRange};
 pub use request::RequestTemplate;
+pub use script::{ScriptError, ScriptSource, Scripts};
+pub use session::Session;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, RequestSpec, Scheme};
 pub use template::Template;

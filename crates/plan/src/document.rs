@@ -1,0 +1,539 @@
+//! The plan file: YAML or JSON, as it is written.
+//!
+//! These types are the format: the JSON Schema is generated from them, and the descriptions in it are their
+//! comments. Scalars are kept as they were typed ([`Text`]), each with its place in the file, so that what is
+//! wrong with a value is said where it stands.
+
+mod field;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use field::{Field, Keyed, Text};
+
+/// A plan: who is asked for what, how often, and what has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Document {
+    /// What the plan is called in reports.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<Text>,
+    /// What it is for. It has no effect.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub description: Field<Text>,
+    /// How the load is carried out. Every key is the long name of a flag of `plimsoll run`, with `_` for `-`,
+    /// and its value is written as for that flag.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub run: Field<Settings>,
+    /// The servers under test, by the names that scenarios and steps use. Without them, steps have whole URLs.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub targets: Keyed<TargetSpec>,
+    /// Variables and their first values, which are templates rendered at the begin of each iteration.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub variables: Keyed<Field<Text>>,
+    /// Sources of data. Each iteration takes a row of every source that its scenario uses.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub data: Keyed<DataSpec>,
+    /// What users do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<Field<ScenarioSpec>>,
+    /// What has to hold for the run to pass; if one does not, the exit code is 99.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Field<ThresholdSpec>>,
+    /// What scripts may do.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub scripts: Field<ScriptSettings>,
+}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
+        /// How the load is carried out: the flags of `plimsoll run` by their long names.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+        #[serde(default)]
+        #[non_exhaustive]
+        pub struct Settings {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Field::is_absent")] pub $name: Field<$type>,)+
+        }
+
+        impl Settings {
+            /// The names of all settings.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
+        }
+    };
+}
+
+settings! {
+    /// Connections: users of the closed model, most connections of the open one.
+    connections: Text,
+    /// Iterations to measure.
+    iterations: Text,
+    /// Length of the measured part: `30s`, `5m`.
+    duration: Text,
+    /// Worker threads.
+    threads: Text,
+    /// Arrival rate of iterations, for the whole run: `5000`, `5k/s`, `300/m`. With it the model is open.
+    rate: Text,
+    /// Requests per second and connection.
+    rps: Text,
+    /// Stages of the open model: `30s@1000,1m@1000..5000`.
+    stages: Text,
+    /// How arrivals are spread: `uniform` or `poisson`.
+    arrival: Text,
+    /// What happens to an arrival that finds every connection busy: `queue`, `drop` or `grow`.
+    overload: Text,
+    /// Unrecorded lead-in before the measured part.
+    warmup: Text,
+    /// How long to wait for responses after the end of the load.
+    drain: Text,
+    /// Limit for a whole response.
+    timeout: Text,
+    /// Limit for a connection to be established.
+    connect_timeout: Text,
+    /// Seed of every random choice.
+    seed: Text,
+    /// Redirects to follow in a row, within the same authority.
+    follow_redirects: Text,
+    /// Headers of every request, `Name: value`.
+    headers: Vec<Field<Text>>,
+    /// Credentials of every request: `user:password`.
+    basic: Text,
+    /// Token of every request.
+    bearer: Text,
+    /// Requests in flight on one HTTP/1.1 connection.
+    pipeline: Text,
+    /// Requests in flight on one HTTP/2 connection.
+    max_concurrent_streams: Text,
+    /// Close a connection after so many requests.
+    max_requests_per_connection: Text,
+    /// Use every connection for one request.
+    disable_keepalive: bool,
+    /// Close a connection of this age.
+    connection_lifetime: Text,
+    /// Close a connection on which nothing came for so long.
+    connection_inactivity: Text,
+    /// New connections per second until all are open.
+    connection_rate: Text,
+    /// Local addresses to bind to, taken in turn.
+    source_ip: Vec<Field<Text>>,
+    /// `host:port:address[,address…]`: addresses of a host.
+    resolve: Vec<Field<Text>>,
+    /// `host1:port1:host2:port2`: connect to another place.
+    connect_to: Vec<Field<Text>>,
+    /// A unix socket in place of every address.
+    unix_socket: Text,
+    /// Use only IPv4.
+    ipv4: bool,
+    /// Use only IPv6.
+    ipv6: bool,
+    /// Do not verify certificates.
+    insecure: bool,
+    /// File (PEM) of the authorities to trust instead of the system's.
+    cacert: Text,
+    /// File (PEM) of the client's certificate.
+    cert: Text,
+    /// File (PEM) of the client's key.
+    key: Text,
+    /// TLS version: `1.2` or `1.3`.
+    tls: Text,
+    /// Name for SNI and verification instead of the URL's host.
+    sni: Text,
+    /// Speak HTTP/1.1.
+    http1: bool,
+    /// Speak HTTP/2.
+    http2: bool,
+    /// Speak HTTP/2 without TLS.
+    http2_prior_knowledge: bool,
+    /// Protocols to offer over TLS: `h2,http/1.1`.
+    alpn: Text,
+    /// Bits of a stream's window.
+    window_bits: Text,
+    /// Bits of a connection's window.
+    connection_window_bits: Text,
+    /// Header table that servers may use.
+    header_table_size: Text,
+    /// Most that is used of a server's header table.
+    encoder_header_table_size: Text,
+    /// Largest frame that servers may send.
+    max_frame_size: Text,
+    /// Time between PINGs.
+    ping_interval: Text,
+    /// Smallest start lag instead of smallest CPU cost.
+    precise: bool,
+    /// `auto`, `epoll` or `uring`.
+    backend: Text,
+    /// Limit of a response head.
+    max_head_bytes: Text,
+    /// Skip the request before the run.
+    no_preflight: bool,
+}
+
+/// A server under test, or a pool of servers that share the load. Written short, it is its URL.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct TargetSpec {
+    /// Scheme, host and port, and a path that is put in front of the paths of steps.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub url: Field<Text>,
+    /// More servers, `host[:port]`, that connections are spread over evenly.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub share: Vec<Field<Text>>,
+    /// Whether a lost connection is replaced by one to another server of the pool. Default: true.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub fail_over: Field<bool>,
+    /// Whether connections move back when a lost server can be reached again. Default: false.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub fail_back: Field<bool>,
+}
+
+/// What one kind of user does.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ScenarioSpec {
+    /// Its name in reports.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<Text>,
+    /// The target of its steps; the only one, if there is but one.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub target: Field<Text>,
+    /// Its share of the iterations, beside the weights of the others. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub weight: Field<Text>,
+    /// It joins so long after the start of the run.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub start_after: Field<Text>,
+    /// Whether cookies are kept and sent, by RFC 6265. Default: false.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub cookies: Field<bool>,
+    /// Headers of all its requests.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub headers: Keyed<Field<Text>>,
+    /// Variables and their first values, beside those of the plan.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub variables: Keyed<Field<Text>>,
+    /// Names of the data sources that it takes a row of. Default: those whose columns it names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<Field<Text>>,
+    /// Its steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Field<StepSpec>>,
+}
+
+/// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
+/// `parallel`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct StepSpec {
+    /// Its name in reports. Default: method and path.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<Text>,
+    /// GET this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub get: Field<Text>,
+    /// POST to this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub post: Field<Text>,
+    /// PUT to this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub put: Field<Text>,
+    /// PATCH this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub patch: Field<Text>,
+    /// DELETE this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub delete: Field<Text>,
+    /// HEAD of this path or URL.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub head: Field<Text>,
+    /// Path or URL for any other `method`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub request: Field<Text>,
+    /// Any method. Default: GET, or POST if there is a body.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub method: Field<Text>,
+    /// Ask for the same URL as the request before.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub same_url: Field<bool>,
+    /// The target, if it is not the scenario's.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub target: Field<Text>,
+    /// Headers, beside those of the scenario. An empty value leaves one out.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub headers: Keyed<Field<Text>>,
+    /// Body; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub body: Field<Text>,
+    /// File with the body, sent as it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub body_file: Field<Text>,
+    /// File with the body; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub template_file: Field<Text>,
+    /// Body as JSON, with `content-type: application/json`; its texts are templates.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub json: Field<serde_json::Value>,
+    /// Limit for the whole response, instead of the run's.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub timeout: Field<Text>,
+    /// What the response has to be. Default: a status below 400.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub expect: Field<ExpectSpec>,
+    /// Values to take from the exchange, by the names of the variables they go into.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub extract: Keyed<Field<ExtractSpec>>,
+    /// Forget all cookies before the request.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub clear_cookies: Field<bool>,
+    /// Lua that makes the request or judges the response: source, or the name of a file.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub script: Field<Text>,
+    /// Think time after the request; or, without one, a pause: `100ms`, `{uniform: [1s, 3s]}`,
+    /// `{exponential: 2s}`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub think: Field<PauseSpec>,
+    /// Set variables to these templates.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub set: Keyed<Field<Text>>,
+    /// A condition: `${role} == admin`. With `then`, and perhaps `else`.
+    #[serde(rename = "if", skip_serializing_if = "Field::is_absent")]
+    pub condition: Field<Text>,
+    /// Steps if the condition holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<Field<StepSpec>>,
+    /// Steps if it does not.
+    #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
+    pub otherwise: Vec<Field<StepSpec>>,
+    /// How often to carry out `steps`: a whole number, or a template of one.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub repeat: Field<Text>,
+    /// Carry out `steps` as long as this condition holds.
+    #[serde(rename = "while", skip_serializing_if = "Field::is_absent")]
+    pub while_condition: Field<Text>,
+    /// The steps of a loop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Field<StepSpec>>,
+    /// Requests that are sent at once; the iteration goes on when all have been answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parallel: Vec<Field<StepSpec>>,
+}
+
+/// How long a user thinks: a duration, or one of these.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct PauseSpec {
+    /// Always as long. Written short, it is this.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub fixed: Field<Text>,
+    /// Uniformly distributed between two durations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uniform: Vec<Field<Text>>,
+    /// Exponentially distributed with this mean.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub exponential: Field<Text>,
+}
+
+/// What a response has to be. All of it has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ExpectSpec {
+    /// Accepted statuses: `200`, `2xx`, `200-204`; one or a list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<Field<Text>>,
+    /// Fields of the head by name. A plain text has to be equal.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub headers: Keyed<Field<MatchSpec>>,
+    /// The body; one or a list. A plain text has to be in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub body: Vec<Field<MatchSpec>>,
+    /// Values in the body, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`). A plain text has to be equal.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub json: Keyed<Field<MatchSpec>>,
+}
+
+/// How a text is compared: exactly one of these, or a plain text.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct MatchSpec {
+    /// A plain text: what it means depends on what is compared.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub plain: Field<Text>,
+    /// The whole text.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub equals: Field<Text>,
+    /// How it starts.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub starts: Field<Text>,
+    /// How it ends.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub ends: Field<Text>,
+    /// What is in it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub contains: Field<Text>,
+    /// A regular expression that matches in it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub regex: Field<Text>,
+    /// Whether it is there at all.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub exists: Field<bool>,
+    /// Whether the rest must not hold.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub not: Field<bool>,
+}
+
+/// A value to take: exactly one place, and what is made of it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ExtractSpec {
+    /// A field of the response.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub header: Field<Text>,
+    /// A field of the request, or its `:path`, `:method` or `:authority`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub request_header: Field<Text>,
+    /// A cookie.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub cookie: Field<Text>,
+    /// The status code.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub status: Field<bool>,
+    /// The whole body.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub body: Field<bool>,
+    /// A value in the body, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`).
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub json: Field<Text>,
+    /// A value in the body of the request, by JSON Pointer.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub request_json: Field<Text>,
+    /// A value in the body, by XPath.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub xpath: Field<Text>,
+    /// What is taken of the value (of the body, if no place is named): the first group, or the whole match.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub regex: Field<Text>,
+    /// Whether it is a reference to a resource, which becomes the path to ask for.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub as_path: Field<bool>,
+    /// The value if there is none. Without it, the request has failed.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub default: Field<Text>,
+}
+
+/// A source of rows.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct DataSpec {
+    /// A CSV file; its first row has the names of the columns unless `columns` has.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub csv: Field<Text>,
+    /// A file of JSON objects, one a line.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub jsonl: Field<Text>,
+    /// Values, or rows of values.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub list: Field<Vec<Field<Row>>>,
+    /// Whole numbers: `[1, 100]` is 1 to 99; leading zeros of the end are kept: `[0000, 1000]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub range: Vec<Field<Text>>,
+    /// Names of the columns: the variables that they go into. Default: the names in the file; of a list or a
+    /// range, the name of the source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Field<Text>>,
+    /// Between the values of a CSV file. Default: `,`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub delimiter: Field<Text>,
+    /// `sequential` (default), `random` (with replacement) or `shuffled` (each once).
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub order: Field<Text>,
+    /// After the last row: `wrap` (default), `stop` or `fail`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub at_end: Field<Text>,
+    /// `split` (default): every worker has its own part; `whole`: each has all of it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub share: Field<Text>,
+}
+
+/// A row of a list: one value, or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row(pub Vec<Text>);
+
+/// What has to hold. Written short, it is the text: `p99<10ms`, `error_rate<0.1%`, `rate>=0.99*target`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ThresholdSpec {
+    /// What has to hold.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub that: Field<Text>,
+    /// Of this scenario alone.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub scenario: Field<Text>,
+    /// Of this step alone.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub step: Field<Text>,
+    /// In every window of this length, instead of over the whole run.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub window: Field<Text>,
+    /// Whether the run ends as soon as it does not hold. Default: false.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub abort_on_fail: Field<bool>,
+    /// It is not looked at before so long after the start of the measured part.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub delay: Field<Text>,
+}
+
+/// What scripts may do.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ScriptSettings {
+    /// Whether they may open files and start processes (`io`, `os`). Default: false.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub allow_system: Field<bool>,
+    /// Longest time of one call. Default: 1s.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub time_limit: Field<Text>,
+    /// Most memory of one worker's scripts. Default: 256MiB.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub memory_limit: Field<Text>,
+    /// Folders in which `require` looks, beside that of the script.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<Field<Text>>,
+}
+
+impl Serialize for Row {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [only] => only.serialize(serializer),
+            all => all.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Text>::deserialize(deserializer).map(Self)
+    }
+}
+
+impl JsonSchema for Row {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Row".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let value = generator.subschema_for::<Text>();
+        schemars::json_schema!({"anyOf": [value, {"type": "array", "items": value}]})
+    }
+}

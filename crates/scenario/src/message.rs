@@ -1,0 +1,109 @@
+//! What was received and what was sent, as far as a scenario reads it.
+
+use std::ops::Range;
+
+/// The fields of a head, in their order; names in lower case. Used again without allocating.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldList {
+    bytes: Vec<u8>,
+    fields: Vec<(Range<u32>, Range<u32>)>,
+}
+
+impl FieldList {
+    /// Forgets the fields and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.fields.clear();
+    }
+
+    /// Adds a field. The name is put into lower case.
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend(name.iter().map(u8::to_ascii_lowercase));
+        let middle = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        self.fields.push((start..middle, middle..self.bytes.len() as u32));
+    }
+
+    /// The value of the first field of this name, which is in lower case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let text = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
+        self.fields.iter().map(move |(name, value)| (text(name), text(value)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+}
+
+/// A whole response. Of its fields and its body there is what the step [needs](Needs).
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// The status code.
+    pub status: u16,
+    /// The fields, without `:status`.
+    pub fields: &'a FieldList,
+    /// The content, without the framing of chunks and not decompressed.
+    pub body: &'a [u8],
+}
+
+/// A request as it was sent, as far as the step [needs](Needs) it. Its memory is used again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentRequest {
+    /// The method.
+    pub method: Vec<u8>,
+    /// Path and query.
+    pub path: Vec<u8>,
+    /// `host[:port]`.
+    pub authority: Vec<u8>,
+    /// The other fields, without pseudo-headers.
+    pub fields: FieldList,
+    /// The content.
+    pub body: Vec<u8>,
+}
+
+/// Which fields of a response's head are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FieldNeeds {
+    /// None.
+    #[default]
+    Nothing,
+    /// Every field of these names, in lower case.
+    Named(Vec<String>),
+    /// All of them.
+    All,
+}
+
+/// What is kept of an exchange for the logic of its step. What is not needed is not built.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Fields of the response.
+    pub fields: FieldNeeds,
+    /// Whether the body of the response is kept, up to [`Needs::LONGEST_BODY`] bytes.
+    pub body: bool,
+    /// Whether the path of the request is kept.
+    pub path: bool,
+    /// Whether the whole request is kept.
+    pub request: bool,
+}
+
+impl Needs {
+    /// Bytes of a body that are kept at most: a response with more fails where its body is read.
+    pub const LONGEST_BODY: usize = 16 << 20;
+
+    /// Whether nothing of the response is kept.
+    pub fn is_nothing(&self) -> bool {
+        !self.body && self.fields == FieldNeeds::Nothing
+    }
+}

@@ -1,0 +1,47 @@
+//! What one iteration remembers.
+
+use crate::cookie::CookieJar;
+use crate::message::{FieldList, SentRequest};
+
+/// What one iteration of a scenario remembers from step to step. Its memory is used again by the next one:
+/// call [`reset`](Self::reset) at its begin.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// The values of the variables, in the order of the plan's. Every value is fit for a header.
+    pub variables: Vec<Vec<u8>>,
+    /// Which variables have been set, by [`variables`](Self::variables)' order.
+    pub known: Vec<bool>,
+    /// Cookies that servers have set in this iteration.
+    pub cookies: CookieJar,
+    /// The last request, as far as a step needs it.
+    pub sent: SentRequest,
+    /// The fields of the last response, for scripts.
+    pub last_fields: FieldList,
+    /// Its status, 0 before the first response.
+    pub last_status: u16,
+    /// Its body, for scripts.
+    pub last_body: Vec<u8>,
+    /// Where the program goes on.
+    pub(crate) position: u32,
+    /// How often each loop still runs.
+    pub(crate) counters: Vec<u64>,
+}
+
+impl Session {
+    /// A session with so many variables, at the begin of its program.
+    pub fn new(variables: usize) -> Self {
+        Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn reset(&mut self) {
+        self.variables.iter_mut().for_each(Vec::clear);
+        self.known.fill(false);
+        self.cookies.clear();
+        self.last_fields.clear();
+        self.last_status = 0;
+        self.last_body.clear();
+        self.position = 0;
+        self.counters.clear();
+    }
+}
