@@ -32,7 +32,9 @@ mod streams;
 mod window;
 
 pub use book::{BlockId, Field, FieldValue, HeaderBook, Indexing};
-pub use client::{Captured, Client, ClientOptions, Event, Response, StreamFailure, Submit};
+pub use client::{
+    Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, Response, StreamFailure, Submit,
+};
 pub use error::{ConnectionError, ErrorCode};
 pub use frame::PREFACE;
 pub use hpack::{FieldLimits, HpackError};

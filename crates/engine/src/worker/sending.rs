@@ -73,6 +73,7 @@ impl<B: Backend> Worker<'_, B> {
             let spec = Submit {
                 head_request: template.head_request(),
                 capture: self.plan.redirects > 0 || !step.extract.is_empty(),
+                keep_body: false,
                 body,
             };
             let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);

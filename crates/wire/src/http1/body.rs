@@ -1,4 +1,4 @@
-//! Message bodies: consumed and counted, never kept.
+//! Message bodies: consumed and counted, and kept only where that is asked for.
 
 use super::gather::is_token;
 use super::{Limits, ProtocolError};
@@ -6,6 +6,9 @@ use super::{Limits, ProtocolError};
 /// The most bytes of a chunk's size line, its extensions included. RFC 9112 section 7.1.1 asks for a limit on
 /// extensions; no known server sends more than a few dozen bytes.
 const CHUNK_LINE_BYTES_MAX: u32 = 4096;
+
+/// Bytes of a body that are kept at most. What comes behind them is counted all the same.
+pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
 /// How the end of a body is known (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,35 +38,55 @@ impl BodyReader {
         }
     }
 
-    /// Consumes what belongs to the body from the front of `input`, adding its payload to `payload_bytes`.
+    /// Consumes what belongs to the body from the front of `input`, and gives its payload to `payload`.
     /// Returns whether the body is complete.
     pub(super) fn advance(
         &mut self,
         limits: &Limits,
-        payload_bytes: &mut u64,
+        payload: &mut Payload<'_>,
         input: &mut &[u8],
     ) -> Result<bool, ProtocolError> {
         match self {
             Self::Length(remaining) => {
-                *payload_bytes += skip(remaining, input);
+                payload.take(skip(remaining, input));
                 Ok(*remaining == 0)
             }
-            Self::Chunked(chunks) => chunks.advance(limits, payload_bytes, input),
+            Self::Chunked(chunks) => chunks.advance(limits, payload, input),
             Self::UntilClose => {
-                *payload_bytes += input.len() as u64;
-                *input = &[];
+                payload.take(std::mem::take(input));
                 Ok(false)
             }
         }
     }
 }
 
-/// Drops up to `remaining` bytes of `input`, and says how many.
-fn skip(remaining: &mut u64, input: &mut &[u8]) -> u64 {
+/// Where the payload of a body goes.
+#[derive(Debug)]
+pub(super) struct Payload<'p> {
+    /// Bytes of it so far.
+    pub(super) bytes: &'p mut u64,
+    /// What is kept of it.
+    pub(super) kept: Option<&'p mut Vec<u8>>,
+}
+
+impl Payload<'_> {
+    #[inline]
+    fn take(&mut self, part: &[u8]) {
+        *self.bytes += part.len() as u64;
+        if let Some(kept) = &mut self.kept {
+            let room = LONGEST_KEPT_BODY.saturating_sub(kept.len());
+            kept.extend_from_slice(&part[..part.len().min(room)]);
+        }
+    }
+}
+
+/// Takes up to `remaining` bytes off `input`.
+fn skip<'i>(remaining: &mut u64, input: &mut &'i [u8]) -> &'i [u8] {
     let there = usize::try_from(*remaining).map_or(input.len(), |remaining| remaining.min(input.len()));
-    *input = &input[there..];
+    let (taken, rest) = input.split_at(there);
+    *input = rest;
     *remaining -= there as u64;
-    there as u64
+    taken
 }
 
 /// Decodes the chunked transfer coding (RFC 9112 section 7.1). Extensions and trailers are checked for their
@@ -111,12 +134,12 @@ impl ChunkReader {
     fn advance(
         &mut self,
         limits: &Limits,
-        payload_bytes: &mut u64,
+        payload: &mut Payload<'_>,
         input: &mut &[u8],
     ) -> Result<bool, ProtocolError> {
         while self.at != At::Done {
             if self.at == At::Data {
-                *payload_bytes += skip(&mut self.remaining, input);
+                payload.take(skip(&mut self.remaining, input));
                 if self.remaining > 0 {
                     return Ok(false);
                 }
@@ -201,9 +224,11 @@ mod tests {
 
     /// The whole of `body` at once: payload, what is left of the input, and whether it is complete.
     fn read(body: &[u8]) -> Result<(u64, usize, bool), ProtocolError> {
-        let (mut reader, mut payload, mut input) = (ChunkReader::new(), 0, body);
+        let (mut reader, mut bytes, mut kept, mut input) = (ChunkReader::new(), 0, Vec::new(), body);
+        let mut payload = Payload { bytes: &mut bytes, kept: Some(&mut kept) };
         let done = reader.advance(&Limits::default(), &mut payload, &mut input)?;
-        Ok((payload, input.len(), done))
+        assert_eq!(kept.len() as u64, bytes);
+        Ok((bytes, input.len(), done))
     }
 
     #[test]

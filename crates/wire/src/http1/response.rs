@@ -1,6 +1,6 @@
 //! The client's half: responses, one after the other, out of a byte stream.
 
-use super::body::{BodyReader, Framing};
+use super::body::{BodyReader, Framing, Payload};
 use super::fields::{FramingFields, completed, parse_whole};
 use super::gather::{Found, Message, Place, only_empty_lines, take_head};
 use super::memo::ParsedHead;
@@ -22,6 +22,32 @@ pub enum Capture {
     Nothing,
     /// The head, for [`ResponseClient::header`].
     Headers,
+    /// The payload.
+    Body,
+    /// Head and payload.
+    Whole,
+}
+
+impl Capture {
+    /// What there is to keep if the head, or the body, is wanted.
+    pub const fn of(head: bool, body: bool) -> Self {
+        match (head, body) {
+            (false, false) => Self::Nothing,
+            (true, false) => Self::Headers,
+            (false, true) => Self::Body,
+            (true, true) => Self::Whole,
+        }
+    }
+
+    /// Whether the head is kept.
+    pub const fn head(self) -> bool {
+        matches!(self, Self::Headers | Self::Whole)
+    }
+
+    /// Whether the payload is kept.
+    pub const fn body(self) -> bool {
+        matches!(self, Self::Body | Self::Whole)
+    }
 }
 
 /// One whole response.
@@ -110,6 +136,20 @@ impl ResponseClient {
         owed: Owed,
         input: &mut &[u8],
     ) -> Result<Option<Response>, ProtocolError> {
+        self.next_into(limits, memo, owed, input, &mut Vec::new())
+    }
+
+    /// The same; the payload is appended to `kept` as it comes if [`Owed::capture`] asks for it, up to
+    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it.
+    #[inline]
+    pub fn next_into(
+        &mut self,
+        limits: &Limits,
+        memo: &mut HeadMemo,
+        owed: Owed,
+        input: &mut &[u8],
+        kept: &mut Vec<u8>,
+    ) -> Result<Option<Response>, ProtocolError> {
         if self.phase == Phase::Idle {
             if owed.capture == Capture::Nothing
                 && let Some(response) = whole_response(limits, memo, owed, input)
@@ -124,7 +164,7 @@ impl ResponseClient {
             }
             self.begin();
         }
-        self.advance(limits, memo, owed, input)
+        self.advance(limits, memo, owed, input, kept)
     }
 
     /// The peer closed the connection. Completes a body that ends there; `Ok(None)` if no response had begun
@@ -156,19 +196,32 @@ impl ResponseClient {
     /// without the white space around it, but with obsolete line folding as it came. `None` if there is no
     /// such field or no captured response: it is kept until the next call of [`next`](Self::next).
     pub fn header(&self, name: &str) -> Option<&[u8]> {
+        let mut found = None;
+        self.each_header(|known, value| {
+            if found.is_none() && known.eq_ignore_ascii_case(name) {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
+    /// Tells the names and values of all header fields of the captured response, in their order, as
+    /// [`header`](Self::header) gives them.
+    pub fn each_header<'c>(&'c self, mut tell: impl FnMut(&'c str, &'c [u8])) {
         if self.phase != Phase::Idle || self.spill.is_empty() {
-            return None;
+            return;
         }
         let head = self.spill.as_slice();
         let limits = Limits { head_bytes: usize::MAX, headers: usize::MAX, interim: 0 };
-        let parsed = parse_whole(head, &limits, |slots| {
+        // It was parsed before it was kept: this cannot fail.
+        let _ = parse_whole(head, &limits, |slots| {
             let mut response = httparse::Response::new(&mut []);
             let length = config().parse_response_with_uninit_headers(&mut response, head, slots)?;
-            let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-            Ok((found.map(|header| header.value.trim_ascii()), completed(length)?))
+            for header in response.headers.iter() {
+                tell(header.name, header.value.trim_ascii());
+            }
+            Ok(((), completed(length)?))
         });
-        // It was parsed before it was kept.
-        parsed.ok().flatten()
     }
 
     /// Forgets everything, for use on a new connection.
@@ -185,9 +238,10 @@ impl ResponseClient {
 
     /// Drops the head of the response before. Its allocation stays if it is going to be needed again at once.
     fn forget_captured(&mut self, capture: Capture) {
-        match capture {
-            Capture::Headers => self.spill.clear(),
-            Capture::Nothing => self.spill = Vec::new(),
+        if capture.head() {
+            self.spill.clear();
+        } else {
+            self.spill = Vec::new();
         }
     }
 
@@ -197,6 +251,7 @@ impl ResponseClient {
         memo: &mut HeadMemo,
         owed: Owed,
         input: &mut &[u8],
+        kept: &mut Vec<u8>,
     ) -> Result<Option<Response>, ProtocolError> {
         while self.phase == Phase::Head {
             let Some((head, length)) = self.read_head(limits, memo, owed.capture, input)? else {
@@ -214,7 +269,10 @@ impl ResponseClient {
         }
         let before = input.len();
         let done = match &mut self.phase {
-            Phase::Body(body) => body.advance(limits, &mut self.body_bytes, input)?,
+            Phase::Body(body) => {
+                let kept = owed.capture.body().then_some(kept);
+                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept }, input)?
+            }
             Phase::Idle | Phase::Head => false,
         };
         self.wire_bytes += (before - input.len()) as u64;
@@ -229,7 +287,7 @@ impl ResponseClient {
         capture: Capture,
         input: &mut &[u8],
     ) -> Result<Option<(ResponseHead, usize)>, ProtocolError> {
-        let remember = capture == Capture::Nothing;
+        let remember = !capture.head();
         if remember
             && self.spill.is_empty()
             && let Some((head, bytes)) = memo.0.recognise(limits, input)
@@ -253,11 +311,11 @@ impl ResponseClient {
     }
 
     fn settle_spill(&mut self, found: Found<'_>, capture: Capture, interim: bool) {
-        match (capture, found.place) {
-            (Capture::Headers, _) if interim => self.spill.clear(),
-            (Capture::Headers, Place::Input(head)) => self.spill.extend_from_slice(head),
-            (Capture::Headers, Place::Spill) => {}
-            (Capture::Nothing, _) => self.spill = Vec::new(),
+        match (capture.head(), found.place) {
+            (true, _) if interim => self.spill.clear(),
+            (true, Place::Input(head)) => self.spill.extend_from_slice(head),
+            (true, Place::Spill) => {}
+            (false, _) => self.spill = Vec::new(),
         }
     }
 

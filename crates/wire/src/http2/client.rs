@@ -84,9 +84,17 @@ pub struct Submit<'a> {
     pub head_request: bool,
     /// Whether the fields of the response's head are wanted: [`Event::Head`] comes then.
     pub capture: bool,
+    /// Whether the content of the response is wanted: [`Client::body`].
+    pub keep_body: bool,
     /// The content.
     pub body: Payload<'a>,
 }
+
+/// Bytes of content that are kept of a response at most. What comes behind them is counted all the same.
+pub const LONGEST_KEPT_BODY: usize = 16 << 20;
+
+/// Bytes that a buffer for kept content keeps for the next response.
+const BODY_ROOM: usize = 64 << 10;
 
 /// What happened on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +183,7 @@ pub struct Response {
 /// connection is over: send `out` (a GOAWAY is in it), close, and give up the [`tickets`](Self::tickets) that
 /// are left. When the server closes, those are without a response, too.
 ///
-/// Content of responses is counted and dropped, so windows open as fast as content comes. A request allocates
+/// Content of responses is counted and, unless it is wanted, dropped, so windows open as fast as content comes. A request allocates
 /// nothing once a connection has had as many requests at once before, unless its content has to wait.
 #[derive(Debug)]
 pub struct Client {
@@ -183,6 +191,8 @@ pub struct Client {
     streams: StreamTable,
     /// By ticket.
     slots: Vec<Stream>,
+    /// Content of responses that is kept, by ticket.
+    bodies: Vec<Vec<u8>>,
     next_stream: u32,
 
     indexing: Indexing,
@@ -218,6 +228,7 @@ impl Client {
             options,
             streams: StreamTable::new(),
             slots: Vec::new(),
+            bodies: Vec::new(),
             next_stream: 1,
             indexing: Indexing::new(options.encoder_table_size),
             peer: PeerSettings::default(),
@@ -318,6 +329,16 @@ impl Client {
         }
         let stream = &mut self.slots[ticket as usize];
         stream.open(id, &self.peer, self.options.stream_window, &spec);
+        if spec.keep_body {
+            self.intake.tell_content();
+            if self.bodies.len() <= ticket as usize {
+                self.bodies.resize_with(ticket as usize + 1, Vec::new);
+            }
+            let body = &mut self.bodies[ticket as usize];
+            body.clear();
+            body.shrink_to(BODY_ROOM);
+        }
+        let stream = &mut self.slots[ticket as usize];
         if !no_body {
             self.outflow.send(ticket, &mut stream.flow, spec.body, true, &self.peer, out);
         }
@@ -362,6 +383,15 @@ impl Client {
         all.find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
+    /// The content of a response, as much as came of it, up to [`LONGEST_KEPT_BODY`] bytes; of a request
+    /// submitted with `keep_body`, until its ticket is [reused](Self::reuse).
+    pub fn body(&self, ticket: u32) -> &[u8] {
+        match (self.slots.get(ticket as usize), self.bodies.get(ticket as usize)) {
+            (Some(stream), Some(body)) if stream.keep_body => body,
+            _ => &[],
+        }
+    }
+
     /// Lets the ticket of a request that has ended stand for another. To be called once for each
     /// [`Event::Response`] and [`Event::Failed`], when it is dealt with: not earlier, because the requests
     /// that the owner submits meanwhile would get the tickets of events that are still to come.
@@ -389,7 +419,7 @@ mod tests {
         client.next_stream = MAX_STREAM - 2;
         for left in [2, 1] {
             assert_eq!(client.capacity(), left);
-            let spec = Submit { head_request: false, capture: false, body: Payload::None };
+            let spec = Submit { head_request: false, capture: false, keep_body: false, body: Payload::None };
             out.clear();
             client.submit(spec, |_, _| (), &mut out);
         }

@@ -9,6 +9,9 @@ pub(super) enum Piece<'i> {
     /// The head of a DATA frame, with the bytes of content and of padding in it. They are dropped as they
     /// come.
     Data { head: FrameHead, content: u32 },
+    /// Content of the DATA frame that began last, on this stream; only where it was
+    /// [asked for](Intake::tell_content).
+    Content { stream: u32, bytes: &'i [u8] },
     /// The last byte came of a DATA frame with END_STREAM, on this stream.
     End { stream: u32 },
     /// The head of a frame of an unknown type; what is in it is dropped.
@@ -23,8 +26,14 @@ pub(super) struct Intake {
     partial: Vec<u8>,
     /// Whether `partial` was given out as a piece.
     spent: bool,
-    /// Bytes to come that are dropped.
+    /// Bytes to come that are dropped, or told first.
     skip: u32,
+    /// How many of them, at their end, are padding; or all, if they are no content.
+    padding: u32,
+    /// The stream whose content they are.
+    stream: u32,
+    /// Whether content is told.
+    tells: bool,
     /// The stream that ends with them; 0 if none does.
     ends: u32,
 }
@@ -43,9 +52,9 @@ impl Intake {
         max_frame_size: u32,
     ) -> Result<Option<Piece<'a>>, ConnectionError> {
         if (self.skip > 0 || self.ends > 0)
-            && let Some(stream) = self.drop_content(input)
+            && let Some(piece) = self.drop_content(input)
         {
-            return Ok(Some(Piece::End { stream }));
+            return Ok(Some(piece));
         }
         if self.skip > 0 {
             return Ok(None);
@@ -68,9 +77,13 @@ impl Intake {
             Front::Unknown { .. } => HEAD_BYTES,
         };
         *input = &input[taken..];
-        let (skip, ends) = self.dropped(&front);
-        (self.skip, self.ends) = (skip, ends);
+        self.note_dropped(&front);
         Ok(piece(front))
+    }
+
+    /// From here on content is told, not only dropped.
+    pub(super) fn tell_content(&mut self) {
+        self.tells = true;
     }
 
     /// Whether the next piece begins at the front of the input, with nothing kept or dropped of one before
@@ -117,32 +130,44 @@ impl Intake {
             *input = rest;
         }
         self.spent = true;
-        let front = front(&self.partial, max_frame_size)?;
-        let (skip, ends) = self.dropped(&front);
-        (self.skip, self.ends) = (skip, ends);
-        Ok(piece(front))
+        // The front borrows from what was kept of it, and is noted beside that.
+        let partial = std::mem::take(&mut self.partial);
+        let noted = front(&partial, max_frame_size).map(|front| self.note_dropped(&front));
+        self.partial = partial;
+        noted?;
+        Ok(piece(front(&self.partial, max_frame_size)?))
     }
 
-    /// How many bytes behind a piece are dropped, and which stream ends with them.
+    /// Notes what behind a piece is dropped, and which stream ends with it.
     #[inline(always)]
-    fn dropped(&self, front: &Front<'_>) -> (u32, u32) {
+    fn note_dropped(&mut self, front: &Front<'_>) {
         match *front {
-            Front::Data { head, follows, .. } if head.has(flag::END_STREAM) => (follows, head.stream),
-            Front::Data { follows, .. } | Front::Unknown { follows, .. } => (follows, 0),
-            Front::Whole { .. } | Front::Cut { .. } => (0, 0),
+            Front::Data { head, padding, follows, .. } => {
+                self.ends = if head.has(flag::END_STREAM) { head.stream } else { 0 };
+                (self.skip, self.padding, self.stream) = (follows, padding, head.stream);
+            }
+            Front::Unknown { follows, .. } => (self.skip, self.padding, self.ends) = (follows, follows, 0),
+            Front::Whole { .. } | Front::Cut { .. } => (self.skip, self.ends) = (0, 0),
         }
     }
 
-    /// Drops what came of the content; the stream that ended with its last byte.
+    /// Drops what came of the content, or tells it; then, the stream that ended with its last byte.
     #[inline]
-    fn drop_content(&mut self, input: &mut &[u8]) -> Option<u32> {
+    fn drop_content<'i>(&mut self, input: &mut &'i [u8]) -> Option<Piece<'i>> {
+        if self.tells && self.skip > self.padding && !input.is_empty() {
+            let there = input.len().min((self.skip - self.padding) as usize);
+            let (bytes, rest) = input.split_at(there);
+            *input = rest;
+            self.skip -= there as u32;
+            return Some(Piece::Content { stream: self.stream, bytes });
+        }
         let dropped = input.len().min(self.skip as usize);
         *input = &input[dropped..];
         self.skip -= dropped as u32;
         if self.skip > 0 || self.ends == 0 {
             return None;
         }
-        Some(std::mem::take(&mut self.ends))
+        Some(Piece::End { stream: std::mem::take(&mut self.ends) })
     }
 
     fn give_back(&mut self) {

@@ -59,6 +59,13 @@ impl Carried {
         }
     }
 
+    fn payload(&self) -> Vec<u8> {
+        match self {
+            Self::ByLength(payload) => payload.clone(),
+            Self::ByChunks { chunks, .. } => chunks.concat(),
+        }
+    }
+
     fn field(&self) -> String {
         match self {
             Self::ByLength(payload) => format!("content-length: {}\r\n", payload.len()),
@@ -108,6 +115,8 @@ struct Exchange {
     bytes: Vec<u8>,
     status: u16,
     body_bytes: u64,
+    /// What is to be kept of it.
+    kept: Vec<u8>,
     keep_alive: bool,
     interim: u32,
 }
@@ -115,7 +124,7 @@ struct Exchange {
 prop_compose! {
     fn exchange()(
         head_request in prop::bool::weighted(0.2),
-        capture in select(vec![Capture::Nothing, Capture::Nothing, Capture::Headers]),
+        capture in select(vec![Capture::Nothing, Capture::Nothing, Capture::Headers, Capture::Body, Capture::Whole]),
         status in select(vec![200_u16, 200, 200, 204, 304, 404, 503]),
         interim in 0_u32..3,
         empty_lines in 0_usize..3,
@@ -137,7 +146,8 @@ prop_compose! {
         }
         let body_bytes = if without_body { 0 } else { carried.payload_bytes() };
         let owed = Owed { head_request, capture };
-        Exchange { owed, bytes, status, body_bytes, keep_alive: !close, interim }
+        let kept = if without_body || !capture.body() { Vec::new() } else { carried.payload() };
+        Exchange { owed, bytes, status, body_bytes, kept, keep_alive: !close, interim }
     }
 }
 
@@ -253,6 +263,8 @@ proptest! {
         prop_assert_eq!(&whole.end, &Ok(()));
         prop_assert_eq!(whole.consumed, bytes.len() as u64);
         prop_assert_eq!(whole.responses.len(), all.len());
+        let kept: Vec<_> = all.iter().map(|one| one.kept.clone()).collect();
+        prop_assert_eq!(&whole.bodies, &kept);
         for (response, one) in whole.responses.iter().zip(&all) {
             let read = (response.status, response.body_bytes, response.keep_alive, response.interim);
             prop_assert_eq!(read, (one.status, one.body_bytes, one.keep_alive, one.interim));

@@ -12,6 +12,8 @@ pub(crate) const HEAD: Owed = Owed { head_request: true, capture: Capture::Nothi
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Responses {
     pub(crate) responses: Vec<Response>,
+    /// What was kept of the payload of each.
+    pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) end: Result<(), ResponsesEnd>,
     pub(crate) consumed: u64,
 }
@@ -39,7 +41,8 @@ pub(crate) fn read_responses<'p>(
 ) -> Responses {
     let mut client = ResponseClient::new();
     let mut memo = HeadMemo::new();
-    let mut all = Responses { responses: Vec::new(), end: Ok(()), consumed: 0 };
+    let mut all = Responses { responses: Vec::new(), bodies: Vec::new(), end: Ok(()), consumed: 0 };
+    let mut kept = Vec::new();
     for piece in pieces {
         let mut input = piece;
         while !input.is_empty() {
@@ -48,10 +51,13 @@ pub(crate) fn read_responses<'p>(
             }
             let now = owed[all.responses.len() % owed.len()];
             let before = input.len();
-            let result = client.next(limits, &mut memo, now, &mut input);
+            let result = client.next_into(limits, &mut memo, now, &mut input, &mut kept);
             all.consumed += (before - input.len()) as u64;
             match result {
-                Ok(Some(response)) => all.responses.push(response),
+                Ok(Some(response)) => {
+                    all.responses.push(response);
+                    all.bodies.push(std::mem::take(&mut kept));
+                }
                 Ok(None) => assert!(input.is_empty(), "None leaves no input"),
                 Err(error) => {
                     all.end = Err(ResponsesEnd::Error(error));
@@ -61,7 +67,10 @@ pub(crate) fn read_responses<'p>(
         }
     }
     match client.finish() {
-        Ok(last) => all.responses.extend(last),
+        Ok(last) => {
+            all.bodies.extend(last.is_some().then_some(kept));
+            all.responses.extend(last);
+        }
         Err(truncated) => all.end = Err(ResponsesEnd::Truncated(truncated)),
     }
     all

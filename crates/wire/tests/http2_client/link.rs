@@ -8,9 +8,10 @@ use plimsoll_wire::http2::{
 
 use crate::frames::{Frame, MAX_CONCURRENT_STREAMS, parse, settings};
 
-pub(crate) const GET: Submit<'static> = Submit { head_request: false, capture: false, body: Payload::None };
+pub(crate) const GET: Submit<'static> =
+    Submit { head_request: false, capture: false, keep_body: false, body: Payload::None };
 pub(crate) const HEAD: Submit<'static> = Submit { head_request: true, ..GET };
-pub(crate) const CAPTURED: Submit<'static> = Submit { capture: true, ..GET };
+pub(crate) const CAPTURED: Submit<'static> = Submit { capture: true, keep_body: false, ..GET };
 
 pub(crate) fn post(bytes: &[u8]) -> Submit<'_> {
     Submit { body: Payload::Bytes(bytes), ..GET }

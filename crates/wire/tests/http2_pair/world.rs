@@ -109,7 +109,7 @@ impl World {
         let mut out = Vec::new();
         let requests = &self.requests;
         let ticket = self.client.submit(
-            Submit { head_request: is_head(ask), capture, body },
+            Submit { head_request: is_head(ask), capture, keep_body: capture, body },
             |indexing, out| requests.write(ask, number, indexing, out),
             &mut out,
         );
@@ -273,7 +273,10 @@ impl World {
             }
             Event::Response { ticket, response } => {
                 let end = End::Response { status: response.status, bytes: response.body_bytes };
+                let body = self.client.body(ticket).to_vec();
                 let course = self.course_of(ticket);
+                assert_eq!(body.len() as u64, if course.capture { response.body_bytes } else { 0 });
+                assert!(body.iter().all(|&byte| byte == b'c'), "content of the server alone");
                 assert_eq!(course.captured, course.capture);
                 course.end = Some(end);
                 self.client.reuse(ticket);

@@ -8,7 +8,7 @@ use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
 use crate::http2::intake::{Intake, Piece};
 
 use super::head::{ResponseHead, decode_head};
-use super::{Client, Event, StreamFailure};
+use super::{Client, Event, LONGEST_KEPT_BODY, StreamFailure};
 
 /// Where the effects of a frame go.
 pub(super) struct Sinks<'s> {
@@ -88,10 +88,11 @@ impl Client {
             self.block.admit(head)?;
             if head.kind == kind::HEADERS {
                 self.headers(head, payload, sinks)?;
-            } else if let Some(ticket) = self.data(head, head.length, sinks)?
-                && head.has(flag::END_STREAM)
-            {
-                self.complete(ticket, sinks);
+            } else if let Some(ticket) = self.data(head, head.length, sinks)? {
+                self.keep_content(ticket, payload);
+                if head.has(flag::END_STREAM) {
+                    self.complete(ticket, sinks);
+                }
             }
             *input = rest;
         }
@@ -127,6 +128,12 @@ impl Client {
             Piece::Data { head, content } => {
                 self.block.admit(head)?;
                 self.data(head, content, sinks).map(|_| ())
+            }
+            Piece::Content { stream, bytes } => {
+                if let Some(ticket) = self.streams.find(stream) {
+                    self.keep_content(ticket, bytes);
+                }
+                Ok(())
             }
             Piece::End { stream } => {
                 if let Some(ticket) = self.streams.find(stream) {
@@ -224,6 +231,16 @@ impl Client {
             return Ok(Some(ticket));
         }
         Ok(None)
+    }
+
+    /// Content came, which is kept if it was asked for.
+    #[inline]
+    fn keep_content(&mut self, ticket: u32, content: &[u8]) {
+        if self.slots[ticket as usize].keep_body {
+            let body = &mut self.bodies[ticket as usize];
+            let room = LONGEST_KEPT_BODY.saturating_sub(body.len());
+            body.extend_from_slice(&content[..content.len().min(room)]);
+        }
     }
 
     /// Section 6.2.

@@ -28,6 +28,7 @@ pub(super) struct Stream {
     pub(super) status: u16,
     pub(super) head_request: bool,
     pub(super) capture: bool,
+    pub(super) keep_body: bool,
     /// Whether a HEADERS frame came.
     pub(super) began: bool,
 }
@@ -46,6 +47,7 @@ impl Stream {
             status: 0,
             head_request: false,
             capture: false,
+            keep_body: false,
             began: false,
         }
     }
@@ -63,6 +65,7 @@ impl Stream {
         self.status = 0;
         self.head_request = spec.head_request;
         self.capture = spec.capture;
+        self.keep_body = spec.keep_body;
         self.began = false;
     }
 

@@ -114,6 +114,7 @@ impl Server {
                 self.block.admit(head)?;
                 self.data_frame(head, content, sinks)
             }
+            Piece::Content { .. } => Ok(()),
             Piece::End { stream } => {
                 if let Some(slot) = self.streams.find(stream) {
                     self.request_ends(slot, sinks);
