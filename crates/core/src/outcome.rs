@@ -75,6 +75,12 @@ error_classes! {
     WrongProtocol = "wrong_protocol",
     /// A whole response came, but without a value that a later step of its scenario needs.
     Extraction = "extraction",
+    /// A whole response came, and is not what its step expects.
+    Check = "check",
+    /// A script failed, or could not make the request.
+    Script = "script",
+    /// A scenario could not go on: its data has ended or could not be read, or it never sends anything.
+    Scenario = "scenario",
     /// Any other error of the system on an open connection.
     Io = "io",
 }

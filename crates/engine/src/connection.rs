@@ -1,15 +1,14 @@
 //! State of one connection: how far it is, what is spoken on it, and the requests on it.
 
-use std::ops::Range;
-
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
-use plimsoll_scenario::RequestTemplate;
+use plimsoll_scenario::{FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http1::{Capture, HeadMemo, Owed, ResponseClient};
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
+use crate::capture::{Captures, NO_CAPTURE};
 use crate::request::{AT_SEND, Requests};
 
 /// How far a connection is.
@@ -106,32 +105,16 @@ pub(crate) struct Reply {
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) reply: Reply,
-    /// What was kept of its head.
-    pub(crate) kept: Range<usize>,
 }
 
-/// Header values kept until the responses of one piece of input are dealt with.
-#[derive(Debug, Default)]
-pub(crate) struct Kept {
-    /// Which of the step's extractions each value is for, or [`Kept::LOCATION`], and where it is.
-    pub(crate) values: Vec<(u16, Range<usize>)>,
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl Kept {
-    /// Stands for the location of a redirect.
-    pub(crate) const LOCATION: u16 = u16::MAX;
-
-    pub(crate) fn clear(&mut self) {
-        self.values.clear();
-        self.bytes.clear();
-    }
-
-    pub(crate) fn keep(&mut self, what: u16, value: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(value);
-        self.values.push((what, start..self.bytes.len()));
-    }
+/// What responses of HTTP/1.1 are read with, besides their connection.
+#[derive(Debug)]
+pub(crate) struct Keeping<'k> {
+    /// By step.
+    pub(crate) memos: &'k mut [HeadMemo],
+    /// By step.
+    pub(crate) needs: &'k [Needs],
+    pub(crate) captures: &'k mut Captures,
 }
 
 /// Why input could not be decoded.
@@ -235,7 +218,7 @@ impl Conn {
             _ => self.retires.min(self.silent_until(plan)).min(self.ping),
         };
         let waiting = self.requests.iter().filter(|request| !request.abandoned);
-        own.min(waiting.map(|request| request.deadline(plan.timeout)).min().unwrap_or(Nanos::MAX))
+        own.min(waiting.map(|request| request.deadline(plan)).min().unwrap_or(Nanos::MAX))
     }
 
     /// When it has been silent for too long, unless something comes.
@@ -250,11 +233,10 @@ impl Conn {
     pub(crate) fn decode_http1(
         &mut self,
         plan: &Plan,
-        memos: &mut [HeadMemo],
+        keeping: &mut Keeping<'_>,
         mut input: &[u8],
         at: Nanos,
         completed: &mut Vec<Completed>,
-        kept: &mut Kept,
     ) -> Result<(), Fault> {
         let Client::Http1(client) = &mut self.client else { return Ok(()) };
         while !input.is_empty() {
@@ -270,32 +252,28 @@ impl Conn {
                 request.first_byte = at;
             }
             let index = request.step as usize;
-            let step = &plan.steps[index];
-            let captures = plan.redirects > 0 || !step.extract.is_empty();
-            let capture = if captures { Capture::Headers } else { Capture::Nothing };
-            let owed = Owed { head_request: step.request.head_request(), capture };
-            match client.next(&plan.limits, &mut memos[index], owed, &mut input) {
+            let needs = &keeping.needs[index];
+            let capture = Capture::of(needs.fields != FieldNeeds::Nothing, needs.body);
+            if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.abandoned {
+                request.capture = keeping.captures.begin();
+            }
+            let owed = Owed { head_request: request.head_request, capture };
+            let memo = &mut keeping.memos[index];
+            let captured = keeping.captures.get_mut(request.capture);
+            match client.next_into(&plan.limits, memo, owed, &mut input, &mut captured.body) {
                 Ok(None) => break,
                 Ok(Some(response)) => {
-                    let first = kept.values.len();
-                    if captures {
-                        if matches!(response.status, 300..400)
-                            && let Some(location) = client.header("location")
-                        {
-                            kept.keep(Kept::LOCATION, location);
-                        }
-                        for (number, extract) in (0_u16..).zip(&step.extract) {
-                            if let Some(value) = client.header(&extract.header) {
-                                kept.keep(number, value);
-                            }
-                        }
+                    if capture.head() {
+                        client.each_header(|name, value| {
+                            captured.keep(&needs.fields, name.as_bytes(), value);
+                        });
                     }
                     let reply = Reply {
                         status: response.status,
                         wire_bytes: response.wire_bytes,
                         keep_alive: response.keep_alive,
                     };
-                    completed.push(Completed { reply, kept: first..kept.values.len() });
+                    completed.push(Completed { reply });
                 }
                 Err(error) => return Err(Fault::new(error.class(), error.to_string())),
             }

@@ -34,6 +34,10 @@ pub enum RunError {
     Worker(String),
     /// The counts of the run do not add up: a defect of Plimsoll, whose result must not be believed.
     Accounting(String),
+    /// A data source could not be opened.
+    Data(String),
+    /// A script failed while it was loaded.
+    Script(String),
     /// The run was stopped before it began.
     Stopped,
 }
@@ -48,6 +52,7 @@ impl fmt::Display for RunError {
             Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
             Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
             Self::Accounting(reason) => write!(f, "the accounts of the run do not balance: {reason}"),
+            Self::Data(reason) | Self::Script(reason) => f.write_str(reason),
             Self::Stopped => f.write_str("stopped before the run began"),
         }
     }

@@ -45,6 +45,8 @@ pub(crate) struct Lane {
     /// Requests that were started and have no connection yet, each with its deadline: all connections are
     /// busy, and no more are allowed.
     pub(crate) waiting: VecDeque<(Nanos, InFlight)>,
+    /// Whether steps have limits of their own.
+    mixed_timeouts: bool,
     endpoints: Arc<[Endpoint]>,
     cursor: usize,
     scenarios: Vec<u32>,
@@ -98,6 +100,7 @@ impl Lane {
                         Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
                     },
                     waiting: VecDeque::new(),
+                    mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
                     unfilled: 0,
                     blocked: false,
                     endpoints: addresses[target].clone(),
@@ -113,15 +116,40 @@ impl Lane {
             .collect()
     }
 
-    /// The scenario of the next iteration of the closed model; none, if all begin at other targets.
-    pub(crate) fn next_scenario(&mut self) -> Option<u32> {
-        let scenario = *self.scenarios.get(self.turn)?;
-        // Not by a remainder: a division costs more than the rest of this.
-        self.turn += 1;
-        if self.turn == self.scenarios.len() {
-            self.turn = 0;
+    /// The scenario of the next iteration of the closed model; none, if all begin at other targets, or have
+    /// no data any more.
+    pub(crate) fn next_scenario(&mut self, exhausted: &[bool]) -> Option<u32> {
+        for _ in 0..self.scenarios.len() {
+            let scenario = self.scenarios[self.turn];
+            // Not by a remainder: a division costs more than the rest of this.
+            self.turn += 1;
+            if self.turn == self.scenarios.len() {
+                self.turn = 0;
+            }
+            if !exhausted[scenario as usize] {
+                return Some(scenario);
+            }
         }
-        Some(scenario)
+        None
+    }
+
+    /// Takes a request out whose time is over while it waits for a connection.
+    pub(crate) fn take_overdue(&mut self, now: Nanos) -> Option<InFlight> {
+        // They came in the order of their deadlines, but for those that had a connection before, and those of
+        // steps with limits of their own.
+        let position = match self.waiting.front() {
+            None => return None,
+            Some((deadline, _)) if *deadline <= now => 0,
+            Some(_) if !self.mixed_timeouts => return None,
+            Some(_) => self.waiting.iter().position(|(deadline, _)| *deadline <= now)?,
+        };
+        self.waiting.remove(position).map(|(_, request)| request)
+    }
+
+    /// When the first of the requests that wait for a connection has waited for too long.
+    pub(crate) fn waiting_until(&self) -> Nanos {
+        let first = if self.mixed_timeouts { self.waiting.len() } else { 1 };
+        self.waiting.iter().take(first).map(|(deadline, _)| *deadline).min().unwrap_or(Nanos::MAX)
     }
 
     /// The address for the next connection: every resolved address is used in turn.

@@ -9,6 +9,7 @@
 //! It must not touch a socket or a clock: that is the driver's, so that the same code runs in simulated time.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod connection;
 mod control;
 mod error;

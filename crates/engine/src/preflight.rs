@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
-use plimsoll_scenario::{Op, Program};
+use plimsoll_scenario::{Needs, Op, Program, Reaction};
 
 use crate::control::{Control, Stop};
 use crate::error::RunError;
@@ -74,7 +74,17 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
     let of_target = || plan.steps.iter().filter(|step| step.target == target);
     let step = of_target().find(|step| !step.request.uses_variables()).or_else(|| of_target().next());
     let steps: Vec<Step> =
-        step.map(|step| Step { target: 0, extract: Vec::new(), ..step.clone() }).into_iter().collect();
+        step
+            .map(|step| Step {
+                target: 0,
+                reaction: Reaction::default(),
+                needs: Needs::default(),
+                make_script: None,
+                check_script: None,
+                ..step.clone()
+            })
+            .into_iter()
+            .collect();
     Plan {
         scenarios: vec![Scenario {
             name: "preflight".to_owned(),
@@ -84,6 +94,9 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             start_after: Nanos::ZERO,
         }],
         steps,
+        variables: 0,
+        feeds: Vec::new(),
+        scripts: None,
         targets: vec![plan.targets[target].clone()],
         load: Load::Closed,
         end: End { duration: None, iterations: Some(1) },

@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
+use plimsoll_plan::Plan;
+
+use crate::capture::NO_CAPTURE;
 
 /// Stands for an instant that is still to come: when the request's bytes are handed to the kernel.
 pub(crate) const AT_SEND: Nanos = Nanos::MAX;
@@ -32,8 +35,12 @@ pub(crate) struct InFlight {
     pub(crate) step: u32,
     /// The iteration that it is a step of, or [`NO_SESSION`].
     pub(crate) session: u32,
+    /// What is kept of its response, or [`NO_CAPTURE`].
+    pub(crate) capture: u32,
     /// Redirects followed so far.
     pub(crate) redirects: u8,
+    /// Whether its response has no body whatever its head says; known when it is written.
+    pub(crate) head_request: bool,
     /// Whether it belongs to the measured part (else to the warm-up).
     pub(crate) measured: bool,
     /// Whether it was already recorded as timed out; its response, should it come, is skipped.
@@ -43,8 +50,28 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// When it times out: counted from when it was taken up, so never while that is to come.
     #[inline]
-    pub(crate) fn deadline(&self, timeout: Nanos) -> Nanos {
-        if self.started == AT_SEND { Nanos::MAX } else { self.started + timeout }
+    pub(crate) fn deadline(&self, plan: &Plan) -> Nanos {
+        if self.started == AT_SEND { Nanos::MAX } else { self.started + plan.timeout_of(self.step) }
+    }
+}
+
+/// A request that is to be started.
+#[inline]
+pub(crate) fn new_request(intended: Nanos, index: u64, step: u32, measured: bool) -> InFlight {
+    InFlight {
+        intended,
+        started: AT_SEND,
+        sent: AT_SEND,
+        first_byte: Nanos::MAX,
+        index,
+        bytes_sent: 0,
+        step,
+        session: NO_SESSION,
+        capture: NO_CAPTURE,
+        redirects: 0,
+        head_request: false,
+        measured,
+        abandoned: false,
     }
 }
 
@@ -193,8 +220,8 @@ impl Requests {
     }
 
     /// The tickets of the requests whose deadline has come and that were not given up before.
-    pub(crate) fn overdue(&self, timeout: Nanos, now: Nanos, into: &mut Vec<u32>) {
-        let is_overdue = |request: &InFlight| !request.abandoned && request.deadline(timeout) <= now;
+    pub(crate) fn overdue(&self, plan: &Plan, now: Nanos, into: &mut Vec<u32>) {
+        let is_overdue = |request: &InFlight| !request.abandoned && request.deadline(plan) <= now;
         match self {
             Self::Queue { first, rest, ticket } => {
                 let all = first.iter().chain(rest);
@@ -223,30 +250,31 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::{Disk, Given, PlanPatch};
+
     use super::*;
 
     fn request(index: u64) -> InFlight {
-        InFlight {
-            intended: AT_SEND,
-            started: Nanos(index),
-            sent: AT_SEND,
-            first_byte: Nanos::MAX,
-            index,
-            bytes_sent: 0,
-            step: 0,
-            session: NO_SESSION,
-            redirects: 0,
-            measured: true,
-            abandoned: false,
-        }
+        InFlight { started: Nanos(index), ..new_request(AT_SEND, index, 0, true) }
+    }
+
+    /// A plan with this limit for responses.
+    fn plan(timeout: Nanos) -> Plan {
+        let patch = PlanPatch {
+            urls: vec![Given::new("URL", "http://127.0.0.1:1/")],
+            timeout: Some(Given::new("--timeout", format!("{}ns", timeout.0))),
+            ..PlanPatch::default()
+        };
+        Plan::resolve(patch, &Disk).expect("a plan")
     }
 
     #[test]
     fn a_request_is_a_line_of_the_cache() {
         assert!(size_of::<Option<InFlight>>() <= 64);
         let waiting = InFlight { started: AT_SEND, ..request(0) };
-        assert_eq!(waiting.deadline(Nanos(5)), Nanos::MAX);
-        assert_eq!(request(7).deadline(Nanos(5)), Nanos(12));
+        let plan = plan(Nanos(5));
+        assert_eq!(waiting.deadline(&plan), Nanos::MAX);
+        assert_eq!(request(7).deadline(&plan), Nanos(12));
     }
 
     #[test]
@@ -292,7 +320,7 @@ mod tests {
         for requests in [&mut queue, &mut table] {
             requests.get_mut(2).expect("there").abandoned = true;
             let mut overdue = Vec::new();
-            requests.overdue(Nanos(10), Nanos(13), &mut overdue);
+            requests.overdue(&plan(Nanos(10)), Nanos(13), &mut overdue);
             assert_eq!(overdue.iter().filter(|t| **t != 0).collect::<Vec<_>>(), [&1, &3]);
         }
         queue.forget_abandoned();

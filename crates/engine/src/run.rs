@@ -14,10 +14,11 @@ use plimsoll_metrics::{
     verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
+use plimsoll_scenario::Feeds;
 
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
-use crate::worker::{Worker, WorkerReport};
+use crate::worker::{Resources, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
@@ -62,6 +63,8 @@ enum Message {
     Snapshot(Snapshot),
     Done(Box<WorkerReport>),
     Failed(SystemError),
+    /// Data or scripts could not be opened.
+    Broken(RunError),
 }
 
 /// Carries out `plan` and returns its record with the verdict. `observe` is called about once per second.
@@ -116,7 +119,14 @@ fn work<O: Open>(
         }
     };
     let unix_offset = clock::unix().0.wrapping_sub(io.now().0);
-    let mut worker = Worker::new(io, plan, addresses, shard, control, unix_offset);
+    let resources = match resources(plan, addresses, shard) {
+        Ok(resources) => resources,
+        Err(error) => {
+            let _ = send.send(Message::Broken(error));
+            return;
+        }
+    };
+    let mut worker = Worker::new(io, plan, addresses, shard, control, unix_offset, resources);
     worker.prepare();
     if send.send(Message::Ready(worker.now())).is_err() {
         return;
@@ -126,6 +136,19 @@ fn work<O: Open>(
         let _ = send.send(Message::Snapshot(snapshot));
     });
     let _ = send.send(Message::Done(Box::new(report)));
+}
+
+/// Opens what a worker has beside its plan.
+fn resources(plan: &Plan, addresses: &[Arc<[Endpoint]>], shard: Shard) -> Result<Resources, RunError> {
+    let feeds = Feeds::open(&plan.feeds, shard).map_err(|error| RunError::Data(error.to_string()))?;
+    let addresses: Vec<String> = addresses.iter().flat_map(|list| list.iter()).map(ToString::to_string).collect();
+    let scripts = match &plan.scripts {
+        None => None,
+        Some(source) => {
+            Some(source.open(shard, &addresses).map_err(|error| RunError::Script(error.message))?)
+        }
+    };
+    Ok(Resources { feeds, scripts })
 }
 
 /// The run control's side: starts all workers at one instant, and gathers.
@@ -142,6 +165,7 @@ fn conduct(
         match receive.recv() {
             Ok(Message::Ready(now)) => latest = latest.max(now),
             Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            Ok(Message::Broken(error)) => return Err(error),
             _ => return Err(RunError::Worker("it ended before it was ready".to_owned())),
         }
     }
@@ -172,6 +196,7 @@ fn conduct(
             Ok(Message::Done(report)) => reports.push(*report),
             Ok(Message::Ready(_)) => {}
             Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            Ok(Message::Broken(error)) => return Err(error),
             Err(_) => return Err(RunError::Worker("it panicked; see above".to_owned())),
         }
     }

@@ -1,9 +1,11 @@
-//! Iterations of scenarios that remember something: which step they are at, and their variables.
+//! Iterations of scenarios that remember something: where they are, and their variables.
+
+use plimsoll_scenario::Session as State;
 
 use crate::request::NO_SESSION;
 
 /// One iteration under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Session {
     /// Index into the plan's scenarios.
     pub(crate) scenario: u32,
@@ -13,12 +15,12 @@ pub(crate) struct Session {
     pub(crate) index: u64,
     /// Whether it belongs to the measured part.
     pub(crate) measured: bool,
-    /// Which of the present step's extractions found their value, as bits.
-    pub(crate) found: u64,
-    /// The path of the request that is under way, if its response may name another one relative to it.
-    pub(crate) path: Vec<u8>,
-    /// The values of the plan's variables.
-    pub(crate) variables: Vec<Vec<u8>>,
+    /// Its requests that are under way.
+    pub(crate) outstanding: u32,
+    /// Whether one of its requests has ended badly.
+    pub(crate) failed: bool,
+    /// What it remembers.
+    pub(crate) state: State,
 }
 
 /// The sessions of one worker. Ended ones are used again with their memory.
@@ -37,16 +39,15 @@ impl Sessions {
     /// Begins one: its number.
     pub(crate) fn begin(&mut self, scenario: u32, home: u32, index: u64, measured: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            let variables = vec![Vec::new(); self.variables];
-            self.all.push(Session { variables, ..Session::default() });
+            let state = State::new(self.variables);
+            let (outstanding, failed) = (0, false);
+            self.all.push(Session { scenario, home, index, measured, outstanding, failed, state });
             (self.all.len() - 1) as u32
         });
         let session = &mut self.all[number as usize];
-        for variable in &mut session.variables {
-            variable.clear();
-        }
+        session.state.reset();
         (session.scenario, session.home, session.index) = (scenario, home, index);
-        (session.measured, session.found) = (measured, 0);
+        (session.measured, session.outstanding, session.failed) = (measured, 0, false);
         number
     }
 
@@ -65,7 +66,7 @@ impl Sessions {
     /// The variables of a session; none, if there is no session.
     #[inline]
     pub(crate) fn variables(&self, number: u32) -> &[Vec<u8>] {
-        self.get(number).map_or(&[], |session| &session.variables)
+        self.get(number).map_or(&[], |session| &session.state.variables)
     }
 }
 
@@ -78,13 +79,14 @@ mod tests {
         let mut sessions = Sessions::new(2);
         let first = sessions.begin(0, 0, 5, true);
         let session = sessions.get_mut(first).expect("it began");
-        session.variables[1].extend_from_slice(b"secret");
-        session.found = 3;
+        session.state.variables[1].extend_from_slice(b"secret");
+        (session.failed, session.outstanding) = (true, 3);
         sessions.end(first);
         let second = sessions.begin(1, 2, 6, false);
         assert_eq!(second, first);
         let session = sessions.get(second).expect("it began");
-        assert_eq!((session.scenario, session.home, session.index, session.found), (1, 2, 6, 0));
+        assert_eq!((session.scenario, session.home, session.index), (1, 2, 6));
+        assert!(!session.failed && session.outstanding == 0);
         assert!(sessions.variables(second).iter().all(Vec::is_empty));
         assert!(sessions.variables(NO_SESSION).is_empty() && sessions.get(NO_SESSION).is_none());
         assert_eq!(sessions.begin(0, 0, 0, true), 1);

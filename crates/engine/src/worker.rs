@@ -7,6 +7,8 @@
 mod answering;
 mod connecting;
 mod ending;
+mod judging;
+mod proceeding;
 mod receiving;
 mod sending;
 mod starting;
@@ -21,11 +23,13 @@ use plimsoll_driver::{Backend, Endpoint, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
 };
-use plimsoll_plan::{Load, Plan};
+use plimsoll_plan::{Load, Plan, Scenario, Step};
+use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Scripts, SentRequest};
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
-use crate::connection::{Completed, Conn, Kept};
+use crate::capture::{Captures, with_location};
+use crate::connection::{Completed, Conn};
 use crate::control::{Control, Stop};
 use crate::lane::Lane;
 use crate::pacing::Pacer;
@@ -92,6 +96,21 @@ pub struct WorkerReport {
     pub pacing_budget: Nanos,
 }
 
+/// What a worker has beside its plan.
+#[derive(Default)]
+pub struct Resources {
+    /// Its share of the data sources.
+    pub feeds: Feeds,
+    /// Its scripts, in a state of their own.
+    pub scripts: Option<Box<dyn Scripts>>,
+}
+
+impl std::fmt::Debug for Resources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resources").field("feeds", &self.feeds).finish_non_exhaustive()
+    }
+}
+
 /// When the parts of a run begin and end, on the driver's clock.
 #[derive(Clone, Copy, Debug)]
 struct Times {
@@ -139,6 +158,17 @@ pub struct Worker<'p, B> {
     /// Closed model with a ramp: when to open a connection of which lane, in order.
     openers: VecDeque<(Nanos, u32)>,
     sessions: Sessions,
+    /// Iterations that think, by the end of that.
+    sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// The only step of each scenario that is nothing but a request; such iterations need no session.
+    singles: Vec<Option<u32>>,
+    /// Scenarios whose data has ended.
+    exhausted: Vec<bool>,
+    feeds: Feeds,
+    scripts: Option<Box<dyn Scripts>>,
+    /// What is kept of responses, by step.
+    needs: Vec<Needs>,
+    captures: Captures,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
     warmup: Recorder,
@@ -159,17 +189,18 @@ pub struct Worker<'p, B> {
     /// The number of the next flush, from 1.
     flush_number: u64,
     completed: Vec<Completed>,
-    kept: Kept,
     events: Vec<http2::Event>,
     overdue: Vec<u32>,
-    /// Redirects of HTTP/2 whose response is not complete: connection, ticket, location.
-    locations: Vec<(u32, u32, Vec<u8>)>,
     plain: Vec<u8>,
     /// What a protocol wants to send by itself.
     control_bytes: Vec<u8>,
     scratch: Vec<u8>,
-    /// The path of the request that is being written.
-    path: Vec<u8>,
+    /// The request that is being written, as far as its step needs it.
+    sent: SentRequest,
+    /// The request that a script makes.
+    dynamic: DynamicRequest,
+    /// The smallest limit for a response.
+    shortest_timeout: Nanos,
     http2: http2::ClientOptions,
     /// For targets without a book of header blocks; nothing is in it.
     no_book: http2::HeaderBook,
@@ -217,7 +248,9 @@ impl<'p, B: Backend> Worker<'p, B> {
         shard: Shard,
         control: Control,
         unix_offset: u64,
+        resources: Resources,
     ) -> Self {
+        let Resources { feeds, scripts } = resources;
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -250,6 +283,13 @@ impl<'p, B: Backend> Worker<'p, B> {
             ),
             openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
+            sleepers: BinaryHeap::new(),
+            singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
+            exhausted: vec![false; plan.scenarios.len()],
+            feeds,
+            scripts,
+            needs: plan.steps.iter().map(|step| with_location(&step.needs, plan.redirects)).collect(),
+            captures: Captures::default(),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             pacer: Pacer::new(plan.pacing, peak),
@@ -273,14 +313,17 @@ impl<'p, B: Backend> Worker<'p, B> {
             unsent_bytes: 0,
             flush_number: 1,
             completed: Vec::new(),
-            kept: Kept::default(),
             events: Vec::new(),
             overdue: Vec::new(),
-            locations: Vec::new(),
             plain: Vec::new(),
             control_bytes: Vec::new(),
             scratch: Vec::new(),
-            path: Vec::new(),
+            sent: SentRequest::default(),
+            dynamic: DynamicRequest::default(),
+            shortest_timeout: (0..plan.steps.len() as u32)
+                .map(|step| plan.timeout_of(step))
+                .min()
+                .unwrap_or(plan.timeout),
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
@@ -292,7 +335,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             observed: false,
             responses: 0,
             stamped: false,
-            follows: plan.redirects > 0 || plan.scenarios.iter().any(|scenario| scenario.steps.len() > 1),
+            follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,
             blocked_since: None,
             blocked_at_limit: false,
@@ -366,6 +409,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.open_paced(now);
             self.start_openers(now);
             self.start_waiting(now);
+            self.start_sleepers(now);
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();
@@ -406,6 +450,14 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         self.report(now)
     }
+}
+
+/// The step of a scenario whose iterations are one request that remembers nothing.
+fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
+    let step = scenario.program.single()?;
+    let Step { request, reaction, make_script, check_script, .. } = &plan.steps[step as usize];
+    let plain = reaction.is_plain() && make_script.is_none() && check_script.is_none();
+    (plain && !request.uses_variables()).then_some(step)
 }
 
 fn wait_for_one(until: Nanos) -> Wait {

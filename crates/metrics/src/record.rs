@@ -86,8 +86,13 @@ pub struct StepRecord {
 }
 
 /// The classes of failure in which a whole response came.
-const WHOLE_RESPONSES: [ErrorClass; 4] =
-    [ErrorClass::Status4xx, ErrorClass::Status5xx, ErrorClass::Redirect, ErrorClass::Extraction];
+const WHOLE_RESPONSES: [ErrorClass; 5] = [
+    ErrorClass::Status4xx,
+    ErrorClass::Status5xx,
+    ErrorClass::Redirect,
+    ErrorClass::Extraction,
+    ErrorClass::Check,
+];
 
 impl StepRecord {
     /// Requests that ended with a whole response, whatever its status: see [`Sample::is_complete`].
@@ -182,6 +187,8 @@ pub struct WorkerRecord {
     pub run_delay: Option<Nanos>,
     /// Times that the scheduler took the CPU away.
     pub involuntary_switches: u64,
+    /// Calls of scripts, and steps of scenarios, that failed without a request.
+    pub script_errors: u64,
     /// Passes of the loop.
     pub passes: u64,
     /// Longest single pass, from the end of one wait to the beginning of the next.

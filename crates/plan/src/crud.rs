@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Extract, Form, check_method, parse_header};
+use plimsoll_scenario::{Body, ExtractSpec, ReactionSpec, Source, check_method, parse_header};
 
 use crate::requests::{Draft, from_template};
 use crate::resolve::Resolver;
@@ -234,14 +234,21 @@ impl Crud {
         let place = self.as_typed(if several { url.shown() } else { url.target.clone() });
         let origin = if several { format!(" ({place})") } else { String::new() };
         let followers = [("update", &self.update), ("delete", &self.delete)];
-        let resource = Extract { header: self.header.clone(), variable: 0, form: Form::Path };
+        let resource = ExtractSpec {
+            variable: 0,
+            source: Source::Header(self.header.clone()),
+            regex: None,
+            as_path: true,
+            default: None,
+        };
+        let takes_resource = ReactionSpec { extract: vec![resource], ..ReactionSpec::default() };
         let mut drafts = vec![Draft {
             name: format!("create {} {place}", self.create.method),
             method: self.create.method.clone(),
             target: url.target.clone(),
             body: self.create.body.clone(),
             variables: Vec::new(),
-            extract: if self.steps() > 1 { vec![resource] } else { Vec::new() },
+            reaction: if self.steps() > 1 { takes_resource } else { ReactionSpec::default() },
         }];
         for (verb, operation) in followers {
             let Some(operation) = operation else { continue };
@@ -251,7 +258,7 @@ impl Crud {
                 target: format!("${{{RESOURCE}}}"),
                 body: operation.body.clone(),
                 variables: vec![RESOURCE.to_owned()],
-                extract: Vec::new(),
+                reaction: ReactionSpec::default(),
             });
         }
         (format!("crud{origin}"), drafts)

@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::Extract;
 use plimsoll_schedule::Process;
 
-use crate::{Connections, Fingerprint, Load, Plan, Target};
+use crate::{Connections, Fingerprint, Load, Plan, Scenario, Step, Target};
 
 impl Plan {
     /// A stable hash over everything that was planned, except the seed and the values of secret headers: two
@@ -18,7 +17,7 @@ impl Plan {
     /// The plan as text, one line per part. The first line is the version of this format: change it together
     /// with any change below, so that stored hashes never agree by accident.
     fn canonical(&self) -> String {
-        let mut text = String::from("plimsoll plan 2\n");
+        let mut text = String::from("plimsoll plan 3\n");
         self.write_requests(&mut text);
         self.write_load(&mut text);
         self.write_connections(&mut text);
@@ -28,13 +27,20 @@ impl Plan {
     fn write_requests(&self, text: &mut String) {
         for scenario in &self.scenarios {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "scenario {:?}", scenario.steps);
+            let Scenario { steps, program, weight, start_after, .. } = scenario;
+            let ops = program.ops();
+            let _ = writeln!(text, "scenario {steps:?} weight {weight} after {} {ops:?}", start_after.0);
         }
         for step in &self.steps {
-            let _ = writeln!(text, "step {} {}", step.target, step.request.fingerprint());
-            for Extract { header, variable, form } in &step.extract {
-                let _ = writeln!(text, "extract {header} {variable} {form:?}");
-            }
+            let Step { target, request, logic, timeout, make_script, check_script, .. } = step;
+            let (request, timeout) = (request.fingerprint(), timeout.map(|timeout| timeout.0));
+            let _ = writeln!(
+                text,
+                "step {target} {request} {logic} timeout {timeout:?} scripts {make_script:?} {check_script:?}"
+            );
+        }
+        for feed in &self.feeds {
+            let _ = writeln!(text, "data {feed:?}");
         }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));

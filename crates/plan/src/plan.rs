@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_scenario::{
-    Extract, FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource,
+    FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource,
 };
 use plimsoll_schedule::{Process, Profile};
 use plimsoll_wire::http1::Limits;
@@ -66,6 +66,14 @@ pub struct Plan {
     pub preflight: bool,
 }
 
+impl Plan {
+    /// Limit for a whole response to the request of this step.
+    #[inline]
+    pub fn timeout_of(&self, step: u32) -> Nanos {
+        self.steps[step as usize].timeout.unwrap_or(self.timeout)
+    }
+}
+
 /// What one iteration does: its steps in order, each started when the one before it has ended well.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -90,10 +98,10 @@ pub struct Step {
     pub target: usize,
     /// The compiled request; for HTTP/2, too, if the target has a [`book`](Target::book).
     pub request: RequestTemplate,
-    /// What later steps of the iteration need of its response; without it, the iteration has failed.
-    pub extract: Vec<Extract>,
     /// What is made of its response.
     pub reaction: Reaction,
+    /// Identifies what the reaction was compiled from.
+    pub logic: Fingerprint,
     /// What is kept of the exchange: for the reaction, and for scripts.
     pub needs: Needs,
     /// Limit for the whole response, if it is not [`Plan::timeout`].

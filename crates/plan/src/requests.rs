@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Extract, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope, Template,
+    Body, Fingerprint, Op, Program, Reaction, ReactionSpec, RequestSpec, RequestTemplate, Scheme, Scope, Template,
     TemplateError, check_method, parse_header,
 };
 use plimsoll_wire::http2::HeaderBook;
@@ -38,7 +38,8 @@ pub(crate) struct Draft {
     pub(crate) body: Body,
     /// Variables that the target may name.
     pub(crate) variables: Vec<String>,
-    pub(crate) extract: Vec<Extract>,
+    /// What is made of its response.
+    pub(crate) reaction: ReactionSpec,
 }
 
 impl Resolver<'_> {
@@ -126,15 +127,16 @@ impl Resolver<'_> {
             keep_alive: !patch.disable_keepalive,
         };
         let scope = Scope { variables: &draft.variables };
-        match RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut()) {
-            Ok(request) => {
+        let request = RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut());
+        match request.and_then(|request| Ok((request, Reaction::compile(&draft.reaction, &scope)?))) {
+            Ok((request, reaction)) => {
                 requests.steps.push(Step {
                     name: draft.name,
                     target,
                     request,
-                    extract: draft.extract,
-                    reaction: Reaction::default(),
-                    needs: Needs::default(),
+                    needs: reaction.needs().clone(),
+                    logic: Fingerprint::EMPTY.with(format!("{:?}", draft.reaction).as_bytes()),
+                    reaction,
                     timeout: None,
                     make_script: None,
                     check_script: None,
@@ -312,7 +314,7 @@ fn single(url: &Url, method: &str, body: &Body) -> (String, Vec<Draft>) {
         target: url.target.clone(),
         body: body.clone(),
         variables: Vec::new(),
-        extract: Vec::new(),
+        reaction: ReactionSpec::default(),
     };
     (name, vec![draft])
 }

@@ -8,6 +8,7 @@ use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
+use crate::capture::NO_CAPTURE;
 use crate::connection::Conn;
 use crate::connection::{Client, Fault, State, Tls};
 use crate::request::{AT_SEND, InFlight, Requests};
@@ -69,7 +70,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut deadline = conn.deadline(self.plan);
         if !conn.requests.is_empty() {
             // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
-            deadline = deadline.min(self.now + self.plan.timeout);
+            deadline = deadline.min(self.now + self.shortest_timeout);
         }
         if deadline < conn.armed {
             conn.armed = deadline;
@@ -98,9 +99,6 @@ impl<B: Backend> Worker<'_, B> {
         conn.tls = None;
         conn.prepared = None;
         conn.listed = false;
-        if !self.locations.is_empty() {
-            self.locations.retain(|(at, ..)| *at != slot);
-        }
         self.lanes[self.conns[slot as usize].lane as usize].open -= 1;
         self.open_now -= 1;
     }
@@ -124,7 +122,9 @@ impl<B: Backend> Worker<'_, B> {
             }
             if established && answered && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
-                self.seat(lane, None, &mut InFlight { bytes_sent: 0, ..request }, Nanos::MAX, now);
+                self.captures.end(request.capture);
+                let mut again = InFlight { bytes_sent: 0, capture: NO_CAPTURE, ..request };
+                self.seat(lane, None, &mut again, Nanos::MAX, now);
                 continue;
             }
             self.fail(lane, &request, class, 0, now);

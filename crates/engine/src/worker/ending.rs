@@ -7,7 +7,9 @@ use plimsoll_driver::{Backend, Close};
 use plimsoll_metrics::{Recorder, Sample};
 use plimsoll_plan::Load;
 
+use super::proceeding::Fate;
 use super::{Worker, WorkerReport};
+use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, State};
 use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight};
@@ -19,16 +21,11 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
-    /// was none. One that did not end well ends its iteration.
+    /// was none. What it means for its iteration says [`conclude`](Self::conclude).
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
         self.counts.in_flight -= 1;
-        if outcome != Outcome::Ok {
-            self.counts.iterations.failed += u64::from(request.measured);
-            if self.sessions.get(request.session).is_some() {
-                self.sessions.end(request.session);
-            }
-        }
+        self.captures.end(request.capture);
         // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it
         // was sent.
         let sent = if request.sent == AT_SEND { AT_SEND } else { request.sent.min(at) };
@@ -67,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
         let lane = self.home_of(request, lane);
         self.finish(request, Outcome::Failed(class), (status, 0), at);
-        if !matches!(self.plan.load, Load::Closed) {
+        if self.conclude(request, false) == Fate::Pending || !matches!(self.plan.load, Load::Closed) {
             return;
         }
         let now = self.now;
@@ -96,11 +93,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         for lane in 0..self.lanes.len() as u32 {
-            // They came in the order of their deadlines, but for those that had a connection before.
-            while let Some(&(deadline, request)) = self.lanes[lane as usize].waiting.front()
-                && deadline <= now
-            {
-                self.lanes[lane as usize].waiting.pop_front();
+            while let Some(request) = self.lanes[lane as usize].take_overdue(now) {
                 self.time_out(lane, &request, now);
             }
         }
@@ -110,7 +103,7 @@ impl<B: Backend> Worker<'_, B> {
     fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
         let home = self.home_of(request, lane);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
-        if matches!(self.plan.load, Load::Closed) {
+        if self.conclude(request, false) == Fate::Over && matches!(self.plan.load, Load::Closed) {
             self.retries.push(Reverse((now, home)));
         }
     }
@@ -175,7 +168,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.clear();
         let conn = &mut self.conns[slot as usize];
-        conn.requests.overdue(self.plan.timeout, now, &mut overdue);
+        conn.requests.overdue(self.plan, now, &mut overdue);
         self.control_bytes.clear();
         let mut in_turn = false;
         for &ticket in &overdue {
@@ -190,8 +183,10 @@ impl<B: Backend> Worker<'_, B> {
                 _ => {
                     in_turn = true;
                     conn.requests.get_mut(ticket).map(|request| {
+                        let given_up = *request;
                         request.abandoned = true;
-                        *request
+                        request.capture = NO_CAPTURE;
+                        given_up
                     })
                 }
             };
@@ -213,10 +208,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn heed_control(&mut self, now: Nanos) {
         match self.control.wish() {
             Stop::No => {}
-            Stop::Drain if self.times.end > now => {
-                self.times.end = now;
-                self.times.drained = now + self.plan.drain;
-            }
+            Stop::Drain if self.times.end > now => self.end_load(now),
             Stop::Drain => {}
             Stop::Now => {
                 self.times.end = self.times.end.min(now);
@@ -224,6 +216,23 @@ impl<B: Backend> Worker<'_, B> {
                 self.ended = true;
             }
         }
+    }
+
+    /// Nothing more is begun; what is in flight is waited for.
+    pub(super) fn end_load(&mut self, now: Nanos) {
+        if self.times.end > now {
+            self.times.end = now;
+            self.times.drained = now + self.plan.drain;
+        }
+    }
+
+    /// Closed model: whether a script has asked for the end of the load.
+    pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
+        let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
+        if stops {
+            self.end_load(now);
+        }
+        stops
     }
 
     /// Settles the accounts.

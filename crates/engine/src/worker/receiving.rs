@@ -7,7 +7,7 @@ use plimsoll_wire::http2;
 
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, Worker};
-use crate::connection::{Client, Fault, Kept, Reply, State};
+use crate::connection::{Client, Fault, Keeping, Reply, State};
 use crate::request::{AT_SEND, InFlight};
 
 impl<B: Backend> Worker<'_, B> {
@@ -99,11 +99,11 @@ impl<B: Backend> Worker<'_, B> {
     fn receive_http1(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
         let slot = id.slot() as u32;
         let mut completed = std::mem::take(&mut self.completed);
-        self.kept.clear();
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let decoded =
-            conn.decode_http1(self.plan, &mut self.memos, bytes, at, &mut completed, &mut self.kept);
+        let mut keeping =
+            Keeping { memos: &mut self.memos, needs: &self.needs, captures: &mut self.captures };
+        let decoded = conn.decode_http1(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {
             conn.take_no_more();
         }
@@ -113,12 +113,7 @@ impl<B: Backend> Worker<'_, B> {
                 break;
             }
             let ticket = self.conns[slot as usize].requests.oldest();
-            let mut location = None;
-            if !done.kept.is_empty() {
-                self.extract_kept(slot, ticket, done.kept.clone());
-                location = done.kept.clone().find(|at| self.kept.values[*at].0 == Kept::LOCATION);
-            }
-            self.on_response(slot, ticket, at, done.reply, location);
+            self.on_response(slot, ticket, at, done.reply);
         }
         self.completed = completed;
         decoded
@@ -191,7 +186,8 @@ impl<B: Backend> Worker<'_, B> {
             http2::Event::Response { ticket, response } => {
                 let reply =
                     Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: true };
-                self.on_response(slot, ticket, at, reply, None);
+                self.keep_body(slot, ticket);
+                self.on_response(slot, ticket, at, reply);
             }
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
             http2::Event::GoAway { code, .. } => {
@@ -327,9 +323,8 @@ impl<B: Backend> Worker<'_, B> {
                 let ticket = conn.requests.oldest();
                 let reply =
                     Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: false };
-                self.extract_unkept(slot, ticket);
-                let location = self.keep_location(slot, reply.status);
-                self.on_response(slot, ticket, at, reply, location);
+                self.keep_last_head(slot, ticket);
+                self.on_response(slot, ticket, at, reply);
                 if !self.lives(id) {
                     return;
                 }

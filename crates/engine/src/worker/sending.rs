@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, ConnId};
-use plimsoll_scenario::{Context, RequestTemplate};
+use plimsoll_scenario::{Context, FieldNeeds, RequestTemplate};
 use plimsoll_wire::http2::Submit;
 
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
@@ -49,11 +49,12 @@ impl<B: Backend> Worker<'_, B> {
             unix_ns,
             variables: self.sessions.variables(request.session),
         };
-        if !step.extract.is_empty() {
+        if step.needs.path {
             // What the rendering below is going to draw, too.
-            self.path.clear();
-            template.render_path(&context, &mut self.random.clone(), &mut self.path);
+            self.sent.path.clear();
+            template.render_path(&context, &mut self.random.clone(), &mut self.sent.path);
         }
+        request.head_request = template.head_request();
         let id = conn.id;
         if conn.requests.is_empty() {
             // Until now nothing was owed on it: its silence begins here.
@@ -72,8 +73,8 @@ impl<B: Backend> Worker<'_, B> {
             let body_bytes = body.len();
             let spec = Submit {
                 head_request: template.head_request(),
-                capture: self.plan.redirects > 0 || !step.extract.is_empty(),
-                keep_body: false,
+                capture: self.needs[request.step as usize].fields != FieldNeeds::Nothing,
+                keep_body: self.needs[request.step as usize].body,
                 body,
             };
             let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
@@ -114,10 +115,10 @@ impl<B: Backend> Worker<'_, B> {
             ticket = conn.requests.push(request);
         }
         conn.served += 1;
-        if !step.extract.is_empty()
+        if step.needs.path
             && let Some(session) = self.sessions.get_mut(request.session)
         {
-            std::mem::swap(&mut session.path, &mut self.path);
+            std::mem::swap(&mut session.state.sent, &mut self.sent);
         }
         self.unsent_bytes += length;
         self.unsent.push(Unsent { conn: id, ticket, place, ready });

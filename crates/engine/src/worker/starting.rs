@@ -7,9 +7,10 @@ use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
 
 use super::Worker;
+use super::proceeding::{Course, Due};
 use crate::connection::State;
 use crate::lane::Lane;
-use crate::request::{AT_SEND, InFlight, NO_SESSION};
+use crate::request::{AT_SEND, InFlight, new_request};
 
 /// An iteration that is to be begun.
 #[derive(Clone, Copy, Debug)]
@@ -92,73 +93,53 @@ impl<B: Backend> Worker<'_, B> {
     /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
-        if now >= self.times.end || self.counts.remaining == Some(0) {
-            return false;
+        loop {
+            if now >= self.times.end || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+                return false;
+            }
+            let Some(scenario) = self.lanes[lane as usize].next_scenario(&self.exhausted) else {
+                return false;
+            };
+            let measured = now >= self.times.measure;
+            let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
+            let begin = Begin { scenario, lane, index, intended: AT_SEND, ready, measured };
+            if self.begin(begin, slot, now) {
+                self.counts.begun += 1;
+                if measured && let Some(remaining) = &mut self.counts.remaining {
+                    *remaining -= 1;
+                }
+                return true;
+            }
         }
-        let Some(scenario) = self.lanes[lane as usize].next_scenario() else { return false };
-        let measured = now >= self.times.measure;
-        if measured && let Some(remaining) = &mut self.counts.remaining {
-            *remaining -= 1;
-        }
-        let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
-        self.counts.begun += 1;
-        self.begin(Begin { scenario, lane, index, intended: AT_SEND, ready, measured }, slot, now);
-        true
     }
 
-    /// Begins an iteration with its first request.
-    fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) {
+    /// Begins an iteration. False if its data has ended: then it never was.
+    fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, lane, index, intended, ready, measured } = begin;
-        self.counts.accounting.scheduled += u64::from(measured);
+        if let Some(step) = self.singles[scenario as usize] {
+            self.counts.accounting.scheduled += u64::from(measured);
+            self.counts.iterations.started += u64::from(measured);
+            self.counts.new_scheduled += 1;
+            let mut request = new_request(intended, index, step, measured);
+            self.place(lane, slot, &mut request, ready, now);
+            return true;
+        }
+        let session = self.sessions.begin(scenario, lane, index, measured);
+        let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);
-        self.counts.new_scheduled += 1;
-        let steps = &self.plan.scenarios[scenario as usize].steps;
-        let step = steps.start;
-        let session =
-            if steps.len() > 1 { self.sessions.begin(scenario, lane, index, measured) } else { NO_SESSION };
-        let mut request = new_request(intended, index, step, measured);
-        request.session = session;
-        self.place(lane, slot, &mut request, ready, now);
-    }
-
-    /// The next step of a session, whose last one was answered at `at` on the connection `slot` of `lane`.
-    /// False if there is none.
-    pub(super) fn continue_session(
-        &mut self,
-        number: u32,
-        lane: u32,
-        slot: Option<u32>,
-        done: u32,
-        at: Nanos,
-    ) -> bool {
-        let Some(session) = self.sessions.get_mut(number) else { return false };
-        let step = done + 1;
-        if step >= self.plan.scenarios[session.scenario as usize].steps.end || self.now >= self.times.end {
-            return false;
+        match self.proceed(session, lane, slot, Due { intended, ready, since }) {
+            Course::UnderWay => {}
+            Course::Over => self.user_goes_on(lane, now),
+            Course::Exhausted => {
+                self.counts.iterations.started -= u64::from(measured);
+                if self.exhausted.iter().all(|exhausted| *exhausted) {
+                    // There is nothing left to begin.
+                    self.end_load(now);
+                }
+                return false;
+            }
         }
-        session.found = 0;
-        let (index, measured) = (session.index, session.measured);
-        self.counts.accounting.scheduled += u64::from(measured);
-        self.counts.new_scheduled += 1;
-        // In the open model a session owes its steps to a schedule, though each waits for the one before.
-        let (intended, ready) = match self.plan.load {
-            Load::Open { .. } => (at, Nanos::MAX),
-            Load::Closed => (AT_SEND, at),
-        };
-        let target = self.plan.steps[step as usize].target;
-        let next_lane = self.lane_of(target, lane);
-        let slot = slot.filter(|_| next_lane == lane);
-        let mut request = new_request(intended, index, step, measured);
-        request.session = number;
-        self.place(next_lane, slot, &mut request, ready, self.now);
         true
-    }
-
-    fn lane_of(&self, target: usize, likely: u32) -> u32 {
-        if self.lanes[likely as usize].target == target {
-            return likely;
-        }
-        self.lanes.iter().position(|lane| lane.target == target).map_or(likely, |lane| lane as u32)
     }
 
     /// Requests that were started find a connection, as far as there is room.
@@ -327,7 +308,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Lets a request that was started wait for a connection of the lane.
     pub(super) fn wait_for_room(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
-        let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
+        let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if request.intended == AT_SEND {
             // Its user is ready, and from here on it waits.
             request.intended = now;
@@ -360,7 +341,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     fn put(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let deadline = request.deadline(self.plan.timeout).min(now + self.plan.timeout);
+        let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if deadline < conn.armed {
             conn.armed = deadline;
             self.timers.arm(deadline, conn.id);
@@ -381,23 +362,6 @@ impl<B: Backend> Worker<'_, B> {
             conn.listed = true;
             self.lanes[conn.lane as usize].available.push_back(slot);
         }
-    }
-}
-
-#[inline]
-fn new_request(intended: Nanos, index: u64, step: u32, measured: bool) -> InFlight {
-    InFlight {
-        intended,
-        started: AT_SEND,
-        sent: AT_SEND,
-        first_byte: Nanos::MAX,
-        index,
-        bytes_sent: 0,
-        step,
-        session: NO_SESSION,
-        redirects: 0,
-        measured,
-        abandoned: false,
     }
 }
 

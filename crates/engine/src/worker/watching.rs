@@ -9,12 +9,14 @@ use plimsoll_metrics::{Snapshot, Stall};
 use plimsoll_plan::Load;
 
 use super::{INTERVAL, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
+use crate::lane::Lane;
 use crate::pacing::Outlook;
 
 impl<B: Backend> Worker<'_, B> {
     /// Whether a counted run has nothing left to start and nothing to wait for.
     pub(super) fn is_counted_out(&mut self) -> bool {
-        if self.plan.end.iterations.is_none() || self.counts.in_flight > 0 {
+        let busy = self.counts.in_flight > 0 || !self.sleepers.is_empty();
+        if self.plan.end.iterations.is_none() || busy {
             return false;
         }
         match self.counts.remaining {
@@ -37,8 +39,9 @@ impl<B: Backend> Worker<'_, B> {
         let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
-        let waiting = self.lanes.iter().filter_map(|lane| lane.waiting.front());
-        let until = waiting.map(|(deadline, _)| *deadline).fold(until, Nanos::min);
+        let until = self.lanes.iter().map(Lane::waiting_until).fold(until, Nanos::min);
+        let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
+        let until = if over { until } else { until.min(sleeper) };
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
         let paced = self.ramp.is_rising() && matches!(self.plan.load, Load::Open { .. }) && !over;

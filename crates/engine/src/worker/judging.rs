@@ -1,0 +1,138 @@
+//! Judging: what is kept of a response, whether it is what its step expects, and what scripts make of it.
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_driver::Backend;
+use plimsoll_scenario::{Needs, Received};
+use plimsoll_wire::http2::Captured as CapturedHead;
+
+use super::Worker;
+use crate::capture::NO_CAPTURE;
+use crate::connection::Client;
+use crate::request::InFlight;
+
+impl<B: Backend> Worker<'_, B> {
+    /// HTTP/2: the final head of a response came; keeps what is needed of it.
+    pub(super) fn on_head(&mut self, slot: u32, ticket: u32, fields: CapturedHead) {
+        let conn = &mut self.conns[slot as usize];
+        let Some(request) = conn.requests.get_mut(ticket) else { return };
+        if request.capture == NO_CAPTURE {
+            request.capture = self.captures.begin();
+        }
+        let Client::Http2(client) = &conn.client else { return };
+        let captured = self.captures.get_mut(request.capture);
+        let needs = &self.needs[request.step as usize];
+        for (name, value) in client.captured(&fields) {
+            captured.keep(&needs.fields, name, value);
+        }
+    }
+
+    /// HTTP/2: the whole response came; keeps its body if that is needed.
+    pub(super) fn keep_body(&mut self, slot: u32, ticket: u32) {
+        let conn = &mut self.conns[slot as usize];
+        let Client::Http2(client) = &conn.client else { return };
+        let Some(request) = conn.requests.get_mut(ticket) else { return };
+        if !self.needs[request.step as usize].body {
+            return;
+        }
+        if request.capture == NO_CAPTURE {
+            request.capture = self.captures.begin();
+        }
+        self.captures.get_mut(request.capture).body.extend_from_slice(client.body(ticket));
+    }
+
+    /// HTTP/1.1: keeps the head of a response that ended with its connection.
+    pub(super) fn keep_last_head(&mut self, slot: u32, ticket: u32) {
+        let conn = &mut self.conns[slot as usize];
+        let Client::Http1(client) = &conn.client else { return };
+        let Some(request) = conn.requests.get_mut(ticket) else { return };
+        let needs = &self.needs[request.step as usize];
+        if request.capture == NO_CAPTURE && !needs.is_nothing() {
+            request.capture = self.captures.begin();
+        }
+        let captured = self.captures.get_mut(request.capture);
+        client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
+    }
+
+    /// The location that the response to a request named.
+    pub(super) fn location(&mut self, request: &InFlight) -> Option<Vec<u8>> {
+        self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
+    }
+
+    /// Whether a whole response with this status is what the step of its request expects; takes its values
+    /// into the session.
+    #[inline]
+    pub(super) fn judge(&mut self, request: &InFlight, status: u16) -> Outcome {
+        let step = &self.plan.steps[request.step as usize];
+        if step.reaction.is_plain() && step.check_script.is_none() && self.plan.scripts.is_none() {
+            return match step.reaction.accepts(status) {
+                Ok(()) => Outcome::Ok,
+                Err(failure) => Outcome::Failed(failure.class),
+            };
+        }
+        self.judge_in_full(request, status)
+    }
+
+    fn judge_in_full(&mut self, request: &InFlight, status: u16) -> Outcome {
+        let plan = self.plan;
+        let step = &plan.steps[request.step as usize];
+        let captured = self.captures.get_mut(request.capture);
+        let received = Received { status, fields: &captured.fields, body: &captured.body };
+        let (mut outcome, mut reason) = (Outcome::Ok, None);
+        let accepted = match self.sessions.get_mut(request.session) {
+            Some(session) => step.reaction.apply(&received, &mut session.state),
+            None => step.reaction.accepts(status),
+        };
+        if captured.body.len() >= Needs::LONGEST_BODY {
+            outcome = Outcome::Failed(ErrorClass::Check);
+            reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
+        } else if let Some(script) = step.check_script
+            && let Some(scripts) = &mut self.scripts
+        {
+            // Its word stands for the step's own checks.
+            match scripts.validate_response(script, &received) {
+                Ok(true) => {}
+                Ok(false) => {
+                    outcome = Outcome::Failed(ErrorClass::Check);
+                    reason = Some("the script did not accept the response".to_owned());
+                }
+                Err(error) => {
+                    outcome = Outcome::Failed(ErrorClass::Script);
+                    reason = Some(error.message);
+                    self.record.script_errors += 1;
+                }
+            }
+        } else if let Err(failure) = accepted {
+            outcome = Outcome::Failed(failure.class);
+            if !self.error_examples.contains_key(failure.class.name()) {
+                reason = Some(step.reaction.describe(failure, &received));
+            }
+        }
+        if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
+            self.note_error(class, &format!("{}: {reason}", step.name));
+        }
+        if plan.scripts.is_some() {
+            self.remember(request, status);
+        }
+        outcome
+    }
+
+    /// The response becomes the last one of its session: a script may make the next request of it.
+    fn remember(&mut self, request: &InFlight, status: u16) {
+        if let Some(session) = self.sessions.get_mut(request.session)
+            && request.capture != NO_CAPTURE
+        {
+            let captured = self.captures.get_mut(request.capture);
+            session.state.last_status = status;
+            std::mem::swap(&mut session.state.last_fields, &mut captured.fields);
+            std::mem::swap(&mut session.state.last_body, &mut captured.body);
+        }
+    }
+
+    /// How long a script wants its user to wait.
+    pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
+        match &mut self.scripts {
+            Some(scripts) => scripts.delay(script).map_err(|error| error.message),
+            None => Ok(Nanos::ZERO),
+        }
+    }
+}

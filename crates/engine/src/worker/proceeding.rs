@@ -1,0 +1,191 @@
+//! Proceeding: what an iteration does next, and how it ends.
+
+use std::cmp::Reverse;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::Backend;
+use plimsoll_plan::Load;
+use plimsoll_scenario::{Next, Surroundings};
+
+use super::Worker;
+use crate::request::{AT_SEND, InFlight, new_request};
+
+/// When the next request of an iteration is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// When it should start, [`AT_SEND`] if its user has no plan but to send at once.
+    pub(super) intended: Nanos,
+    /// Closed model: when the response arrived that made its user ready; never, if unknown.
+    pub(super) ready: Nanos,
+    /// From when on think time counts.
+    pub(super) since: Nanos,
+}
+
+/// What became of an iteration that was to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// It has requests under way, or thinks.
+    UnderWay,
+    /// It is over: its session has ended.
+    Over,
+    /// Its data has ended before it began: it never was.
+    Exhausted,
+}
+
+/// What the end of a request means for its iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Other requests of it are under way.
+    Pending,
+    /// It is over.
+    Over,
+    /// It goes on with its next step.
+    GoesOn,
+}
+
+impl<B: Backend> Worker<'_, B> {
+    /// Lets an iteration do what it does next: `lane` and `slot` are those of its last request, if its
+    /// connection can be used again.
+    pub(super) fn proceed(&mut self, number: u32, lane: u32, slot: Option<u32>, due: Due) -> Course {
+        let plan = self.plan;
+        let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
+        let (scenario, measured) = (session.scenario, session.measured);
+        let program = &plan.scenarios[scenario as usize].program;
+        loop {
+            let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
+            let mut surroundings = Surroundings {
+                index: session.index,
+                worker: self.shard.index,
+                unix_ns: self.now.0.wrapping_add(self.unix_offset),
+                random: &mut self.random,
+                feeds: &mut self.feeds,
+            };
+            let steps = match program.next(&mut session.state, &mut surroundings) {
+                Next::Send(step) => step..step + 1,
+                Next::Fork(steps) => steps,
+                Next::Pause(time) if time == Nanos::ZERO => continue,
+                Next::Pause(time) => return self.sleep(number, due.since + time),
+                Next::ScriptPause(script) => match self.script_pause(script) {
+                    Ok(Nanos::ZERO) => continue,
+                    Ok(time) => return self.sleep(number, due.since + time),
+                    Err(reason) => return self.give_up(number, ErrorClass::Script, &reason),
+                },
+                Next::End => {
+                    self.counts.iterations.completed += u64::from(measured);
+                    self.sessions.end(number);
+                    return Course::Over;
+                }
+                Next::Exhausted => {
+                    self.sessions.end(number);
+                    self.exhausted[scenario as usize] = true;
+                    return Course::Exhausted;
+                }
+                Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
+            };
+            if self.now >= self.times.end && due.since != due.intended {
+                // The load is over: what it would have done is not begun, and the iteration not complete.
+                self.sessions.end(number);
+                return Course::Over;
+            }
+            session.outstanding = steps.len() as u32;
+            let mut slot = slot;
+            for step in steps {
+                self.send_step(number, step, lane, slot.take(), due);
+            }
+            return Course::UnderWay;
+        }
+    }
+
+    /// Starts the request of one step of an iteration.
+    fn send_step(&mut self, number: u32, step: u32, lane: u32, slot: Option<u32>, due: Due) {
+        let Some(session) = self.sessions.get(number) else { return };
+        let (index, measured) = (session.index, session.measured);
+        self.counts.accounting.scheduled += u64::from(measured);
+        self.counts.new_scheduled += 1;
+        let next_lane = self.lane_of(self.plan.steps[step as usize].target, lane);
+        let slot = slot.filter(|_| next_lane == lane);
+        let mut request = new_request(due.intended, index, step, measured);
+        request.session = number;
+        self.place(next_lane, slot, &mut request, due.ready, self.now);
+    }
+
+    fn lane_of(&self, target: usize, likely: u32) -> u32 {
+        if self.lanes[likely as usize].target == target {
+            return likely;
+        }
+        self.lanes.iter().position(|lane| lane.target == target).map_or(likely, |lane| lane as u32)
+    }
+
+    /// The iteration thinks until then.
+    fn sleep(&mut self, number: u32, until: Nanos) -> Course {
+        self.sleepers.push(Reverse((until, number)));
+        Course::UnderWay
+    }
+
+    /// The iteration cannot go on.
+    fn give_up(&mut self, number: u32, class: ErrorClass, reason: &str) -> Course {
+        self.note_error(class, reason);
+        self.record.script_errors += 1;
+        if let Some(session) = self.sessions.get(number) {
+            self.counts.iterations.failed += u64::from(session.measured);
+        }
+        self.sessions.end(number);
+        Course::Over
+    }
+
+    /// Iterations whose think time is over go on.
+    pub(super) fn start_sleepers(&mut self, now: Nanos) {
+        while let Some(&Reverse((at, number))) = self.sleepers.peek() {
+            if at > now || now >= self.times.end {
+                return;
+            }
+            self.sleepers.pop();
+            let Some(home) = self.sessions.get(number).map(|session| session.home) else { continue };
+            // It owes its next request to its own plan: being late is the generator's matter.
+            let due = Due { intended: at, ready: Nanos::MAX, since: at };
+            if self.proceed(number, home, None, due) == Course::Over {
+                self.user_goes_on(home, now);
+            }
+        }
+    }
+
+    /// Closed model: the user of an iteration that has ended without a connection begins the next one; after
+    /// a moment, so that iterations without any request do not take all the time there is.
+    pub(super) fn user_goes_on(&mut self, home: u32, now: Nanos) {
+        if matches!(self.plan.load, Load::Closed) {
+            let pause = Nanos::from_millis(1);
+            self.retries.push(Reverse((now + pause, home)));
+        }
+    }
+
+    /// What the end of a request, which ended well or not, means for its iteration.
+    pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
+        let measured = u64::from(request.measured);
+        let Some(session) = self.sessions.get_mut(request.session) else {
+            let iterations = &mut self.counts.iterations;
+            iterations.completed += if ok { measured } else { 0 };
+            iterations.failed += if ok { 0 } else { measured };
+            return Fate::Over;
+        };
+        session.outstanding = session.outstanding.saturating_sub(1);
+        session.failed |= !ok;
+        match (session.outstanding, session.failed) {
+            (0, false) => Fate::GoesOn,
+            (0, true) => {
+                self.counts.iterations.failed += measured;
+                self.sessions.end(request.session);
+                Fate::Over
+            }
+            _ => Fate::Pending,
+        }
+    }
+
+    /// When the next request of an iteration is due whose last response arrived at `at`.
+    pub(super) fn due_after(&self, at: Nanos) -> Due {
+        match self.plan.load {
+            // In the open model a session owes its steps to a schedule, though each waits for the one before.
+            Load::Open { .. } => Due { intended: at, ready: Nanos::MAX, since: at },
+            Load::Closed => Due { intended: AT_SEND, ready: at, since: at },
+        }
+    }
+}
