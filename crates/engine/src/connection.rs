@@ -62,6 +62,8 @@ pub(crate) struct Tls {
 pub(crate) struct Conn {
     pub(crate) id: ConnId,
     pub(crate) lane: u32,
+    /// Where it goes: one of the lane's sites.
+    pub(crate) site: u32,
     pub(crate) state: State,
     /// Whether it stands in its lane's list of connections that can take a request.
     pub(crate) listed: bool,
@@ -145,6 +147,7 @@ impl Conn {
         Self {
             id: ConnId::new(u32::MAX, 0),
             lane: 0,
+            site: 0,
             state: State::Free,
             listed: false,
             armed: Nanos::MAX,

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Load, Plan, Protocol};
 use plimsoll_schedule::Arrivals;
 
 use crate::request::InFlight;
+use crate::sites::{Site, Sites};
 
 /// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
 /// long as the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
@@ -47,8 +47,8 @@ pub(crate) struct Lane {
     pub(crate) waiting: VecDeque<(Nanos, InFlight)>,
     /// Whether steps have limits of their own.
     mixed_timeouts: bool,
-    endpoints: Arc<[Endpoint]>,
-    cursor: usize,
+    /// Where its connections go.
+    pub(crate) sites: Sites,
     scenarios: Vec<u32>,
     turn: usize,
     streams: Vec<Stream>,
@@ -63,7 +63,7 @@ impl Lane {
     /// Arrivals are dealt to scenarios in turn: the stream of scenario s on worker w of W takes the indices
     /// that leave w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of
     /// the run. A scenario belongs to the lane of its first step.
-    pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Endpoint]>], worker: Shard) -> Vec<Self> {
+    pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Site]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
             let mine = worker.share_of(u64::from(total));
@@ -103,9 +103,7 @@ impl Lane {
                     mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
                     unfilled: 0,
                     blocked: false,
-                    endpoints: addresses[target].clone(),
-                    // Workers begin with different addresses, so that all addresses are used from the start.
-                    cursor: worker.index as usize,
+                    sites: Sites::new(&plan.targets[target], addresses[target].clone(), worker.index),
                     scenarios,
                     turn: 0,
                     streams,
@@ -150,13 +148,6 @@ impl Lane {
     pub(crate) fn waiting_until(&self) -> Nanos {
         let first = if self.mixed_timeouts { self.waiting.len() } else { 1 };
         self.waiting.iter().take(first).map(|(deadline, _)| *deadline).min().unwrap_or(Nanos::MAX)
-    }
-
-    /// The address for the next connection: every resolved address is used in turn.
-    pub(crate) fn next_endpoint(&mut self) -> Endpoint {
-        let endpoint = self.endpoints[self.cursor % self.endpoints.len()].clone();
-        self.cursor += 1;
-        endpoint
     }
 
     /// The next arrival of this lane and its scenario, without taking it.

@@ -20,6 +20,7 @@ mod ramp;
 mod request;
 mod run;
 mod session;
+mod sites;
 mod timers;
 pub mod worker;
 
@@ -27,3 +28,4 @@ pub use control::{Control, Progress, Stop};
 pub use error::RunError;
 pub use preflight::preflight;
 pub use run::{Resolved, resolve, run};
+pub use sites::Site;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, Open};
+use plimsoll_driver::Open;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
 use plimsoll_scenario::{Needs, Op, Program, Reaction};
@@ -12,6 +12,7 @@ use plimsoll_scenario::{Needs, Op, Program, Reaction};
 use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::run;
+use crate::sites::Site;
 
 /// How often a request is tried that is not answered in time: some targets drop a share of their replies on
 /// purpose, and one of them is no reason to give up.
@@ -30,7 +31,7 @@ const FIRST_TIMEOUT: Nanos = Nanos::from_secs(2);
 pub fn preflight<O: Open>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Endpoint]>],
+    addresses: &[Arc<[Site]>],
     control: &Control,
 ) -> Result<Vec<RunRecord>, RunError> {
     let mut records = Vec::new();
@@ -73,18 +74,17 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
     // One that needs nothing of a response before it, if there is one.
     let of_target = || plan.steps.iter().filter(|step| step.target == target);
     let step = of_target().find(|step| !step.request.uses_variables()).or_else(|| of_target().next());
-    let steps: Vec<Step> =
-        step
-            .map(|step| Step {
-                target: 0,
-                reaction: Reaction::default(),
-                needs: Needs::default(),
-                make_script: None,
-                check_script: None,
-                ..step.clone()
-            })
-            .into_iter()
-            .collect();
+    let steps: Vec<Step> = step
+        .map(|step| Step {
+            target: 0,
+            reaction: Reaction::default(),
+            needs: Needs::default(),
+            make_script: None,
+            check_script: None,
+            ..step.clone()
+        })
+        .into_iter()
+        .collect();
     Plan {
         scenarios: vec![Scenario {
             name: "preflight".to_owned(),

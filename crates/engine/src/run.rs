@@ -18,13 +18,14 @@ use plimsoll_scenario::Feeds;
 
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
+use crate::sites::Site;
 use crate::worker::{Resources, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
 
 /// The addresses of a plan's targets, one list per target, none empty.
-pub type Resolved = Vec<Arc<[Endpoint]>>;
+pub type Resolved = Vec<Arc<[Site]>>;
 
 /// Resolves the targets of a plan, before and outside the hot path.
 ///
@@ -36,22 +37,33 @@ pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
         plimsoll_plan::Family::V4 => Family::V4,
         plimsoll_plan::Family::V6 => Family::V6,
     };
+    let sites_of = |address: &Address, member: u16, authority: &str| -> Result<Vec<Site>, RunError> {
+        let endpoints: Vec<Endpoint> = match address {
+            Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
+            Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
+            Address::Host { host, port } => resolve::resolve(host, *port, family)
+                .map_err(|error| RunError::Resolve {
+                    authority: authority.to_owned(),
+                    reason: error.to_string(),
+                })?
+                .into_iter()
+                .map(Endpoint::Tcp)
+                .collect(),
+        };
+        Ok(endpoints.into_iter().map(|endpoint| Site { endpoint, member }).collect())
+    };
     plan.targets
         .iter()
         .map(|target| {
-            let endpoints: Vec<Endpoint> = match &target.address {
-                Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
-                Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
-                Address::Host { host, port } => resolve::resolve(host, *port, family)
-                    .map_err(|error| RunError::Resolve {
-                        authority: target.authority.clone(),
-                        reason: error.to_string(),
-                    })?
-                    .into_iter()
-                    .map(Endpoint::Tcp)
-                    .collect(),
-            };
-            Ok(endpoints.into())
+            if target.pool.is_empty() {
+                return Ok(sites_of(&target.address, 0, &target.authority)?.into());
+            }
+            let mut sites = Vec::new();
+            for (number, member) in (0..).zip(&target.pool) {
+                // Every member has the same share, however many addresses its name has.
+                sites.extend(sites_of(&member.address, number, &member.authority)?.into_iter().take(1));
+            }
+            Ok(sites.into())
         })
         .collect()
 }
@@ -75,7 +87,7 @@ enum Message {
 pub fn run<O: Open>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Endpoint]>],
+    addresses: &[Arc<[Site]>],
     control: &Control,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
@@ -104,7 +116,7 @@ pub fn run<O: Open>(
 fn work<O: Open>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Endpoint]>],
+    addresses: &[Arc<[Site]>],
     shard: Shard,
     control: Control,
     send: &Sender<Message>,
@@ -139,9 +151,10 @@ fn work<O: Open>(
 }
 
 /// Opens what a worker has beside its plan.
-fn resources(plan: &Plan, addresses: &[Arc<[Endpoint]>], shard: Shard) -> Result<Resources, RunError> {
+fn resources(plan: &Plan, addresses: &[Arc<[Site]>], shard: Shard) -> Result<Resources, RunError> {
     let feeds = Feeds::open(&plan.feeds, shard).map_err(|error| RunError::Data(error.to_string()))?;
-    let addresses: Vec<String> = addresses.iter().flat_map(|list| list.iter()).map(ToString::to_string).collect();
+    let addresses: Vec<String> =
+        addresses.iter().flat_map(|list| list.iter()).map(|site| site.endpoint.to_string()).collect();
     let scripts = match &plan.scripts {
         None => None,
         Some(source) => {

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
-use plimsoll_driver::{Backend, Endpoint, Wait, usage};
+use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
 };
@@ -35,6 +35,7 @@ use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
 use crate::session::Sessions;
+use crate::sites::Site;
 use crate::timers::Timers;
 use sending::Unsent;
 
@@ -244,7 +245,7 @@ impl<'p, B: Backend> Worker<'p, B> {
     pub fn new(
         io: B,
         plan: &'p Plan,
-        addresses: &[Arc<[Endpoint]>],
+        addresses: &[Arc<[Site]>],
         shard: Shard,
         control: Control,
         unix_offset: u64,
@@ -262,7 +263,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             .zip(addresses)
             .map(|(target, list)| Peer {
                 authority: target.authority.clone(),
-                addresses: list.iter().map(ToString::to_string).collect(),
+                addresses: list.iter().map(|site| site.endpoint.to_string()).collect(),
                 ..Peer::default()
             })
             .collect();
@@ -408,6 +409,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.heed_control(now);
             self.open_paced(now);
             self.start_openers(now);
+            self.probe_lost(now);
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);

@@ -32,8 +32,8 @@ mod url;
 pub use files::{Disk, Files, KeyLogFile};
 pub use patch::{CrudPatch, Given, PlanPatch};
 pub use plan::{
-    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
-    Target, TlsTarget,
+    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
+    Scenario, Step, Target, TlsTarget,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

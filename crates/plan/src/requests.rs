@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Fingerprint, Op, Program, Reaction, ReactionSpec, RequestSpec, RequestTemplate, Scheme, Scope, Template,
-    TemplateError, check_method, parse_header,
+    Body, Fingerprint, Op, Program, Reaction, ReactionSpec, RequestSpec, RequestTemplate, Scheme, Scope,
+    Template, TemplateError, check_method, parse_header,
 };
 use plimsoll_wire::http2::HeaderBook;
 
@@ -201,6 +201,9 @@ impl Resolver<'_> {
                 authority: url.authority.clone(),
                 urls: Vec::new(),
                 address,
+                pool: Vec::new(),
+                fail_over: true,
+                fail_back: false,
                 protocol,
                 book: protocol.may_be_http2().then(HeaderBook::new),
                 tls: tls.as_ref().filter(|_| url.https).map(|tls| TlsTarget {

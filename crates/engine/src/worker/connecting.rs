@@ -1,7 +1,7 @@
 //! Connections: from the connect call to the first request, and their end.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_driver::{Backend, Close, ConnId, SocketOptions};
+use plimsoll_driver::{Backend, Close, ConnId, Endpoint, SocketOptions};
 use plimsoll_plan::Protocol;
 use plimsoll_wire::http1::ResponseClient;
 use plimsoll_wire::http2;
@@ -21,9 +21,19 @@ impl<B: Backend> Worker<'_, B> {
     ///
     /// # Errors
     /// If not even a socket could be made. That is counted here.
-    pub(super) fn open_connection(&mut self, lane_index: u32, now: Nanos) -> Result<u32, ErrorClass> {
+    pub(super) fn open_connection(&mut self, lane: u32, now: Nanos) -> Result<u32, ErrorClass> {
+        let (site, endpoint) = self.lanes[lane as usize].sites.take();
+        self.open_connection_to(lane, site, &endpoint, now)
+    }
+
+    fn open_connection_to(
+        &mut self,
+        lane_index: u32,
+        site: u32,
+        endpoint: &Endpoint,
+        now: Nanos,
+    ) -> Result<u32, ErrorClass> {
         let lane = &mut self.lanes[lane_index as usize];
-        let endpoint = lane.next_endpoint();
         let sources = &self.plan.connections.sources;
         let source = (!sources.is_empty()).then(|| {
             self.sources += 1;
@@ -31,7 +41,7 @@ impl<B: Backend> Worker<'_, B> {
         });
         let options = SocketOptions { source, ..SocketOptions::default() };
         self.ramp.note_opened();
-        match self.io.connect(&endpoint, &options) {
+        match self.io.connect(endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
                 if self.conns.len() <= slot {
@@ -45,13 +55,15 @@ impl<B: Backend> Worker<'_, B> {
                 let conn = &mut self.conns[slot];
                 let requests = std::mem::take(&mut conn.requests);
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
-                *conn = Conn { id, lane: lane_index, state: State::Connecting, since: now, ..Conn::free() };
+                *conn =
+                    Conn { id, lane: lane_index, site, state: State::Connecting, since: now, ..Conn::free() };
                 conn.fills = lane.unfilled > 0;
                 lane.unfilled -= u32::from(conn.fills);
                 self.arm(slot as u32);
                 Ok(slot as u32)
             }
             Err(error) => {
+                lane.sites.release(site);
                 let class = of_connecting(error.class());
                 self.connect_failed(class, &format!("connect to {endpoint}: {error}"));
                 Err(class)
@@ -99,7 +111,9 @@ impl<B: Backend> Worker<'_, B> {
         conn.tls = None;
         conn.prepared = None;
         conn.listed = false;
-        self.lanes[self.conns[slot as usize].lane as usize].open -= 1;
+        let lane = &mut self.lanes[conn.lane as usize];
+        lane.open -= 1;
+        lane.sites.release(conn.site);
         self.open_now -= 1;
     }
 
@@ -110,6 +124,9 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let lane = conn.lane;
         let established = conn.state.is_established();
+        let unreachable = conn.state.is_early() && first.is_connect();
+        // A pool has other servers for what was not sent.
+        let fails_over = unreachable && self.lanes[lane as usize].sites.lose(conn.site, now);
         // A server that closes each connection before its first answer is not tried for ever.
         let answered = conn.answered;
         let in_turn = matches!(conn.client, Client::Http1(_));
@@ -120,7 +137,7 @@ impl<B: Backend> Worker<'_, B> {
             if request.abandoned {
                 continue;
             }
-            if established && answered && request.sent == AT_SEND {
+            if (established && answered || fails_over) && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
                 self.captures.end(request.capture);
                 let mut again = InFlight { bytes_sent: 0, capture: NO_CAPTURE, ..request };
@@ -144,7 +161,9 @@ impl<B: Backend> Worker<'_, B> {
             self.agree(slot, at);
             return;
         };
-        match Session::client(&tls.config, &tls.server_name) {
+        let member = self.lanes[conn.lane as usize].sites.member(conn.site);
+        let server_name = target.pool.get(member).map_or(&tls.server_name, |member| &member.server_name);
+        match Session::client(&tls.config, server_name) {
             Ok(mut session) => {
                 session.transmit(self.io.outbox(conn.id));
                 conn.tls = Some(Box::new(Tls { session, plain: Vec::new() }));
@@ -217,6 +236,7 @@ impl<B: Backend> Worker<'_, B> {
         self.recorder.connections.opened += 1;
         let lane = &mut self.lanes[conn.lane as usize];
         lane.connected();
+        let found = lane.sites.find(conn.site);
         lane.depth = conn.depth(settings.depth);
         let protocol = match &conn.client {
             Client::Http2(client) => {
@@ -252,6 +272,43 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.arm(slot);
         self.list(slot);
+        if found {
+            let lane = self.conns[slot as usize].lane;
+            self.move_back(lane);
+        }
+    }
+
+    /// Asks lost servers of pools whether they are there again, by a connection that is used if they are.
+    pub(super) fn probe_lost(&mut self, now: Nanos) {
+        for lane in 0..self.lanes.len() as u32 {
+            if self.lanes[lane as usize].sites.next_probe() > now || now >= self.times.end {
+                continue;
+            }
+            while let Some(site) = self.lanes[lane as usize].sites.probe(now) {
+                let (site, endpoint) = self.lanes[lane as usize].sites.take_at(site);
+                // What failed is counted, and tried again in a while.
+                let _ = self.open_connection_to(lane, site, &endpoint, now);
+            }
+        }
+    }
+
+    /// A server of a pool is there again: the others give up what they have above an even share, once it is
+    /// idle.
+    fn move_back(&mut self, lane: u32) {
+        for slot in 0..self.conns.len() as u32 {
+            let conn = &self.conns[slot as usize];
+            let sites = &self.lanes[lane as usize].sites;
+            let mine = conn.lane == lane && conn.state == State::Open;
+            if mine && sites.excess(conn.site) > self.leaving(lane, conn.site) {
+                self.doom(slot);
+            }
+        }
+    }
+
+    /// Connections to a site that close once they are idle.
+    fn leaving(&self, lane: u32, site: u32) -> u32 {
+        let leaves = |conn: &&Conn| conn.lane == lane && conn.site == site && conn.state == State::Doomed;
+        self.conns.iter().filter(leaves).count() as u32
     }
 
     /// Not earlier than when it is sent: a connection that has to be opened for it may fail, and then the

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, run};
+use plimsoll_engine::{Control, Site, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
@@ -83,7 +83,7 @@ fn delivered(record: &RunRecord) -> u64 {
 /// Carries out the plan; the accounts balance in every run.
 fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     let open = SimOpen::new(options);
-    let addresses: Vec<Arc<[Endpoint]>> = plan.targets.iter().map(|_| vec![server()].into()).collect();
+    let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
     let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);

@@ -1,0 +1,224 @@
+//! The addresses of a target: where the next connection goes, and what happens when a server is lost.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
+use plimsoll_plan::Target;
+
+/// How often a lost server of a pool is asked whether it is there again.
+const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// One address of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Where to connect to.
+    pub endpoint: Endpoint,
+    /// Which member of the target's [pool](Target::pool) it belongs to; 0 without a pool.
+    pub member: u16,
+}
+
+impl From<Endpoint> for Site {
+    /// The address of a target without a pool.
+    fn from(endpoint: Endpoint) -> Self {
+        Self { endpoint, member: 0 }
+    }
+}
+
+/// The addresses of one target as one worker uses them.
+///
+/// Without a pool they are taken in turn. In a pool, a connection goes to the member that has the fewest, of
+/// those that are not lost; a member is lost when a connection to it could not be made.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    all: Arc<[Site]>,
+    cursor: usize,
+    pool: Option<Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    /// Connections by site.
+    open: Vec<u32>,
+    /// When a lost site is tried again; never, if it is not lost.
+    lost: Vec<Nanos>,
+    fail_over: bool,
+    fail_back: bool,
+}
+
+impl Sites {
+    /// Workers begin with different addresses, so that all addresses are used from the start.
+    pub(crate) fn new(target: &Target, all: Arc<[Site]>, worker: u32) -> Self {
+        let pool = (target.pool.len() > 1).then(|| Pool {
+            open: vec![0; all.len()],
+            lost: vec![Nanos::MAX; all.len()],
+            fail_over: target.fail_over,
+            fail_back: target.fail_back,
+        });
+        Self { all, cursor: worker as usize, pool }
+    }
+
+    /// The site for the next connection, which is opened to it.
+    pub(crate) fn take(&mut self) -> (u32, Endpoint) {
+        let count = self.all.len();
+        let first = self.cursor % count;
+        self.cursor += 1;
+        let site = match &self.pool {
+            None => first,
+            Some(pool) => {
+                let in_turn = (0..count).map(|offset| (first + offset) % count);
+                // Those that are not lost come first, for they are never tried again; then the one that was
+                // lost first.
+                let best = in_turn.min_by_key(|&site| {
+                    let lost = pool.lost[site];
+                    (lost != Nanos::MAX, if lost == Nanos::MAX { 0 } else { lost.0 }, pool.open[site])
+                });
+                best.unwrap_or(first)
+            }
+        };
+        self.take_at(site as u32)
+    }
+
+    /// The same for a site that was chosen.
+    pub(crate) fn take_at(&mut self, site: u32) -> (u32, Endpoint) {
+        if let Some(pool) = &mut self.pool {
+            pool.open[site as usize] += 1;
+        }
+        (site, self.all[site as usize].endpoint.clone())
+    }
+
+    /// A connection to the site has ended.
+    pub(crate) fn release(&mut self, site: u32) {
+        if let Some(pool) = &mut self.pool {
+            pool.open[site as usize] -= 1;
+        }
+    }
+
+    /// The member of the pool that a site belongs to.
+    pub(crate) fn member(&self, site: u32) -> usize {
+        usize::from(self.all[site as usize].member)
+    }
+
+    /// A connection to the site could not be made: whether its requests may go to another one.
+    pub(crate) fn lose(&mut self, site: u32, now: Nanos) -> bool {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
+        pool.lost[site as usize] = now + PROBE_INTERVAL;
+        pool.lost.contains(&Nanos::MAX)
+    }
+
+    /// A connection to the site was made: whether it had been lost.
+    pub(crate) fn find(&mut self, site: u32) -> bool {
+        let Some(pool) = &mut self.pool else { return false };
+        std::mem::replace(&mut pool.lost[site as usize], Nanos::MAX) != Nanos::MAX
+    }
+
+    /// When a lost site is to be asked whether it is there again; never, if none is.
+    pub(crate) fn next_probe(&self) -> Nanos {
+        match &self.pool {
+            Some(pool) if pool.fail_back => pool.lost.iter().copied().min().unwrap_or(Nanos::MAX),
+            _ => Nanos::MAX,
+        }
+    }
+
+    /// A lost site whose time has come to be asked; it is asked again later.
+    pub(crate) fn probe(&mut self, now: Nanos) -> Option<u32> {
+        let pool = self.pool.as_mut().filter(|pool| pool.fail_back)?;
+        let site = pool.lost.iter().position(|&at| at <= now)?;
+        pool.lost[site] = now + PROBE_INTERVAL;
+        Some(site as u32)
+    }
+
+    /// How many connections the site has above an even share of all: they are to be closed, so that a server
+    /// that is there again gets its part.
+    pub(crate) fn excess(&self, site: u32) -> u32 {
+        let Some(pool) = &self.pool else { return 0 };
+        let live = pool.lost.iter().filter(|at| **at == Nanos::MAX).count().max(1) as u32;
+        let share = pool.open.iter().sum::<u32>().div_ceil(live);
+        pool.open[site as usize].saturating_sub(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::{Address, PoolMember, Protocol};
+
+    use super::*;
+
+    fn sites(members: usize, fail_back: bool) -> Sites {
+        let member = |number: usize| PoolMember {
+            authority: format!("h{number}"),
+            address: Address::Fixed(Vec::new()),
+            server_name: String::new(),
+        };
+        let target = Target {
+            authority: "h0".to_owned(),
+            urls: Vec::new(),
+            address: Address::Fixed(Vec::new()),
+            pool: if members > 1 { (0..members).map(member).collect() } else { Vec::new() },
+            fail_over: true,
+            fail_back,
+            tls: None,
+            protocol: Protocol::Http1,
+            book: None,
+        };
+        let all = (0..members.max(3))
+            .map(|number| Site {
+                endpoint: Endpoint::Unix(format!("{number}").into()),
+                member: if members > 1 { number as u16 } else { 0 },
+            })
+            .collect();
+        Sites::new(&target, all, 0)
+    }
+
+    fn take(sites: &mut Sites, count: usize) -> Vec<u32> {
+        (0..count).map(|_| sites.take().0).collect()
+    }
+
+    #[test]
+    fn addresses_without_a_pool_are_taken_in_turn_whatever_happens() {
+        let mut sites = sites(1, true);
+        assert_eq!(take(&mut sites, 4), [0, 1, 2, 0]);
+        assert!(!sites.lose(0, Nanos(5)) && !sites.find(0));
+        sites.release(0);
+        assert_eq!((take(&mut sites, 3), sites.next_probe()), (vec![1, 2, 0], Nanos::MAX));
+    }
+
+    #[test]
+    fn a_pool_is_used_evenly() {
+        let mut sites = sites(3, false);
+        let mut taken = take(&mut sites, 9);
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        sites.release(1);
+        sites.release(1);
+        assert_eq!(take(&mut sites, 2), [1, 1]);
+        assert_eq!((0..3).map(|site| sites.member(site)).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_lost_server_is_left_out_until_it_is_found() {
+        let mut sites = sites(3, true);
+        take(&mut sites, 3);
+        sites.release(2);
+        assert!(sites.lose(2, Nanos(0)));
+        assert!(!take(&mut sites, 4).contains(&2));
+        assert_eq!((sites.probe(Nanos(1)), sites.next_probe()), (None, PROBE_INTERVAL));
+        assert_eq!(sites.probe(PROBE_INTERVAL), Some(2));
+        assert_eq!(sites.probe(PROBE_INTERVAL), None, "once a second");
+        sites.take_at(2);
+        assert!(sites.find(2) && !sites.find(2));
+        // Seven connections on three servers: three at most on each.
+        assert_eq!((0..3).map(|site| sites.excess(site)).collect::<Vec<_>>(), [0, 0, 0]);
+        take(&mut sites, 2);
+        assert_eq!(sites.excess(2), 0);
+    }
+
+    #[test]
+    fn when_all_are_lost_the_first_that_was_is_tried() {
+        let mut sites = sites(2, false);
+        assert!(sites.lose(1, Nanos(10)));
+        assert!(!sites.lose(0, Nanos(20)), "there is nowhere to go");
+        assert_eq!(take(&mut sites, 2), [1, 1]);
+        assert_eq!(sites.next_probe(), Nanos::MAX, "nobody asked to go back");
+    }
+}
