@@ -161,7 +161,7 @@ mod tests {
             protocol: Protocol::Http1,
             book: None,
         };
-        let all = (0..members.max(3))
+        let all = (0..if members > 1 { members } else { 3 })
             .map(|number| Site {
                 endpoint: Endpoint::Unix(format!("{number}").into()),
                 member: if members > 1 { number as u16 } else { 0 },
