@@ -124,8 +124,9 @@ impl Resolver<'_> {
             headers: headers.to_vec(),
             body: draft.body,
             keep_alive: !patch.disable_keepalive,
+            ..RequestSpec::default()
         };
-        let scope = Scope { variables: &draft.variables };
+        let scope = Scope::new(&draft.variables);
         match RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut()) {
             Ok(request) => {
                 requests.steps.push(Step {

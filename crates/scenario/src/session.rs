@@ -21,6 +21,9 @@ pub struct Session {
     pub last_status: u16,
     /// Its body, for scripts.
     pub last_body: Vec<u8>,
+    /// Room for a value that is looked at and for the one that it is compared with; between uses their
+    /// content means nothing.
+    pub(crate) scratch: [Vec<u8>; 2],
     /// Where the program goes on.
     pub(crate) position: u32,
     /// How often each loop still runs.
