@@ -125,8 +125,9 @@ impl Resolver<'_> {
             headers: headers.to_vec(),
             body: draft.body,
             keep_alive: !patch.disable_keepalive,
+            ..RequestSpec::default()
         };
-        let scope = Scope { variables: &draft.variables };
+        let scope = Scope::new(&draft.variables);
         let request = RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut());
         match request.and_then(|request| Ok((request, Reaction::compile(&draft.reaction, &scope)?))) {
             Ok((request, reaction)) => {
