@@ -23,7 +23,7 @@ pub struct Session {
     pub last_body: Vec<u8>,
     /// Room for a value that is looked at and for the one that it is compared with; between uses their
     /// content means nothing.
-    pub(crate) scratch: [Vec<u8>; 2],
+    pub(crate) rooms: [Vec<u8>; 2],
     /// Where the program goes on.
     pub(crate) position: u32,
     /// Whether the program has sent a request since the last reset.
