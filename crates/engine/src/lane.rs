@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_plan::{Load, Plan, Protocol};
+use plimsoll_plan::{Load, Plan, Protocol, Target};
 use plimsoll_schedule::Arrivals;
 
 use crate::request::InFlight;
@@ -21,6 +21,31 @@ const BACKOFF_MAX: Nanos = Nanos::from_secs(1);
 struct Stream {
     scenario: u32,
     arrivals: Arrivals,
+}
+
+/// What a server is called.
+#[derive(Debug)]
+pub(crate) struct Name {
+    /// `host[:port]`.
+    pub(crate) authority: Vec<u8>,
+    /// The same without the port.
+    pub(crate) host: Vec<u8>,
+}
+
+impl Name {
+    fn all(target: &Target) -> Vec<Self> {
+        let pool = target.pool.iter().map(|member| &member.authority);
+        let only = target.pool.is_empty().then_some(&target.authority);
+        pool.chain(only).map(|authority| Self::new(authority)).collect()
+    }
+
+    fn new(authority: &str) -> Self {
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => authority,
+        };
+        Self { authority: authority.as_bytes().to_vec(), host: host.as_bytes().to_vec() }
+    }
 }
 
 /// A worker's share of one target.
@@ -49,6 +74,8 @@ pub(crate) struct Lane {
     mixed_timeouts: bool,
     /// Where its connections go.
     pub(crate) sites: Sites,
+    /// What its servers are called, by member of the pool.
+    names: Vec<Name>,
     scenarios: Vec<u32>,
     turn: usize,
     streams: Vec<Stream>,
@@ -103,6 +130,7 @@ impl Lane {
                     mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
                     unfilled: 0,
                     blocked: false,
+                    names: Name::all(&plan.targets[target]),
                     sites: Sites::new(&plan.targets[target], addresses[target].clone(), worker.index),
                     scenarios,
                     turn: 0,
@@ -112,6 +140,12 @@ impl Lane {
                 }
             })
             .collect()
+    }
+
+    /// What the server at this site is called.
+    #[inline]
+    pub(crate) fn name_of(&self, site: u32) -> &Name {
+        &self.names[self.sites.member(site)]
     }
 
     /// The scenario of the next iteration of the closed model; none, if all begin at other targets, or have

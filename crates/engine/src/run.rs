@@ -152,7 +152,7 @@ fn work<O: Open>(
 
 /// Opens what a worker has beside its plan.
 fn resources(plan: &Plan, addresses: &[Arc<[Site]>], shard: Shard) -> Result<Resources, RunError> {
-    let feeds = Feeds::open(&plan.feeds, shard).map_err(|error| RunError::Data(error.to_string()))?;
+    let feeds = Feeds::open(&plan.feeds, shard, plan.seed).map_err(|error| RunError::Data(error.to_string()))?;
     let addresses: Vec<String> =
         addresses.iter().flat_map(|list| list.iter()).map(|site| site.endpoint.to_string()).collect();
     let scripts = match &plan.scripts {

@@ -37,7 +37,7 @@ use crate::ramp::Ramp;
 use crate::session::Sessions;
 use crate::sites::Site;
 use crate::timers::Timers;
-use sending::Unsent;
+use sending::{Facts, Unsent};
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -198,6 +198,10 @@ pub struct Worker<'p, B> {
     scratch: Vec<u8>,
     /// The request that is being written, as far as its step needs it.
     sent: SentRequest,
+    /// The cookies that it sends.
+    cookies: Vec<u8>,
+    /// What is to be known of requests, by step.
+    facts: Vec<Facts>,
     /// The request that a script makes.
     dynamic: DynamicRequest,
     /// The smallest limit for a response.
@@ -320,6 +324,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             control_bytes: Vec::new(),
             scratch: Vec::new(),
             sent: SentRequest::default(),
+            cookies: Vec::new(),
+            facts: plan.steps.iter().map(Facts::of).collect(),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))

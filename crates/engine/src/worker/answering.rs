@@ -45,7 +45,7 @@ impl<B: Backend> Worker<'_, B> {
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
-        let lane = conn.lane;
+        let (lane, site) = (conn.lane, conn.site);
         if !usable {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
@@ -72,7 +72,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        let outcome = self.judge(&request, reply.status);
+        let outcome = self.judge(&request, (lane, site), reply.status);
         self.counts.answered[usize::from(http2)] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);

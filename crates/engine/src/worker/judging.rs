@@ -58,10 +58,10 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
-    /// Whether a whole response with this status is what the step of its request expects; takes its values
+    /// Whether a whole response with this status, from this lane and site, is what the step of its request expects; takes its values
     /// into the session.
     #[inline]
-    pub(super) fn judge(&mut self, request: &InFlight, status: u16) -> Outcome {
+    pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
         let step = &self.plan.steps[request.step as usize];
         if step.reaction.is_plain() && step.check_script.is_none() && self.plan.scripts.is_none() {
             return match step.reaction.accepts(status) {
@@ -69,14 +69,20 @@ impl<B: Backend> Worker<'_, B> {
                 Err(failure) => Outcome::Failed(failure.class),
             };
         }
-        self.judge_in_full(request, status)
+        self.judge_in_full(request, place, status)
     }
 
-    fn judge_in_full(&mut self, request: &InFlight, status: u16) -> Outcome {
+    fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
-        let received = Received { status, fields: &captured.fields, body: &captured.body };
+        let lane = &self.lanes[lane as usize];
+        let received = Received {
+            host: &lane.name_of(site).host,
+            secure: plan.targets[lane.target].tls.is_some(),
+            unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
+            ..Received::new(status, &captured.fields, &captured.body)
+        };
         let (mut outcome, mut reason) = (Outcome::Ok, None);
         let accepted = match self.sessions.get_mut(request.session) {
             Some(session) => step.reaction.apply(&received, &mut session.state),

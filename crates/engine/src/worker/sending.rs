@@ -1,9 +1,10 @@
 //! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, ConnId};
-use plimsoll_scenario::{Context, FieldNeeds, RequestTemplate};
-use plimsoll_wire::http2::Submit;
+use plimsoll_plan::Step;
+use plimsoll_scenario::{Context, DynamicRequest, FieldNeeds, Needs, RequestTemplate, Scheme};
+use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
 use crate::connection::{Client, State};
@@ -23,12 +24,68 @@ pub(super) struct Unsent {
     ready: Nanos,
 }
 
+/// What of the exchanges of a step the worker takes part in, beside sending and counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    /// Cookies are sent.
+    cookies: bool,
+    /// The authority is that of the connection's server.
+    authority: bool,
+    /// The request is wanted later.
+    request: bool,
+}
+
+impl Facts {
+    pub(super) fn of(step: &Step) -> Self {
+        Self {
+            cookies: step.request.uses_cookies(),
+            authority: step.request.uses_authority(),
+            request: step.needs.path || step.needs.request,
+        }
+    }
+
+    const fn is_plain(self) -> bool {
+        !self.cookies && !self.authority && !self.request
+    }
+}
+
+/// Opens a stream: its ticket, and the bytes of the request on the wire.
+#[inline]
+fn submit(
+    client: &mut http2::Client,
+    head_request: bool,
+    needs: &Needs,
+    body: Payload<'_>,
+    out: &mut Vec<u8>,
+    head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
+) -> (u32, usize) {
+    let (before, body_bytes, mut head_end) = (out.len(), body.len(), 0);
+    let capture = needs.fields != FieldNeeds::Nothing;
+    let spec = Submit { head_request, capture, keep_body: needs.body, body };
+    let ticket = client.submit(
+        spec,
+        |indexing, out| {
+            head(indexing, out);
+            head_end = out.len();
+        },
+        out,
+    );
+    // What the windows hold back follows later and is a part of it all the same: the content, and at least
+    // one more frame's head.
+    let held_back = body_bytes.saturating_sub(out.len() - head_end);
+    (ticket, out.len() - before + held_back + if held_back > 0 { FRAME_HEAD } else { 0 })
+}
+
 impl<B: Backend> Worker<'_, B> {
     /// Writes a request on an open connection that has room for it.
     #[inline]
     pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         let plan = self.plan;
-        self.transmit_as(slot, request, &plan.steps[request.step as usize].request, ready);
+        let step = &plan.steps[request.step as usize];
+        match step.make_script {
+            None => self.transmit_as(slot, request, &step.request, ready),
+            Some(script) => self.transmit_scripted(slot, request, script, ready),
+        }
     }
 
     /// The same for a request whose template is not that of its step: a redirect's.
@@ -40,27 +97,20 @@ impl<B: Backend> Worker<'_, B> {
         ready: Nanos,
     ) {
         let place = self.mark_written(slot);
+        let logic = self.ready(slot, request, template);
         let conn = &mut self.conns[slot as usize];
-        let step = &self.plan.steps[request.step as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
+        let lane = &self.lanes[conn.lane as usize];
         let context = Context {
             index: request.index,
             worker: self.shard.index,
             unix_ns,
             variables: self.sessions.variables(request.session),
-            ..Context::default()
+            cookies: &self.cookies,
+            authority: if logic { &lane.name_of(conn.site).authority } else { &[] },
         };
-        if step.needs.path {
-            // What the rendering below is going to draw, too.
-            self.sent.path.clear();
-            template.render_path(&context, &mut self.random.clone(), &mut self.sent.path);
-        }
         request.head_request = template.head_request();
         let id = conn.id;
-        if conn.requests.is_empty() {
-            // Until now nothing was owed on it: its silence begins here.
-            conn.heard = conn.heard.max(self.now);
-        }
         let out = match &mut conn.tls {
             None => self.io.outbox(id),
             Some(tls) => &mut tls.plain,
@@ -69,30 +119,14 @@ impl<B: Backend> Worker<'_, B> {
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            let lane = &self.lanes[conn.lane as usize];
             let body = template.render_body(&context, &self.random, &mut self.scratch);
-            let body_bytes = body.len();
-            let spec = Submit {
-                head_request: template.head_request(),
-                capture: self.needs[request.step as usize].fields != FieldNeeds::Nothing,
-                keep_body: self.needs[request.step as usize].body,
-                body,
-            };
+            let needs = &self.needs[request.step as usize];
             let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
             let random = &mut self.random;
-            let mut head_end = 0;
-            ticket = client.submit(
-                spec,
-                |indexing, out| {
-                    template.render_block(book, indexing, &context, random, body_bytes, out);
-                    head_end = out.len();
-                },
-                out,
-            );
-            // What the windows hold back follows later and is a part of it all the same: the content, and at
-            // least one more frame's head.
-            let held_back = body_bytes.saturating_sub(out.len() - head_end);
-            length = out.len() - before + held_back + if held_back > 0 { FRAME_HEAD } else { 0 };
+            let body_bytes = body.len();
+            (ticket, length) = submit(client, template.head_request(), needs, body, out, |indexing, out| {
+                template.render_block(book, indexing, &context, random, body_bytes, out);
+            });
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
         } else {
@@ -115,14 +149,178 @@ impl<B: Backend> Worker<'_, B> {
             request.bytes_sent += length as u64;
             ticket = conn.requests.push(request);
         }
-        conn.served += 1;
-        if step.needs.path
-            && let Some(session) = self.sessions.get_mut(request.session)
+        self.written_request(slot, ticket, place, length, ready);
+    }
+
+    /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
+    /// Whether its step has any logic at all.
+    #[inline]
+    fn ready(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate) -> bool {
+        let facts = self.facts[request.step as usize];
+        if facts.is_plain() {
+            return false;
+        }
+        self.ready_in_full(slot, request, template, facts);
+        true
+    }
+
+    fn ready_in_full(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate, facts: Facts) {
+        let conn = &self.conns[slot as usize];
+        let lane = &self.lanes[conn.lane as usize];
+        let name = lane.name_of(conn.site);
+        let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+        let needs = &self.plan.steps[request.step as usize].needs;
+        let context = Context {
+            index: request.index,
+            worker: self.shard.index,
+            unix_ns,
+            variables: self.sessions.variables(request.session),
+            cookies: &[],
+            authority: &name.authority,
+        };
+        // What the rendering of the request is going to draw, too.
+        self.sent.path.clear();
+        template.render_path(&context, &mut self.random.clone(), &mut self.sent.path);
+        self.cookies.clear();
+        if facts.cookies
+            && let Some(session) = self.sessions.get(request.session)
         {
+            let secure = self.plan.targets[lane.target].tls.is_some();
+            let unix_s = unix_ns / 1_000_000_000;
+            let path = &self.sent.path;
+            session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.cookies);
+        }
+        if needs.request {
+            let context = Context { cookies: &self.cookies, ..context };
+            template.render_request(&context, &mut self.random.clone(), &mut self.sent);
+        }
+        if let Some(session) = self.sessions.get_mut(request.session) {
             std::mem::swap(&mut session.state.sent, &mut self.sent);
         }
+    }
+
+    /// The same for a request that a script makes. If it cannot, the request has failed.
+    fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
+        let plan = self.plan;
+        let step = &plan.steps[request.step as usize];
+        self.ready(slot, request, &step.request);
+        let lane = self.conns[slot as usize].lane;
+        if let Err(reason) = self.make_request(slot, request, &step.request, script) {
+            self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
+            self.record.script_errors += 1;
+            self.fail(lane, request, ErrorClass::Script, 0, self.now);
+            self.list(slot);
+            return;
+        }
+        let place = self.mark_written(slot);
+        let conn = &mut self.conns[slot as usize];
+        request.head_request = self.dynamic.is_head();
+        let target = &plan.targets[self.lanes[lane as usize].target];
+        let out = match &mut conn.tls {
+            None => self.io.outbox(conn.id),
+            Some(tls) => &mut tls.plain,
+        };
+        if let Client::Http2(client) = &mut conn.client {
+            let needs = &self.needs[request.step as usize];
+            let book = target.book.as_ref().unwrap_or(&self.no_book);
+            let scheme = if target.tls.is_some() { Scheme::Https } else { Scheme::Http };
+            let dynamic = &self.dynamic;
+            let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
+            let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {
+                step.request.render_opening(book, indexing, out);
+                dynamic.write_block(scheme, out);
+            });
+            request.bytes_sent += length as u64;
+            conn.requests.insert(ticket, request);
+            self.written_request(slot, ticket, place, length, ready);
+            return;
+        }
+        let before = out.len();
+        self.dynamic.write_http1(out);
+        let length = out.len() - before;
+        // A script may write several requests at once; each is one of its own, and their bytes are the
+        // first's.
+        let others = self.dynamic.raw_count.saturating_sub(1);
+        if others > 0 {
+            self.count_siblings(request, others);
+        }
+        let mut sibling = *request;
+        request.bytes_sent += length as u64;
+        let ticket = self.conns[slot as usize].requests.push(request);
+        self.written_request(slot, ticket, place, length, ready);
+        for _ in 0..others {
+            let ticket = self.conns[slot as usize].requests.push(&sibling);
+            sibling.bytes_sent = 0;
+            self.written_request(slot, ticket, place, 0, ready);
+        }
+    }
+
+    /// Requests that were written together with another one of their iteration.
+    fn count_siblings(&mut self, request: &InFlight, others: u32) {
+        let others_measured = if request.measured { u64::from(others) } else { 0 };
+        self.counts.in_flight += u64::from(others);
+        self.counts.new_started += u64::from(others);
+        self.counts.new_scheduled += u64::from(others);
+        self.counts.accounting.scheduled += others_measured;
+        self.counts.accounting.started += others_measured;
+        if let Some(session) = self.sessions.get_mut(request.session) {
+            session.outstanding += others;
+        }
+    }
+
+    /// Lets the script make the request, into `dynamic`.
+    fn make_request(
+        &mut self,
+        slot: u32,
+        request: &InFlight,
+        template: &RequestTemplate,
+        script: u32,
+    ) -> Result<(), String> {
+        let conn = &self.conns[slot as usize];
+        let http2 = matches!(conn.client, Client::Http2(_));
+        let lane = &self.lanes[conn.lane as usize];
+        let Some(session) = self.sessions.get_mut(request.session) else {
+            return Err("a request of no iteration".to_owned());
+        };
+        let context = Context {
+            index: request.index,
+            worker: self.shard.index,
+            unix_ns: self.now.0.wrapping_add(self.unix_offset),
+            variables: &session.state.variables,
+            cookies: &self.cookies,
+            authority: &lane.name_of(conn.site).authority,
+        };
+        template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
+        let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
+        let made = scripts.make_request(script, &session.state, &mut self.dynamic);
+        made.map_err(|error| error.message)?;
+        if http2 && !self.dynamic.raw.is_empty() {
+            self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
+        }
+        self.dynamic.check()?;
+        let needs = &self.plan.steps[request.step as usize].needs;
+        if needs.path || needs.request {
+            let sent = &mut session.state.sent;
+            sent.method.clone_from(&self.dynamic.method);
+            sent.path.clone_from(&self.dynamic.path);
+            sent.authority.clone_from(&self.dynamic.authority);
+            sent.fields.clone_from(&self.dynamic.fields);
+            sent.body.clone_from(&self.dynamic.body);
+        }
+        Ok(())
+    }
+
+    /// Notes a request that was written, for the next flush.
+    #[inline]
+    fn written_request(&mut self, slot: u32, ticket: u32, place: u32, length: usize, ready: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        if conn.requests.len() == 1 {
+            // Until now nothing was owed on it: its silence begins here.
+            conn.heard = conn.heard.max(self.now);
+        }
+        conn.served += 1;
         self.unsent_bytes += length;
-        self.unsent.push(Unsent { conn: id, ticket, place, ready });
+        self.unsent.push(Unsent { conn: conn.id, ticket, place, ready });
         if self.written.len() >= FLUSH_EVERY
             || self.unsent.len() >= FLUSH_REQUESTS
             || self.unsent_bytes >= FLUSH_BYTES
