@@ -288,7 +288,8 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
     let leaf = prop_oneof![
         (0..50_u32).prop_map(Statement::Send),
         (0..3_u64).prop_map(Statement::Pause),
-        (variable(), variable(), prop::char::range('a', 'z')).prop_map(|(a, b, c)| Statement::Append(a, b, c)),
+        (variable(), variable(), prop::char::range('a', 'z'))
+            .prop_map(|(a, b, c)| Statement::Append(a, b, c)),
         variable().prop_map(Statement::Clear),
     ];
     let statement = leaf.prop_recursive(4, 24, 4, move |inner| {

@@ -13,8 +13,7 @@ const OTHER_WORDS: [&str; 4] = ["and", "or", "not", "exists"];
 /// The longer ones first: a text starts with the first that fits.
 const SIGN_OPERATORS: [&str; 8] = ["==", "!=", "<=", ">=", "=~", "!~", "<", ">"];
 
-const OPERATORS_HINT: &str =
-    "the operators are == != < <= > >= =~ !~ contains starts_with ends_with; a text with spaces or \
+const OPERATORS_HINT: &str = "the operators are == != < <= > >= =~ !~ contains starts_with ends_with; a text with spaces or \
      parentheses needs quotes";
 const QUOTES_HINT: &str = "a text with spaces, parentheses or one of =!<> needs quotes";
 
