@@ -253,7 +253,8 @@ impl Feeds {
     ) -> Result<Self, FeedError> {
         let feeds = specs.iter().zip(indexed).zip(0..).map(|((spec, indexed), number)| {
             let mut shuffle = Random::new(seed, SHUFFLES | number);
-            Feed::open(spec, indexed.as_ref(), worker, &mut shuffle).map_err(|reason| named(&spec.name, &reason))
+            Feed::open(spec, indexed.as_ref(), worker, &mut shuffle)
+                .map_err(|reason| named(&spec.name, &reason))
         });
         Ok(Self { feeds: feeds.collect::<Result<_, _>>()? })
     }

@@ -164,7 +164,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         ("1,a\n2,\"b\n", ":2: a quote that begins in this record is never closed"),
         ("1,a\n2,b\"\"c\n", ":2: a quote within a value that does not begin with one"),
         ("1,a\n2,\"b\" \n", ":2: ` ` behind the closing quote of a value"),
-        ("1,a\r2,b\n", ":1: 3 values, but 2 columns"),
+        ("1,a\r2,b\n", ":1: value 2 has a line break"),
         ("1,a\rb\n", ":1: value 2 has a line break"),
         ("", ": there are no rows"),
         ("\u{feff}\r\n\n", ": there are no rows"),
@@ -220,7 +220,8 @@ fn what_does_not_fit_together_is_found_before_the_run() {
 #[test]
 fn the_end_is_as_the_plan_says() {
     let csv = Written::new("1\n2\n3\n");
-    for rows in [csv.csv(false), list(&[&["1"], &["2"], &["3"]]), Rows::Range { start: 1, end: 4, width: 0 }] {
+    for rows in [csv.csv(false), list(&[&["1"], &["2"], &["3"]]), Rows::Range { start: 1, end: 4, width: 0 }]
+    {
         let spec = |at_end| FeedSpec { at_end, ..spec(rows.clone(), 1) };
         assert_eq!(whole(&spec(AtEnd::Stop)), ["1", "2", "3"]);
         let mut wrapping = Drawing::open(&spec(AtEnd::Wrap), Shard::WHOLE).unwrap();
@@ -244,7 +245,9 @@ fn a_worker_without_rows_of_its_own_is_an_error_where_rows_never_end() {
         ] {
             let spec = FeedSpec { order, at_end, ..spec(rows.clone(), 1) };
             match Drawing::open(&spec, Shard { index: 2, of: 3 }) {
-                Err(error) => assert!(is_error && error.to_string().contains("fewer rows than the 3 workers")),
+                Err(error) => {
+                    assert!(is_error && error.to_string().contains("fewer rows than the 3 workers"))
+                }
                 Ok(mut drawing) => assert!(!is_error && drawing.rest().is_empty()),
             }
             let whole = FeedSpec { share: Share::Whole, ..spec };

@@ -291,7 +291,12 @@ impl Indexed {
     }
 
     /// Reads one of them, by way of `buffer` if it is not in memory.
-    pub(super) fn read(&self, row: u64, buffer: &mut Vec<u8>, into: &mut Destination<'_>) -> Result<(), String> {
+    pub(super) fn read(
+        &self,
+        row: u64,
+        buffer: &mut Vec<u8>,
+        into: &mut Destination<'_>,
+    ) -> Result<(), String> {
         let row = row as usize;
         let (start, end) = (self.offsets[row], self.offsets[row + 1]);
         let bytes = match &self.content {

@@ -126,10 +126,7 @@ impl<R: Read> Records<R> {
     fn read(&mut self) -> Result<(), Broken> {
         if self.pending.len() > LONGEST_RECORD {
             let hint = if self.ends == Ends::Quoted { " (is a quote not closed?)" } else { "" };
-            return Err(self.broken(format_args!(
-                "a record of more than {} MiB{hint}",
-                LONGEST_RECORD >> 20
-            )));
+            return Err(self.broken(format_args!("a record of more than {} MiB{hint}", LONGEST_RECORD >> 20)));
         }
         self.buffer.copy_within(self.pending.clone(), 0);
         self.pending = 0..self.pending.len();
@@ -255,7 +252,10 @@ mod tests {
         assert_eq!(broken.line, 2);
         assert_eq!(broken.reason, "a record of more than 4 MiB (is a quote not closed?)");
         let open = records(b"a\nb\n\"c\n", Ends::Quoted, 3).unwrap_err();
-        assert_eq!((open.line, open.reason.as_str()), (3, "a quote that begins in this record is never closed"));
+        assert_eq!(
+            (open.line, open.reason.as_str()),
+            (3, "a quote that begins in this record is never closed")
+        );
     }
 
     #[test]
@@ -267,7 +267,12 @@ mod tests {
             assert_eq!((first.line, first.offset, &records.bytes()[first.range]), (1, 3, &b"a"[..]));
             records.next().unwrap().unwrap();
             assert_eq!(records.next(), Ok(None));
-            records.rewind(|source| { source.set_position(0); Ok(()) }).unwrap();
+            records
+                .rewind(|source| {
+                    source.set_position(0);
+                    Ok(())
+                })
+                .unwrap();
         }
     }
 
