@@ -181,7 +181,7 @@ fn conduct(
         if watch.look(&mut interval) {
             control.stop(Stop::Drain);
         }
-        observe(Progress { elapsed: interval.at, end, interval: &interval });
+        observe(Progress { elapsed: interval.at, started_unix, end, interval: &interval });
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);

@@ -82,6 +82,12 @@ pub struct Message {
 impl FailedExchange {
     /// Bytes that are kept of a head, and of a body.
     pub const LONGEST: usize = 64 << 10;
+
+    /// One of which no message was kept.
+    pub fn bare(entry: LogEntry) -> Self {
+        let (request, response) = (Message::default(), Message::default());
+        Self { entry, reason: String::new(), request, response }
+    }
 }
 
 impl Message {

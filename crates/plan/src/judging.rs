@@ -7,17 +7,22 @@ use plimsoll_metrics::{Threshold, ThresholdError, ThresholdSpec};
 use crate::resolve::Resolver;
 use crate::{Load, Plan, PlanPatch, Problem};
 
-/// Length of an interval, unless a flag says more.
-const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Length of an interval, unless a flag asks for a shorter one: longer ones are put together from these.
+pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Shortest interval: what a snapshot costs is small beside it, about 0.1 ms per step.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Resolver<'_> {
-    /// The thresholds and the interval.
+    /// The thresholds, and how often statistics are told.
     pub(crate) fn judging(&mut self, patch: &PlanPatch) -> Option<(Vec<ThresholdSpec>, Nanos)> {
         let interval = self.read_duration(patch.interval.as_ref());
         let interval = self.check(patch.interval.as_ref(), interval, |&interval| {
-            (interval < SHORTEST_INTERVAL).then(|| "must be at least 100ms".to_owned())
+            let broken = interval > DEFAULT_INTERVAL && !interval.0.is_multiple_of(DEFAULT_INTERVAL.0);
+            match interval {
+                short if short < SHORTEST_INTERVAL => Some("must be at least 100ms".to_owned()),
+                _ if broken => Some("must be whole seconds, or less than one".to_owned()),
+                _ => None,
+            }
         });
         let mut thresholds = Some(Vec::new());
         for given in &patch.thresholds {

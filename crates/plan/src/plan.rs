@@ -67,9 +67,10 @@ pub struct Plan {
     pub preflight: bool,
     /// What has to hold of the figures.
     pub thresholds: Vec<ThresholdSpec>,
-    /// Length of the intervals in which figures are told while the run goes on, and of which the windows of
-    /// thresholds are made.
+    /// Length of the intervals that the run is cut into, and of which the windows of thresholds are made.
     pub interval: Nanos,
+    /// How often live statistics are told: a multiple of the interval.
+    pub statistics: Nanos,
 }
 
 impl Plan {

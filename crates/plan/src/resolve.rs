@@ -8,6 +8,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 
 use crate::connections::Demand;
+use crate::judging::DEFAULT_INTERVAL;
 use crate::load::PerConnection;
 use crate::protocol::Wish;
 use crate::{BackendChoice, Files, Given, Load, Pacing, Plan, PlanPatch, Problem, Problems, parse_size};
@@ -152,7 +153,7 @@ impl Resolver<'_> {
         let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
         let judging = self.judging(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
-        let (http2, _, (thresholds, interval)) = (http2?, crud?, judging?);
+        let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let load = match schedule.profile {
             Some((profile, process)) => Load::Open { profile, process, overload: usage.overload },
             None => Load::Closed,
@@ -186,7 +187,8 @@ impl Resolver<'_> {
             preflight: !patch.no_preflight,
             connections: usage.connections,
             thresholds,
-            interval,
+            interval: statistics.min(DEFAULT_INTERVAL),
+            statistics,
         };
         self.check_thresholds(patch, &plan);
         Some(plan)

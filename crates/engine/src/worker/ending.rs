@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::{LogEntry, Recorder, Sample};
+use plimsoll_metrics::{FailedExchange, LogEntry, Recorder, Sample};
 use plimsoll_plan::Load;
 
 use super::{Worker, WorkerReport};
@@ -45,9 +45,15 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: request.bytes_sent,
             bytes_received,
         };
-        if self.log.wants() {
+        let entry = || {
             let unix = Nanos(intended.0.wrapping_add(self.unix_offset));
-            self.log.push(LogEntry::new(&sample, unix, !request.measured));
+            LogEntry::new(&sample, unix, !request.measured)
+        };
+        if self.log.wants() {
+            self.log.push(entry());
+        }
+        if outcome != Outcome::Ok && self.log.wants_failed() {
+            self.log.push_failed(FailedExchange::bare(entry()));
         }
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);

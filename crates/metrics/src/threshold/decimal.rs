@@ -50,6 +50,13 @@ impl Decimal {
         Some(Self::new(product, self.places)).filter(|number| number.digits < DIGITS)
     }
 
+    /// This number times `factor`, if that is a whole number of 64 bits.
+    pub(super) fn whole_times(self, factor: u64) -> Option<u64> {
+        let product = u128::from(self.digits) * u128::from(factor);
+        let divisor = 10_u128.pow(self.places);
+        u64::try_from(product / divisor).ok().filter(|_| product.is_multiple_of(divisor))
+    }
+
     /// A hundredth of this number.
     pub(super) fn hundredth(self) -> Option<Self> {
         Some(Self::new(self.digits, self.places + 2)).filter(|number| number.places <= PLACES)

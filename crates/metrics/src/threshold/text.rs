@@ -406,7 +406,7 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
     let unit = unit.trim();
     let in_units = |units: &[(&str, u64)]| {
         let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)?;
-        number.times(factor)?.scaled(0)
+        number.whole_times(factor)
     };
     match metric {
         Metric::Time(..) => in_units(TIMES).map(|ns| Limit::Time(Nanos(ns))),
