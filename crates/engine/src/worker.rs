@@ -21,7 +21,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
+    WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan, Scenario, Step};
 use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Scripts, SentRequest};
@@ -61,9 +62,6 @@ const FLUSH_REQUESTS: usize = 64;
 const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
-/// Snapshot period.
-const INTERVAL: Nanos = Nanos::from_secs(1);
-
 /// What a worker hands in at the end.
 #[derive(Debug)]
 pub struct WorkerReport {
@@ -95,6 +93,8 @@ pub struct WorkerReport {
     pub drain: Nanos,
     /// How late arrivals may have been started on purpose.
     pub pacing_budget: Nanos,
+    /// What became of the log's entries.
+    pub log: LogRecord,
 }
 
 /// What a worker has beside its plan.
@@ -104,6 +104,8 @@ pub struct Resources {
     pub feeds: Feeds,
     /// Its scripts, in a state of their own.
     pub scripts: Option<Box<dyn Scripts>>,
+    /// Where it logs single requests.
+    pub log: LogSink,
 }
 
 impl std::fmt::Debug for Resources {
@@ -133,8 +135,7 @@ struct Counts {
     last_done: Nanos,
     /// Iterations that the closed model may still start in the measured part; `None` without a count.
     remaining: Option<u64>,
-    /// Started and scheduled since the last snapshot, warm-up included.
-    new_started: u64,
+    /// Scheduled since the last snapshot, warm-up included.
     new_scheduled: u64,
     /// Iterations begun by this worker, the source of their global index in the closed model.
     begun: u64,
@@ -173,6 +174,8 @@ pub struct Worker<'p, B> {
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
     warmup: Recorder,
+    /// The log of single requests.
+    log: LogSink,
     pacer: Pacer,
     random: Random,
     times: Times,
@@ -255,7 +258,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         unix_offset: u64,
         resources: Resources,
     ) -> Self {
-        let Resources { feeds, scripts } = resources;
+        let Resources { feeds, scripts, log } = resources;
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -297,6 +300,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             captures: Captures::default(),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
+            log,
             pacer: Pacer::new(plan.pacing, peak),
             // Stream 0 is the schedule's.
             random: Random::new(plan.seed, u64::from(shard.index) + 1),
@@ -456,6 +460,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.record.cpu_system = end.system - cpu.system;
         self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
         self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+        let drain = self.snapshot(now);
+        if !drain.is_empty() {
+            send(drain);
+        }
         self.report(now)
     }
 }

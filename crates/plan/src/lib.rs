@@ -20,6 +20,7 @@ pub mod problem;
 mod connections;
 mod crud;
 mod fingerprint;
+mod judging;
 mod load;
 mod protocol;
 mod requests;
