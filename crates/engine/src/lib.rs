@@ -22,7 +22,7 @@ mod session;
 mod timers;
 pub mod worker;
 
-pub use control::{Control, Progress, Stop};
+pub use control::{Control, Progress, RateWish, Status, SteerError, Stop};
 pub use error::RunError;
 pub use preflight::preflight;
 pub use run::{Resolved, resolve, run};

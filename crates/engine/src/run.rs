@@ -150,6 +150,7 @@ fn conduct(
     }
     let start = latest + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;
+    control.begin(plan, start);
     for worker in starts {
         let _ = worker.send(start);
     }
@@ -158,7 +159,9 @@ fn conduct(
     let mut intervals: Vec<Interval> = Vec::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |interval: Interval, intervals: &mut Vec<Interval>| {
-        observe(Progress { elapsed: interval.at, end, interval: &interval });
+        let (elapsed, paused) = (interval.at, control.status().paused);
+        let target_per_second = control.target_at(elapsed);
+        observe(Progress { elapsed, end, target_per_second, paused, interval: &interval });
         intervals.push(interval);
     };
     while reports.len() < starts.len() {
@@ -180,7 +183,9 @@ fn conduct(
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    merge(plan, backend, times, intervals, reports)
+    let mut record = merge(plan, backend, times, intervals, reports)?;
+    (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
+    Ok(record)
 }
 
 /// Adds up what the workers measured, and judges it.
@@ -263,6 +268,8 @@ fn merge(
         started_monotonic,
         completed_in_window,
         target_per_second,
+        rate_changes: Vec::new(),
+        stopped_by: None,
         accounting,
         total,
         steps,

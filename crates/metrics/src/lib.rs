@@ -16,8 +16,8 @@ pub mod verdict;
 pub use histogram::{Histogram, samples_needed};
 pub use interval::{IntervalMerger, Snapshot};
 pub use record::{
-    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, Model, Peer, RunRecord,
-    Sample, Stall, StepRecord, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, Model, Peer, RateChange,
+    RunRecord, Sample, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use verdict::{Reason, ReasonCode, Verdict, judge};

@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
 
-use super::Worker;
+use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
 use crate::lane::Lane;
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
@@ -93,6 +93,10 @@ impl<B: Backend> Worker<'_, B> {
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         if now >= self.times.end || self.counts.remaining == Some(0) {
+            return false;
+        }
+        if self.control.is_paused() {
+            self.retries.push(Reverse((now + LONGEST_WAIT, lane)));
             return false;
         }
         let Some(scenario) = self.lanes[lane as usize].next_scenario() else { return false };
