@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
 use plimsoll_scenario::suggest;
 
+use crate::control_flags::ControlArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -100,6 +101,8 @@ pub(crate) struct RunArgs {
     tls: TlsArgs,
     #[command(flatten)]
     instrument: InstrumentArgs,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Http2Record, Interval, Model, Peer, Reason, RunRecord, StepRecord};
+use plimsoll_metrics::{Http2Record, Interval, Model, Peer, RateChange, Reason, RunRecord, StepRecord};
 
 use crate::context::{RunContext, TargetContext};
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, Run, RunResult,
+    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, RateChangeResult, Run, RunResult,
     StallResult, StepResult, Target, Thresholds, Tool, VerdictResult, Worker,
 };
 use crate::summary::{Summary, missing};
@@ -48,6 +48,7 @@ impl RunResult {
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
                 interrupted_by_signal: record.interrupted,
+                stopped_by: record.stopped_by.map(|by| by.name().to_owned()),
             },
             verdict: VerdictResult::new(record),
             accounting: AccountingResult::new(record),
@@ -57,6 +58,7 @@ impl RunResult {
                 achieved_per_s: per_second(record.completed_in_window, record.duration),
                 started_per_s: per_second(record.accounting.started, record.duration),
                 iterations_started_per_s: per_second(record.iterations.started, record.duration),
+                changes: record.rate_changes.iter().map(RateChangeResult::new).collect(),
             },
             duration_s: record.duration.as_secs_f64(),
             warmup_s: record.warmup.as_secs_f64(),
@@ -213,8 +215,21 @@ impl StepResult {
     }
 }
 
+impl RateChangeResult {
+    fn new(change: &RateChange) -> Self {
+        Self {
+            at_s: change.at.as_secs_f64(),
+            what: change.what.name().to_owned(),
+            from_per_s: change.from_per_second,
+            to_per_s: change.to_per_second,
+            by: change.by.name().to_owned(),
+        }
+    }
+}
+
 impl IntervalResult {
-    fn new(interval: &Interval) -> Self {
+    /// One interval of a run.
+    pub fn new(interval: &Interval) -> Self {
         Self {
             at_s: interval.at.as_secs_f64(),
             length_s: interval.length.as_secs_f64(),
