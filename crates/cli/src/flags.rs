@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
 use plimsoll_scenario::suggest;
 
+use crate::control_flags::ControlArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -105,6 +106,8 @@ pub(crate) struct RunArgs {
     judging: JudgingArgs,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

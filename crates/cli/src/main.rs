@@ -1,12 +1,16 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod control_flags;
+mod control_port;
 mod demo;
 mod describe;
 mod environment;
 mod flags;
+mod keys;
 mod problems;
 mod progress;
+mod rate_file;
 mod request_log;
 mod run;
 mod serve;
@@ -14,6 +18,7 @@ mod signals;
 mod sink_flags;
 mod sink_values;
 mod stats;
+mod steering;
 mod target_flags;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use plimsoll_core::Nanos;
 use plimsoll_engine::Progress;
 
+use crate::steering::per_second;
+
 /// Shows one line on stderr, renewed every second. Silent where stderr is no terminal.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
@@ -48,7 +50,15 @@ fn line(progress: &Progress<'_>) -> String {
     }
     let ended = interval.ok + interval.failed + interval.timed_out;
     let rate = ended as f64 / interval.length.as_secs_f64().max(1e-9);
-    parts.push(format!("{}/s", grouped(rate.round() as u64)));
+    let rate = format!("{}/s", grouped(rate.round() as u64));
+    parts.push(match progress.target_per_second {
+        // In iterations, but that is what they are in nearly every run.
+        Some(target) if !progress.paused => format!("{rate} of {}", per_second(target)),
+        _ => rate,
+    });
+    if progress.paused {
+        parts.push("paused".to_owned());
+    }
     parts.push(format!("{} in flight", grouped(interval.in_flight)));
     parts.push(format!("{} errors", grouped(interval.failed + interval.timed_out)));
     if let Some([p50, _, p99, ..]) = interval.response_time {
@@ -97,13 +107,19 @@ mod tests {
             response_time: Some([1_200_000, 0, 3_400_000, 0, 0]),
             ..Interval::default()
         };
-        let progress = Progress {
+        let mut progress = Progress {
             elapsed: Nanos::from_secs(1),
             started_unix: Nanos::ZERO,
             end: Some(Nanos::from_secs(10)),
+            target_per_second: None,
+            paused: false,
             interval: &interval,
         };
         assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
+        progress.target_per_second = Some(55_000.5);
+        assert!(line(&progress).starts_with("9 s left  50,123/s of 55,000.500/s  64 in flight"));
+        progress.paused = true;
+        assert!(line(&progress).starts_with("9 s left  50,123/s  paused  64 in flight"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
+use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
@@ -8,22 +9,35 @@ use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
+use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
+use crate::steering::{Say, Steerers};
 use crate::{Exit, Failure, describe, environment};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 const SPARE_DESCRIPTORS: u64 = 64;
 
+/// What is told and heard while a run goes on.
+pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
+
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let patch = args.to_patch(environment::surroundings());
-    let plan = Plan::resolve(patch, &Disk).map_err(Failure::usage)?;
+    let (plan, control) = match (Plan::resolve(patch, &Disk), args.control.to_spec()) {
+        (Ok(plan), Ok(control)) => (plan, control),
+        (plan, control) => {
+            // All problems at once.
+            let mut problems = plan.err().unwrap_or_default();
+            control.err().unwrap_or_default().iter().for_each(|problem| problems.push(problem.clone()));
+            return Err(Failure::usage(problems));
+        }
+    };
     let command_line = describe::redacted(std::env::args());
-    let (result, exit) = execute(plan, &args.output, &args.live, command_line)?;
+    let (result, exit) = execute(plan, &args.output, (&args.live, &control), command_line)?;
     write(&result, &args.output, style)?;
     Ok(exit)
 }
@@ -32,7 +46,7 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
 pub(crate) fn execute(
     plan: Plan,
     output: &OutputArgs,
-    live: &LiveArgs,
+    live: Live<'_>,
     command_line: Vec<String>,
 ) -> Result<(RunResult, Exit), Failure> {
     let options = BackendOptions::default();
@@ -62,22 +76,20 @@ fn execute_on<O: Open>(
     mut plan: Plan,
     open: &O,
     output: &OutputArgs,
-    live: &LiveArgs,
+    (live, control): Live<'_>,
     command_line: Vec<String>,
 ) -> Result<(RunResult, Exit), Failure> {
     fit_descriptors(&mut plan).map_err(Failure::environment)?;
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
-    let control = Control::default();
-    let quiet = output.quiet;
-    let say = move |text: &str| {
-        if !quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
-        }
-    };
-    let signals = SignalWatch::start(control.clone(), say)
+    let (spec, control) = (control, Control::default());
+    let say = say(output.quiet);
+    let speak = say.clone();
+    let signals = SignalWatch::start(control.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
+    let steerers =
+        Steerers::start(spec, output.quiet, &plan, &control, &say).map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
@@ -86,8 +98,9 @@ fn execute_on<O: Open>(
     let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
         statistics.add(&progress);
         line.show(&progress);
+        steerers.note(&progress);
     });
-    drop(line);
+    drop((line, steerers));
     statistics.finish();
     log.finish();
     let mut record = record.map_err(failure)?;
@@ -109,6 +122,17 @@ fn execute_on<O: Open>(
         preflight: first.first().and_then(describe::preflight),
     };
     Ok((RunResult::new(&record, context), exit))
+}
+
+/// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.
+fn say(quiet: bool) -> Say {
+    let begin = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    Arc::new(move |text| {
+        if !quiet {
+            // Where there is no stderr there is no one to tell.
+            let _ = writeln!(std::io::stderr(), "{begin}{text}");
+        }
+    })
 }
 
 /// Makes sure that there is a descriptor for every connection; where their number was left to us, takes

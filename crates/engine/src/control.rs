@@ -1,10 +1,18 @@
 //! What steers a run from outside, and what it tells while it goes on.
 
+mod steering;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::Interval;
+use plimsoll_driver::clock;
+use plimsoll_metrics::{Interval, RateChange, SteeredBy};
+use plimsoll_plan::Plan;
+use plimsoll_schedule::Profile;
+
+pub use steering::{RateWish, Status, SteerError};
+use steering::Steering;
 
 /// How a run should stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,24 +25,102 @@ pub enum Stop {
     Now,
 }
 
-/// A handle that stops a run from another thread. Workers look at it at least every
-/// [`worker::LONGEST_WAIT`](crate::worker::LONGEST_WAIT).
+/// A handle that steers a run from other threads: stops it, changes its rate, pauses it. Workers look at it
+/// at least every [`worker::LONGEST_WAIT`](crate::worker::LONGEST_WAIT).
+///
+/// A change of the rate applies from one instant of the schedule on, the same for all workers: the 200 ms
+/// after the wish that make sure that each of them has heard of it. A pause is a change to the rate zero; its
+/// end takes up the course again as if there had been no pause. In the closed model there is no rate; there
+/// users begin no iterations during a pause, from when they hear of it.
 #[derive(Clone, Debug, Default)]
-pub struct Control(Arc<AtomicU8>);
+pub struct Control {
+    stop: Arc<AtomicU8>,
+    steering: Arc<Steering>,
+}
 
 impl Control {
     /// Asks to stop. A later, weaker wish does not take back a stronger one.
     pub fn stop(&self, stop: Stop) {
-        self.0.fetch_max(stop as u8, Ordering::Relaxed);
+        self.stop.fetch_max(stop as u8, Ordering::Relaxed);
+    }
+
+    /// Asks to stop and to wait for what is in flight; the record says who did.
+    pub fn stop_by(&self, by: SteeredBy) {
+        self.steering.note_stop(by);
+        self.stop(Stop::Drain);
     }
 
     /// What was asked for so far.
     pub fn wish(&self) -> Stop {
-        match self.0.load(Ordering::Relaxed) {
+        match self.stop.load(Ordering::Relaxed) {
             0 => Stop::No,
             1 => Stop::Drain,
             _ => Stop::Now,
         }
+    }
+
+    /// Changes the rate, pauses or resumes. Returns what will happen and from when on; `None` if that is so
+    /// already.
+    ///
+    /// # Errors
+    /// Why it is not possible; then nothing has changed.
+    pub fn set_rate(&self, wish: RateWish, by: SteeredBy) -> Result<Option<RateChange>, SteerError> {
+        self.set_rate_at(wish, by, clock::monotonic)
+    }
+
+    /// The same with the time of the driver's clock, which is not the system's in simulated runs.
+    ///
+    /// # Errors
+    /// As [`set_rate`](Self::set_rate).
+    pub fn set_rate_at(
+        &self,
+        wish: RateWish,
+        by: SteeredBy,
+        now: impl FnOnce() -> Nanos,
+    ) -> Result<Option<RateChange>, SteerError> {
+        self.steering.change(wish, by, now)
+    }
+
+    /// The rate that was asked for last, and whether the run is paused.
+    pub fn status(&self) -> Status {
+        self.steering.status()
+    }
+
+    /// Closed model: whether users are not to begin iterations now.
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.steering.holds_users()
+    }
+
+    /// Another handle for a run before the actual one: stopped with it, but not steered otherwise.
+    pub(crate) fn for_preflight(&self) -> Self {
+        Self { stop: self.stop.clone(), steering: Arc::default() }
+    }
+
+    /// The run of `plan` begins at `start` on the driver's clock: from here on it can be steered.
+    pub(crate) fn begin(&self, plan: &Plan, start: Nanos) {
+        self.steering.begin(plan, start);
+    }
+
+    /// The load has ended at `end` since the start: what was changed until then, and who ended it.
+    pub(crate) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
+        self.steering.finish(end)
+    }
+
+    /// How many changes there were; no lock.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.steering.version()
+    }
+
+    /// The profile with all changes; `None` in the closed model.
+    pub(crate) fn profile(&self) -> Option<Profile> {
+        self.steering.profile()
+    }
+
+    /// The rate in force at an instant since the start, in arrivals per second; `None` in the closed model.
+    pub(crate) fn target_at(&self, at: Nanos) -> Option<f64> {
+        self.steering.target_at(at)
     }
 }
 
@@ -47,6 +133,10 @@ pub struct Progress<'a> {
     pub started_unix: Nanos,
     /// When the load ends, since the start, if that is known.
     pub end: Option<Nanos>,
+    /// Arrivals per second that are asked for now, for the whole run; `None` in the closed model.
+    pub target_per_second: Option<f64>,
+    /// Whether the run is paused.
+    pub paused: bool,
     /// The second that just ended, all workers merged.
     pub interval: &'a Interval,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
 use plimsoll_plan::{Load, Plan, Protocol, Target};
-use plimsoll_schedule::Arrivals;
+use plimsoll_schedule::{Arrivals, Profile};
 
 use crate::request::InFlight;
 use crate::sites::{Site, Sites};
@@ -201,6 +201,13 @@ impl Lane {
     pub(crate) fn take(&mut self, scenario: u32) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.scenario == scenario) {
             stream.arrivals.next();
+        }
+    }
+
+    /// The schedule has changed from an instant on that is still to come.
+    pub(crate) fn change(&mut self, profile: &Profile) {
+        for stream in &mut self.streams {
+            stream.arrivals.change(profile);
         }
     }
 

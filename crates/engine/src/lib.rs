@@ -24,7 +24,7 @@ mod sites;
 mod timers;
 pub mod worker;
 
-pub use control::{Control, Progress, Stop};
+pub use control::{Control, Progress, RateWish, Status, SteerError, Stop};
 pub use error::RunError;
 pub use preflight::preflight;
 pub use run::{Resolved, resolve, run, run_logged};

@@ -67,17 +67,17 @@ pub(crate) struct Pacer {
     tick: Nanos,
     /// When arrivals were last started.
     last_start: Nanos,
+    /// See [`budget`](Self::budget).
+    budget: Nanos,
 }
 
 impl Pacer {
     /// `peak_per_second`: highest rate of this worker's arrivals; `None` in the closed model.
     pub(crate) fn new(pacing: Pacing, peak_per_second: Option<f64>) -> Self {
-        let tick = match peak_per_second {
-            Some(rate) if pacing == Pacing::Adaptive && rate > OWN_WAKE_UP_PER_SECOND => shared_tick(rate),
-            _ => Nanos::ZERO,
-        };
+        let tick = peak_per_second.map_or(Nanos::ZERO, |rate| tick_of(pacing, rate));
         Self {
             pacing,
+            budget: budget_of(tick),
             open: peak_per_second.is_some(),
             stamped: false,
             cycle_ns: 0.0,
@@ -88,9 +88,15 @@ impl Pacer {
         }
     }
 
-    /// How late an arrival may be started on purpose.
+    /// How late an arrival may have been started on purpose since the start.
     pub(crate) fn budget(&self) -> Nanos {
-        if self.tick == Nanos::ZERO { Nanos::ZERO } else { Pacing::BUDGET }
+        self.budget
+    }
+
+    /// The highest rate of this worker's arrivals is another one from here on.
+    pub(crate) fn change_rate(&mut self, peak_per_second: f64) {
+        self.tick = tick_of(self.pacing, peak_per_second);
+        self.budget = self.budget.max(budget_of(self.tick));
     }
 
     /// Tells of one handled response per pass: enough for the means, and cheap.
@@ -140,6 +146,16 @@ impl Pacer {
         }
         Wait { until, want: 1, floor: Nanos::ZERO, spin }
     }
+}
+
+/// The least time between wake-ups for arrivals of such a rate.
+fn tick_of(pacing: Pacing, peak_per_second: f64) -> Nanos {
+    let shares = pacing == Pacing::Adaptive && peak_per_second > OWN_WAKE_UP_PER_SECOND;
+    if shares { shared_tick(peak_per_second) } else { Nanos::ZERO }
+}
+
+fn budget_of(tick: Nanos) -> Nanos {
+    if tick == Nanos::ZERO { Nanos::ZERO } else { Pacing::BUDGET }
 }
 
 /// The time between wake-ups at which the last arrival of one, sent after all the others that it owes, is

@@ -35,6 +35,7 @@ pub fn preflight<O: Open>(
     control: &Control,
 ) -> Result<Vec<RunRecord>, RunError> {
     let mut records = Vec::new();
+    let control = &control.for_preflight();
     let mut unanswered = Vec::new();
     for index in 0..plan.targets.len() {
         let mut single = single_request(plan, index);

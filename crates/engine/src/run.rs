@@ -210,6 +210,7 @@ fn conduct(
     }
     let start = latest + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;
+    control.begin(plan, start);
     for worker in starts {
         let _ = worker.send(start);
     }
@@ -223,7 +224,9 @@ fn conduct(
         if watch.look(&mut interval) {
             control.stop(Stop::Drain);
         }
-        observe(Progress { elapsed: interval.at, started_unix, end, interval: &interval });
+        let (elapsed, paused) = (interval.at, control.status().paused);
+        let target_per_second = control.target_at(elapsed);
+        observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);
@@ -250,6 +253,7 @@ fn conduct(
     let times = (start, started_unix);
     let mut record = merge(plan, backend, times, intervals, reports)?;
     record.thresholds = watch.finish(&record);
+    (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
 }
 
@@ -335,6 +339,8 @@ fn merge(
         started_monotonic,
         completed_in_window,
         target_per_second,
+        rate_changes: Vec::new(),
+        stopped_by: None,
         accounting,
         total,
         steps,

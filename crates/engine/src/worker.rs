@@ -150,6 +150,8 @@ pub struct Worker<'p, B> {
     plan: &'p Plan,
     shard: Shard,
     control: Control,
+    /// How many of its changes were taken up.
+    heeded: u64,
     lanes: Vec<Lane>,
     conns: Vec<Conn>,
     memos: Vec<HeadMemo>,
@@ -279,6 +281,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             plan,
             shard,
             control,
+            heeded: 0,
             lanes: Lane::all(plan, addresses, shard),
             conns: Vec::new(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),

@@ -23,7 +23,7 @@ pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use outline::{Outline, ScenarioOutline};
 pub use record::{
     Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
-    RunRecord, Sample, ScenarioInterval, Stall, StepRecord, WorkerRecord,
+    RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use tally::Tally;

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod connection;
+mod steering;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::steering::{RateChange, SteeredBy, Steering};
 use crate::{Histogram, Tally, ThresholdResult, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
@@ -305,6 +307,11 @@ pub struct RunRecord {
     /// Mean target rate over the measured part in arrivals per second (open model): of iterations, whatever
     /// the number of their steps. [`Accounting::arrivals`] over `duration`.
     pub target_per_second: Option<f64>,
+    /// Changes of the rate while the run went on, in their order. The target rate and the accounts are those
+    /// of the changed schedule.
+    pub rate_changes: Vec<RateChange>,
+    /// Who asked for an end before the planned one, if it was no signal.
+    pub stopped_by: Option<SteeredBy>,
     /// Where every arrival went.
     pub accounting: Accounting,
     /// Where every started iteration went.

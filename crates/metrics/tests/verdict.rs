@@ -40,6 +40,8 @@ fn good(model: Model) -> RunRecord {
         started_monotonic: Nanos::ZERO,
         completed_in_window: count,
         target_per_second: (model == Model::Open).then_some(1_000.0),
+        rate_changes: Vec::new(),
+        stopped_by: None,
         accounting: Accounting { scheduled: count, started: count, ok: count, ..Accounting::default() },
         iterations: IterationRecord { started: count, completed: count, ..IterationRecord::default() },
         total: StepRecord {

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::{
-    Http2Record, Interval, LogRecord, Model, Peer, Reason, RunRecord, ScenarioInterval, StepRecord,
-    ThresholdResult,
+    Http2Record, Interval, LogRecord, Model, Peer, RateChange, Reason, RunRecord, ScenarioInterval,
+    StepRecord, ThresholdResult,
 };
 
 use crate::context::{RunContext, TargetContext};
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
     IntervalResult, IntervalTimes, IterationResult, LogResult, ModelKind, ModelResult, ObservedResult, Rate,
-    Run, RunResult, ScenarioIntervalResult, StallResult, StepResult, Target, ThresholdOutcome, Thresholds,
-    Tool, VerdictResult, WindowsResult, Worker,
+    RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, StepResult, Target,
+    ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
@@ -57,6 +57,7 @@ impl RunResult {
                     .iter()
                     .find(|result| result.ended_run)
                     .map(|result| result.spec.to_string()),
+                stopped_by: record.stopped_by.map(|by| by.name().to_owned()),
             },
             verdict: VerdictResult::new(record),
             accounting: AccountingResult::new(record),
@@ -66,6 +67,7 @@ impl RunResult {
                 achieved_per_s: per_second(record.completed_in_window, record.duration),
                 started_per_s: per_second(record.accounting.started, record.duration),
                 iterations_started_per_s: per_second(record.iterations.started, record.duration),
+                changes: record.rate_changes.iter().map(RateChangeResult::new).collect(),
             },
             duration_s: record.duration.as_secs_f64(),
             warmup_s: record.warmup.as_secs_f64(),
@@ -274,8 +276,21 @@ impl StepResult {
     }
 }
 
+impl RateChangeResult {
+    fn new(change: &RateChange) -> Self {
+        Self {
+            at_s: change.at.as_secs_f64(),
+            what: change.what.name().to_owned(),
+            from_per_s: change.from_per_second,
+            to_per_s: change.to_per_second,
+            by: change.by.name().to_owned(),
+        }
+    }
+}
+
 impl IntervalResult {
-    fn new(interval: &Interval) -> Self {
+    /// One interval of a run.
+    pub fn new(interval: &Interval) -> Self {
         Self {
             at_s: interval.at.as_secs_f64(),
             length_s: interval.length.as_secs_f64(),

@@ -125,6 +125,10 @@ pub struct Run {
     /// The threshold that ended the run before its time; null if none did.
     #[serde(default)]
     pub ended_by_threshold: Option<String>,
+    /// Who ended the run before its time, other than by a signal: "http" by the control port, "key" by a key
+    /// on the terminal; null if nobody did.
+    #[serde(default)]
+    pub stopped_by: Option<String>,
 }
 
 /// A server under load.
@@ -315,7 +319,7 @@ pub struct IterationResult {
 }
 
 /// Requests and iterations per second over the measured part.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Mean of the iterations that the plan asked for, started or not; null in the closed model. Where every
     /// iteration is one request, these are requests.
@@ -328,6 +332,25 @@ pub struct Rate {
     /// Iterations started, which target_per_s asked for; null if the measured part had no length.
     #[serde(default)]
     pub iterations_started_per_s: Option<f64>,
+    /// What was changed about the rate while the run went on, in the order of time. target_per_s is the mean
+    /// with these changes.
+    #[serde(default)]
+    pub changes: Vec<RateChangeResult>,
+}
+
+/// One change of the rate while the run went on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateChangeResult {
+    /// From when it applied, in seconds since the start of the run, warm-up included.
+    pub at_s: f64,
+    /// "rate" for another rate, "pause", or "resume" for the end of a pause.
+    pub what: String,
+    /// Iterations per second that were asked for just before; null in the closed model.
+    pub from_per_s: Option<f64>,
+    /// Iterations per second that were asked for from there on; null in the closed model.
+    pub to_per_s: Option<f64>,
+    /// Who asked for it: "file" (--rate-file), "http" (--control), "key" (the terminal).
+    pub by: String,
 }
 
 /// Bytes on the wire, without the framing of TLS.

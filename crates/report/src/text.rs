@@ -17,6 +17,9 @@ const DISTRIBUTION_ROWS: usize = 12;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
 
+/// Changes of the rate that are listed.
+const CHANGES_SHOWN: usize = 8;
+
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     let mut page = Page::new(style);
@@ -70,6 +73,13 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
             Emphasis::Doubtful,
             "interrupted",
             &format!(" by signal {signal}: the figures are of the part before it"),
+        );
+    } else if let Some(by) = &run.stopped_by {
+        page.emphasised_field(
+            "note",
+            Emphasis::Doubtful,
+            "stopped",
+            &format!(" by {by}: the figures are of the part before it"),
         );
     }
 }
@@ -142,6 +152,7 @@ fn finding(page: &mut Page<'_>, emphasis: Emphasis, title: &str, finding: &Findi
 /// Rate, time, accounting and bytes.
 fn figures(page: &mut Page<'_>, result: &RunResult) {
     page.field("rate", &rate_line(result));
+    rate_changes(page, result);
     let beside = |name: &str, value: f64| {
         if value > 0.0 { format!("{} {name}", seconds(value)) } else { format!("no {name}") }
     };
@@ -181,6 +192,21 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     iterations(page, result);
     let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
     page.field("bytes", &format!("{sent} sent, {received} received"));
+}
+
+/// The changes of the rate, the first ones; the result in JSON has all of them.
+fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
+    let changes = &result.rate.changes;
+    for change in changes.iter().take(CHANGES_SHOWN) {
+        let rates = match (change.from_per_s, change.to_per_s) {
+            (Some(from), Some(to)) => format!(": {} to {}", figure::per_second(from), figure::per_second(to)),
+            _ => String::new(),
+        };
+        page.field("", &format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, change.by));
+    }
+    if changes.len() > CHANGES_SHOWN {
+        page.field("", &format!("and {} more changes", changes.len() - CHANGES_SHOWN));
+    }
 }
 
 /// What was achieved of what was asked for: in requests, and in iterations if these have several.

@@ -24,11 +24,15 @@ pub enum Process {
 /// `shard.of`. The uniform process steps from one of them to its next directly, with an addition and a
 /// carried remainder where the rate is constant. The Poisson process draws the gaps of all shards, since
 /// there is one sequence for the run.
+///
+/// The profile may change while the arrivals are taken: see [`change`](Self::change).
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     curve: Arc<Curve>,
     /// Indices between two arrivals of this shard.
     stride: u64,
+    /// Index of the next arrival, if the profile has it; never, if it has more than 64 bits.
+    next: Option<u64>,
     source: Source,
     upcoming: Option<Arrival>,
 }
@@ -52,7 +56,28 @@ impl Arrivals {
             Source::Uniform(uniform) => uniform.seek(&curve, first),
             Source::Poisson(poisson) => poisson.skip_to(&curve, first),
         };
-        Self { curve, stride, source, upcoming }
+        Self { curve, stride, next: Some(first), source, upcoming }
+    }
+
+    /// Goes on by `profile`, which must be the old one up to some instant ([`Profile::changed`]). What was
+    /// taken stays taken; what was due before that instant keeps its time, and the indices go on.
+    ///
+    /// Immediate for the uniform process. The Poisson process goes on with the sum of its gaps; if the rate
+    /// was raised, it draws what it has not drawn yet.
+    pub fn change(&mut self, profile: &Profile) {
+        self.curve = profile.curve().clone();
+        let next = self.next;
+        self.upcoming = match &mut self.source {
+            Source::Uniform(uniform) => {
+                let stride = self.stride;
+                *uniform = Uniform::new(&self.curve, stride);
+                next.and_then(|index| uniform.seek(&self.curve, index))
+            }
+            Source::Poisson(poisson) => {
+                poisson.rescale(&self.curve);
+                next.and_then(|index| poisson.skip_to(&self.curve, index))
+            }
+        };
     }
 
     /// The next arrival, without taking it.
@@ -65,13 +90,9 @@ impl Arrivals {
     /// Immediate for the uniform process. The Poisson process is replayed on a copy, from here or from its
     /// start, at a few tens of nanoseconds for each arrival.
     pub fn count_before(&self, at: Nanos) -> u64 {
-        let units = self.curve.units_before(at);
         match &self.source {
-            Source::Uniform(_) => {
-                let whole = units.div_ceil(u128::from(self.curve.unit()));
-                u64::try_from(whole).unwrap_or(u64::MAX).min(self.curve.total())
-            }
-            Source::Poisson(poisson) => poisson.count_below(&self.curve, units),
+            Source::Uniform(_) => self.curve.due_before(at),
+            Source::Poisson(poisson) => poisson.count_below(&self.curve, self.curve.units_before(at)),
         }
     }
 }
@@ -81,8 +102,8 @@ impl Iterator for Arrivals {
 
     fn next(&mut self) -> Option<Arrival> {
         let arrival = self.upcoming?;
-        let index = arrival.index.checked_add(self.stride);
-        self.upcoming = index.and_then(|index| match &mut self.source {
+        self.next = arrival.index.checked_add(self.stride);
+        self.upcoming = self.next.and_then(|index| match &mut self.source {
             Source::Uniform(uniform) => uniform.step(&self.curve, arrival.at, index),
             Source::Poisson(poisson) => poisson.skip_to(&self.curve, index),
         });
@@ -153,10 +174,15 @@ impl Uniform {
             self.rate = rate;
             let stop = segment.end().div_ceil(unit).min(u128::from(curve.total()));
             // At most the total, which has 64 bits.
-            self.stop = stop as u64;
+            self.stop = curve.next_late(index).unwrap_or(u64::MAX).min(stop as u64);
         }
         self.segment = number;
-        Some(Arrival { index, at: Nanos(segment.last_at(level)) })
+        let mut at = segment.last_at(level);
+        if let Some(late) = curve.not_before(index).filter(|late| *late > at) {
+            // The next one does not count from here.
+            (at, self.stop) = (late, 0);
+        }
+        Some(Arrival { index, at: Nanos(at) })
     }
 }
 
@@ -186,12 +212,20 @@ impl Poisson {
         self.level
     }
 
-    /// The arrival `index`, which was not drawn yet.
+    /// Takes up another curve.
+    fn rescale(&mut self, curve: &Curve) {
+        self.level = Wide::product(self.time.elapsed(), curve.unit()).high();
+        self.segment = 0;
+    }
+
+    /// The arrival `index`, which was not drawn yet or is the last that was.
     fn skip_to(&mut self, curve: &Curve, index: u64) -> Option<Arrival> {
-        while self.drawn <= index {
-            if self.draw(curve) >= curve.end() {
-                return None;
+        // The last one may lie beyond the end of a curve that has changed since.
+        while self.drawn == 0 || self.level < curve.end() {
+            if self.drawn > index {
+                break;
             }
+            self.draw(curve);
         }
         self.segment = curve.segment_of(self.level, self.segment)?;
         Some(Arrival { index, at: Nanos(curve.segment(self.segment).last_at(self.level)) })

@@ -29,6 +29,11 @@ impl OperationalTime {
         self.elapsed = self.elapsed.saturating_add(gap as u128);
         self.elapsed
     }
+
+    /// The time of the last arrival, in 2^-64.
+    pub(crate) const fn elapsed(&self) -> u128 {
+        self.elapsed
+    }
 }
 
 /// An exponentially distributed number of mean 1: -ln(u) for u uniform in `{1..2^53} / 2^53`.

@@ -24,7 +24,8 @@ impl Stage {
     }
 }
 
-/// Stages one after another, each in `[begin, end)`, the first from 0.
+/// Stages one after another, each in `[begin, end)`, the first from 0; and the changes that were made to
+/// them since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     stages: Vec<Stage>,
@@ -47,12 +48,36 @@ impl Profile {
         Ok(Self { stages, curve })
     }
 
-    /// Length of all stages together.
-    pub fn duration(&self) -> Nanos {
-        self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration)
+    /// This profile up to `at`, and one rate from there to its end; zero pauses.
+    ///
+    /// See the crate documentation for what becomes of the arrivals.
+    ///
+    /// # Errors
+    /// If the numbers do not fit: see [`ProfileError`].
+    pub fn changed(&self, at: Nanos, rate: Rate) -> Result<Self, ProfileError> {
+        self.spliced(at, &Self::constant(rate, self.duration()))
     }
 
-    /// The stages in their order; at least one.
+    /// This profile up to `at`, and `rest`, which counts its time from the same start, from there to its own
+    /// end. With the profile that was in force before a pause, this ends the pause. At the end of either of them, or
+    /// after it, nothing changes any more.
+    ///
+    /// # Errors
+    /// If the numbers do not fit: see [`ProfileError`].
+    pub fn spliced(&self, at: Nanos, rest: &Self) -> Result<Self, ProfileError> {
+        if at >= self.duration().min(rest.duration()) {
+            return Ok(self.clone());
+        }
+        let curve = Arc::new(self.curve.spliced(at.0, &rest.curve)?);
+        Ok(Self { stages: self.stages.clone(), curve })
+    }
+
+    /// Length of all stages together.
+    pub fn duration(&self) -> Nanos {
+        Nanos(self.curve.duration())
+    }
+
+    /// The stages in their order as they were planned, without later changes; at least one.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
@@ -67,22 +92,17 @@ impl Profile {
     /// The rate at one instant, in arrivals per second; 0 from the end on. Where two stages meet it is the
     /// rate of the later one.
     pub fn rate_at(&self, at: Nanos) -> f64 {
-        let mut begin = Nanos::ZERO;
-        for stage in &self.stages {
-            let into = at.since(begin);
-            if into < stage.duration {
-                let (from, to) = (stage.from.per_second_f64(), stage.to.per_second_f64());
-                return from + (to - from) * (into.0 as f64 / stage.duration.0 as f64);
-            }
-            begin += stage.duration;
-        }
-        0.0
+        self.curve.rate_at(at.0)
     }
 
     /// The highest rate, in arrivals per second.
     pub fn peak(&self) -> f64 {
-        let rates = self.stages.iter().flat_map(|stage| [stage.from, stage.to]);
-        rates.map(Rate::per_second_f64).fold(0.0, f64::max)
+        self.peak_from(Nanos::ZERO)
+    }
+
+    /// The highest rate from `at` on, in arrivals per second.
+    pub fn peak_from(&self, at: Nanos) -> f64 {
+        self.curve.peak_from(at.0)
     }
 
     pub(crate) fn curve(&self) -> &Arc<Curve> {

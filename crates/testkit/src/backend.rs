@@ -59,6 +59,8 @@ enum Happening {
     MoreHead { link: usize, stream: u32 },
     /// A connection's send buffer has room again.
     Writable { conn: ConnId },
+    /// One of [`SimOptions::errands`], by its number.
+    Errand(usize),
 }
 
 /// What travels over a connection.
@@ -95,6 +97,10 @@ pub struct SimBackend {
 impl SimBackend {
     pub(crate) fn new(options: Arc<SimOptions>, truth: TruthLog, world: u32) -> Self {
         let seed = options.seed.wrapping_add(u64::from(world));
+        let mut timeline = Timeline::new();
+        for (number, errand) in options.errands.iter().enumerate() {
+            timeline.push(errand.at, Happening::Errand(number));
+        }
         let servers = options.servers.iter().zip(1..);
         let servers =
             servers.map(|((_, behaviour), stream)| Server::new(behaviour.clone(), Random::new(seed, stream)));
@@ -105,7 +111,7 @@ impl SimBackend {
             options,
             truth,
             world,
-            timeline: Timeline::new(),
+            timeline,
             sockets: Sockets::default(),
             links: Vec::new(),
             listeners: Vec::new(),
@@ -143,6 +149,7 @@ impl SimBackend {
                 }
                 Happening::Say { link } => self.say(at, link),
                 Happening::MoreHead { link, stream } => self.send_more_head(at, link, stream),
+                Happening::Errand(number) => (self.options.errands[number].run)(at),
                 Happening::Writable { conn } => {
                     if let Some(socket) = self.sockets.get_mut(conn) {
                         socket.full = false;

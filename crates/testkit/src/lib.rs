@@ -40,5 +40,5 @@ pub use answer::{Answer, Framing};
 pub use backend::SimBackend;
 pub use behaviour::{Behaviour, Concurrency, Faults, Http2, Pause, SlowAccept};
 pub use law::Law;
-pub use options::{SimOpen, SimOptions};
+pub use options::{Errand, SimOpen, SimOptions};
 pub use truth::{Action, Truth, TruthLog};

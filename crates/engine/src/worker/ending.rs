@@ -216,6 +216,11 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn heed_control(&mut self, now: Nanos) {
+        let version = self.control.version();
+        if version != self.heeded {
+            self.heeded = version;
+            self.take_up_changes(now);
+        }
         match self.control.wish() {
             Stop::No => {}
             Stop::Drain if self.times.end > now => self.end_load(now),
@@ -243,6 +248,16 @@ impl<B: Backend> Worker<'_, B> {
             self.end_load(now);
         }
         stops
+    }
+
+    /// The rate was changed. Arrivals up to `now` may have been taken; the change applies later than that.
+    fn take_up_changes(&mut self, now: Nanos) {
+        let Some(profile) = self.control.profile() else { return };
+        for lane in &mut self.lanes {
+            lane.change(&profile);
+        }
+        let peak = profile.peak_from(now.since(self.times.start));
+        self.pacer.change_rate(peak / f64::from(self.shard.of));
     }
 
     /// Settles the accounts.

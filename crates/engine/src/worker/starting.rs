@@ -6,8 +6,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
 
-use super::Worker;
 use super::proceeding::{Course, Due};
+use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
 use crate::lane::Lane;
 use crate::request::{AT_SEND, InFlight, new_request};
@@ -95,6 +95,10 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             if now >= self.times.end || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+                return false;
+            }
+            if self.control.is_paused() {
+                self.retries.push(Reverse((now + LONGEST_WAIT, lane)));
                 return false;
             }
             let Some(scenario) = self.lanes[lane as usize].next_scenario(&self.exhausted) else {

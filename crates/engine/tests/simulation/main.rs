@@ -4,6 +4,7 @@
 mod http1;
 mod http2;
 mod scenarios;
+mod steering;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ fn plan(flags: &[(&'static str, &str)]) -> Plan {
             "-d" => patch.duration = given,
             "-t" => patch.threads = given,
             "--rate" => patch.rate = given,
+            "--stages" => patch.stages = given,
             "--arrival" => patch.arrival = given,
             "--overload" => patch.overload = given,
             "--warmup" => patch.warmup = given,
@@ -82,9 +84,14 @@ fn delivered(record: &RunRecord) -> u64 {
 
 /// Carries out the plan; the accounts balance in every run.
 fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
+    carry_out_steered(plan, options, &Control::default())
+}
+
+/// The same under a control that something in the world may use.
+fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (RunRecord, TruthLog) {
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
-    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
+    let record = run(plan, &open, &addresses, control, &mut |_| {}).expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);
     (record, open.truth())

@@ -76,6 +76,8 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
         started_monotonic: SECOND * 1_234,
         completed_in_window: completed,
         target_per_second: (model == Model::Open).then_some(1_000.0),
+        rate_changes: Vec::new(),
+        stopped_by: None,
         accounting: Accounting {
             scheduled: started,
             started,

@@ -1,6 +1,7 @@
 //! Schedules against definitions that are computed in another way.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod changes;
 mod poisson;
 mod ramps;
 mod uniform;

@@ -1,0 +1,151 @@
+//! The flags that say how a run may be steered while it goes on.
+
+use core::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use plimsoll_plan::{Problem, Problems};
+
+/// The flags, as they were given.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Control")]
+pub(crate) struct ControlArgs {
+    /// Take the rate from the first line of a file whenever it changes: 5k/s, pause, resume
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    rate_file: Option<PathBuf>,
+    /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
+    ///
+    /// GET /stat tells the latest figures. POST /rate sets the rate of all iterations per second, by a body
+    /// such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop do what they say. GET /config?rps=100
+    /// is h2loadrunner's: requests per second on every connection. The address with its port is on stderr.
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    control: Option<String>,
+    /// What requests to --control have to bear: a token, or @file
+    ///
+    /// They send `Authorization: Bearer TOKEN`. It is required for addresses other than those of loopback.
+    #[arg(long, value_name = "TOKEN", hide_short_help = true)]
+    control_token: Option<String>,
+    /// Do not listen to keys on the terminal: + and - for the rate, p to pause, q to stop
+    #[arg(long, hide_short_help = true)]
+    no_keys: bool,
+}
+
+/// How a run may be steered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ControlSpec {
+    /// The file to watch.
+    pub(crate) rate_file: Option<PathBuf>,
+    /// Where to listen.
+    pub(crate) listen: Option<SocketAddr>,
+    /// What requests have to bear.
+    pub(crate) token: Option<String>,
+    /// Whether keys on the terminal steer, too.
+    pub(crate) keys: bool,
+}
+
+impl ControlArgs {
+    /// Reads the flags.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn to_spec(&self) -> Result<ControlSpec, Problems> {
+        let mut problems = Problems::default();
+        let mut note = |problem| problems.push(problem);
+        let listen = self.control.as_deref().and_then(|text| match address(text) {
+            Some(address) => Some(address),
+            None => {
+                let message = format!("--control: `{}` is not an address and a port", text.escape_debug());
+                note(Problem::new(message).with_hint("write 127.0.0.1:8080, or 127.0.0.1:0 for a free port"));
+                None
+            }
+        });
+        let token = self.control_token.as_deref().and_then(|text| match token(text) {
+            Ok(token) => Some(token),
+            Err(problem) => {
+                note(problem);
+                None
+            }
+        });
+        if self.control.is_none() && self.control_token.is_some() {
+            let message = "--control-token has no effect without --control";
+            note(Problem::new(message).with_hint("add --control 127.0.0.1:0"));
+        }
+        if let Some(address) = listen.filter(|address| !address.ip().is_loopback())
+            && self.control_token.is_none()
+        {
+            let message = format!("--control: at {address} anybody in the network could steer this run");
+            note(Problem::new(message).with_hint("add --control-token TOKEN, or listen on 127.0.0.1"));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(ControlSpec { rate_file: self.rate_file.clone(), listen, token, keys: !self.no_keys })
+    }
+}
+
+fn address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        None => text.parse().ok(),
+    }
+}
+
+/// The token itself, or the first line of `@file`. It has to fit into a header field.
+fn token(text: &str) -> Result<String, Problem> {
+    let token = match text.strip_prefix('@') {
+        Some(path) => {
+            let content = std::fs::read_to_string(path).map_err(|error| {
+                Problem::new(format!("--control-token: cannot read {}: {error}", path.escape_debug()))
+            })?;
+            content.lines().next().unwrap_or_default().trim().to_owned()
+        }
+        None => text.to_owned(),
+    };
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let message = "--control-token: a token is one word of visible ASCII characters";
+        return Err(Problem::new(message).with_hint("make one with `openssl rand -hex 16`"));
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(control: Option<&str>, token: Option<&str>) -> Result<ControlSpec, Vec<String>> {
+        let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+        let args =
+            ControlArgs { control: owned(control), control_token: owned(token), ..ControlArgs::default() };
+        args.to_spec().map_err(|problems| problems.iter().map(|problem| problem.message.clone()).collect())
+    }
+
+    #[test]
+    fn addresses_are_read_and_off_loopback_a_token_is_needed() {
+        for (text, expected) in [
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("localhost:81", "127.0.0.1:81"),
+            ("[::1]:80", "[::1]:80"),
+            ("127.3.2.1:80", "127.3.2.1:80"),
+        ] {
+            assert_eq!(spec(Some(text), None).unwrap().listen, Some(expected.parse().unwrap()), "{text}");
+        }
+        for text in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"] {
+            let problems = spec(Some(text), None).unwrap_err();
+            assert!(problems[0].contains("anybody"), "{problems:?}");
+            assert_eq!(spec(Some(text), Some("x")).unwrap().token.as_deref(), Some("x"));
+        }
+        for text in ["", "80", ":80", "127.0.0.1", "example.test:80", "127.0.0.1:99999"] {
+            let problems = spec(Some(text), None).unwrap_err();
+            assert!(problems[0].contains("not an address"), "{text}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn all_problems_come_at_once() {
+        let problems = spec(Some("x"), Some("two words")).unwrap_err();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        let problems = spec(None, Some("@/nonexistent/token")).unwrap_err();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(spec(None, None), Ok(ControlSpec { keys: true, ..ControlSpec::default() }));
+    }
+}

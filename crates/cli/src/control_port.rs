@@ -1,0 +1,245 @@
+//! `--control`: what the control port answers.
+
+use core::net::SocketAddr;
+use std::sync::Arc;
+
+use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_engine::{RateWish, Stop};
+use plimsoll_metrics::SteeredBy;
+use plimsoll_plan::Problem;
+use plimsoll_schedule::parse_rate;
+use plimsoll_targets::{ControlOptions, ControlReply, ControlRequest, ControlServer};
+use serde_json::{Value, json};
+
+use crate::steering::{Board, Helm, Say, parse_wish, per_second, told};
+
+const HELP: &str = "\
+GET  /stat             the latest figures, as JSON
+POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"rate\":\"5k/s\"}
+POST /pause            start nothing until /resume
+POST /resume           go on
+POST /stop             start nothing more, wait for what is in flight, report
+GET  /config?rps=100   requests per second on every connection, as h2loadrunner has it
+";
+
+/// The port, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct ControlPort {
+    _server: ControlServer,
+}
+
+impl ControlPort {
+    /// Listens, and says where.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub(crate) fn start(
+        listen: SocketAddr,
+        token: Option<String>,
+        helm: Helm,
+        board: Arc<Board>,
+        say: &Say,
+    ) -> Result<Self, Problem> {
+        let options = ControlOptions { listen: Endpoint::Tcp(listen), token };
+        let desk = Desk { helm, board };
+        // One request now and then: epoll does, whatever the load runs on.
+        let open = OpenEpoll(BackendOptions { receive_stamps: false });
+        let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
+            .map_err(|error| {
+                Problem::new(error.to_string()).with_hint("--control 127.0.0.1:0 takes a free port")
+            })?;
+        say(&format!("control: http://{}/", server.endpoint()));
+        Ok(Self { _server: server })
+    }
+}
+
+#[derive(Debug)]
+struct Desk {
+    helm: Helm,
+    board: Arc<Board>,
+}
+
+impl Desk {
+    fn answer(&self, request: &ControlRequest) -> ControlReply {
+        let reads = matches!(request.method.as_str(), "GET" | "HEAD");
+        let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
+            "/" => ("GET", Box::new(|| ControlReply::text(200, HELP))),
+            "/stat" => ("GET", Box::new(|| self.stat())),
+            // It is h2loadrunner's, which sets the rate by a GET.
+            "/config" => ("GET", Box::new(|| self.config(&request.query))),
+            "/rate" => ("POST", Box::new(|| self.rate(&request.body))),
+            "/pause" => ("POST", Box::new(|| self.wish(RateWish::Pause, None))),
+            "/resume" => ("POST", Box::new(|| self.wish(RateWish::Resume, None))),
+            "/stop" => ("POST", Box::new(|| self.stop())),
+            _ => return ControlReply::problem(404, "there is no such path; GET / names them"),
+        };
+        if request.method == may || (may == "GET" && reads) {
+            return reply();
+        }
+        let message = format!("{} is asked for by {may}", request.path);
+        ControlReply::problem(405, &message).with_field("allow", may)
+    }
+
+    fn stat(&self) -> ControlReply {
+        let (status, figures) = (self.helm.control.status(), self.board.figures());
+        let stat = json!({
+            "running": status.running,
+            "stopping": self.helm.control.wish() != Stop::No,
+            "paused": status.paused,
+            "target_per_s": status.target_per_second,
+            "elapsed_s": figures.elapsed.as_secs_f64(),
+            "end_s": figures.end.map(|end| end.as_secs_f64()),
+            "intervals": figures.intervals,
+        });
+        ControlReply::json(200, format!("{stat}\n"))
+    }
+
+    fn rate(&self, body: &str) -> ControlReply {
+        let text = match rate_of(body) {
+            Ok(text) => text,
+            Err(problem) => return ControlReply::problem(400, &problem),
+        };
+        match parse_wish(&text) {
+            Ok(wish) => self.wish(wish, None),
+            Err(problem) => ControlReply::problem(400, &problem),
+        }
+    }
+
+    /// h2loadrunner's `/config?rps=100`.
+    fn config(&self, query: &str) -> ControlReply {
+        let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let Some((_, given)) = pairs.find(|(name, _)| *name == "rps") else {
+            return ControlReply::problem(400, "say how many requests per second: /config?rps=100");
+        };
+        let per_connection = &self.helm.per_connection;
+        let requests = match parse_rate(given) {
+            Ok(rate) => rate,
+            Err(_) if parse_wish(given) == Ok(RateWish::Pause) => return self.wish(RateWish::Pause, None),
+            Err(error) => return ControlReply::problem(400, &error.to_string()),
+        };
+        let Some(total) = per_connection.total(requests) else {
+            return ControlReply::problem(400, "the rate of all connections is too large");
+        };
+        let note = format!(
+            "{} requests on each of {} connections: {} iterations in all",
+            per_second(requests.per_second_f64()),
+            per_connection.connections,
+            per_second(total.per_second_f64()),
+        );
+        self.wish(RateWish::To(total), Some(note))
+    }
+
+    fn wish(&self, wish: RateWish, note: Option<String>) -> ControlReply {
+        match self.helm.control.set_rate(wish, SteeredBy::Http) {
+            Ok(change) => {
+                let status = self.helm.control.status();
+                let mut reply = json!({
+                    "changed": change.is_some(),
+                    "at_s": change.map(|change| change.at.as_secs_f64()),
+                    "target_per_s": status.target_per_second,
+                    "paused": status.paused,
+                    "message": told(change),
+                });
+                if let (Some(note), Some(object)) = (note, reply.as_object_mut()) {
+                    object.insert("note".to_owned(), Value::String(note));
+                }
+                ControlReply::json(200, format!("{reply}\n"))
+            }
+            // Not now, or not with this run.
+            Err(error) => ControlReply::problem(409, &error.to_string()),
+        }
+    }
+
+    fn stop(&self) -> ControlReply {
+        self.helm.control.stop_by(SteeredBy::Http);
+        ControlReply::json(200, format!("{}\n", json!({ "stopping": true })))
+    }
+}
+
+/// The rate in a body: `{"rate": …}` with a text or a number, or the plain text.
+fn rate_of(body: &str) -> Result<String, String> {
+    let body = body.trim();
+    if !body.starts_with('{') {
+        return Ok(body.to_owned());
+    }
+    let object: Value = serde_json::from_str(body).map_err(|error| format!("that is no JSON: {error}"))?;
+    let only = object.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("rate"));
+    match only {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Number(number)) => Ok(number.to_string()),
+        _ => Err("write {\"rate\": \"5k/s\"}, and nothing else".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_engine::Control;
+
+    use super::*;
+    use crate::steering::PerConnection;
+
+    fn desk() -> Desk {
+        let per_connection = PerConnection { connections: 10, iterations: 1, requests: 1 };
+        Desk { helm: Helm { control: Control::default(), per_connection }, board: Arc::default() }
+    }
+
+    fn ask(desk: &Desk, method: &str, path: &str, body: &str) -> ControlReply {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let [method, path, query, body] = [method, path, query, body].map(ToOwned::to_owned);
+        desk.answer(&ControlRequest { method, path, query, body, ..ControlRequest::default() })
+    }
+
+    #[test]
+    fn every_path_has_its_method() {
+        let desk = desk();
+        for (method, path, status) in [
+            ("GET", "/", 200),
+            ("HEAD", "/stat", 200),
+            ("GET", "/stat", 200),
+            ("POST", "/stat", 405),
+            ("GET", "/rate", 405),
+            ("GET", "/stop", 405),
+            ("GET", "/pause", 405),
+            ("PUT", "/resume", 405),
+            ("POST", "/config?rps=1", 405),
+            ("GET", "/nothing", 404),
+            ("GET", "/config", 400),
+            ("GET", "/config?rps=", 400),
+            ("GET", "/config?rps=-1", 400),
+            // There is no run yet.
+            ("POST", "/pause", 409),
+            ("POST", "/resume", 409),
+            ("GET", "/config?x=1&rps=100", 409),
+            ("GET", "/config?rps=0", 409),
+        ] {
+            assert_eq!(ask(&desk, method, path, "").status, status, "{method} {path}");
+        }
+        for line in HELP.lines() {
+            let mut words = line.split_whitespace();
+            let (method, path) = (words.next().unwrap(), words.next().unwrap());
+            assert!(![404, 405].contains(&ask(&desk, method, path, "5").status), "{line}");
+        }
+        assert_eq!(desk.helm.control.wish(), Stop::Drain, "the help names /stop");
+        let stat: Value = serde_json::from_str(&ask(&desk, "GET", "/stat", "").body).unwrap();
+        assert_eq!((&stat["running"], &stat["stopping"]), (&json!(false), &json!(true)));
+    }
+
+    #[test]
+    fn a_rate_is_text_or_json() {
+        for (body, text) in [
+            ("5k/s", "5k/s"),
+            (" 5000\n", "5000"),
+            ("{\"rate\":\"5k/s\"}", "5k/s"),
+            ("{\"rate\": 0.5}", "0.5"),
+            ("{\"rate\":\"pause\"}", "pause"),
+        ] {
+            assert_eq!(rate_of(body).as_deref(), Ok(text));
+        }
+        for body in ["{", "{}", "{\"rps\":5}", "{\"rate\":5,\"x\":1}", "{\"rate\":[5]}"] {
+            assert!(rate_of(body).is_err(), "{body}");
+        }
+        for body in ["", "fast", "{\"rate\":\"fast\"}", "{\"rate\":-1}"] {
+            assert_eq!(ask(&desk(), "POST", "/rate", body).status, 400, "{body}");
+        }
+    }
+}

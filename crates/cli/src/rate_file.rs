@@ -1,0 +1,117 @@
+//! `--rate-file`: a file whose first line is the rate.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_engine::SteerError;
+use plimsoll_metrics::SteeredBy;
+
+use crate::steering::{Helm, Say, parse_wish, told};
+
+/// How often the file is looked at. It is read each time: it is small, and a file system may note times more
+/// coarsely than it is written.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The most bytes of a first line.
+const LINE_BYTES: u64 = 256;
+
+/// Watches the file, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct RateFile {
+    /// Dropped, it ends the thread.
+    _stop: Sender<()>,
+}
+
+impl RateFile {
+    /// Begins to watch. The file may come later, and go; what it says at the start of the run is the first
+    /// change.
+    pub(crate) fn watch(path: PathBuf, helm: Helm, say: Say) -> std::io::Result<Self> {
+        let (stop, stopped) = channel();
+        thread::Builder::new()
+            .name("rate-file".to_owned())
+            .spawn(move || Watch { path, helm, say, done: String::new() }.run(&stopped))?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+struct Watch {
+    path: PathBuf,
+    helm: Helm,
+    say: Say,
+    /// The line that was dealt with last.
+    done: String,
+}
+
+impl Watch {
+    fn run(mut self, stopped: &Receiver<()>) {
+        loop {
+            if let Some(line) = first_line(&self.path) {
+                self.heed(line);
+            }
+            match stopped.recv_timeout(PERIOD) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Deals with a line once, whether it is good or bad.
+    fn heed(&mut self, line: String) {
+        if line == self.done {
+            return;
+        }
+        let outcome = match parse_wish(&line) {
+            Ok(wish) => match self.helm.control.set_rate(wish, SteeredBy::File) {
+                // Again with the next look.
+                Err(SteerError::NotYet) => return,
+                // At the end of a run there is nothing to tell.
+                Err(SteerError::Over) => None,
+                Err(error) => Some(format!("`{}` is ignored: {error}", line.escape_debug())),
+                Ok(change) => change.map(|change| told(Some(change))),
+            },
+            Err(problem) => Some(format!("ignored: {problem}")),
+        };
+        if let Some(outcome) = outcome {
+            (self.say)(&format!("{}: {outcome}", self.path.display()));
+        }
+        self.done = line;
+    }
+}
+
+/// The first line, without the blanks around it; `None` if there is none, or no file.
+fn first_line(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(LINE_BYTES).read_to_end(&mut bytes).ok()?;
+    let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\n').next()?).trim().to_owned();
+    (!line.is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_counts() {
+        let folder = std::env::temp_dir().join(format!("plimsoll-rate-file-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("rate");
+        assert_eq!(first_line(&path), None);
+        for (content, line) in [
+            ("5000", Some("5000")),
+            (" 5k/s \r\n100\n", Some("5k/s")),
+            ("", None),
+            ("\n100\n", None),
+            ("pause\n", Some("pause")),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(first_line(&path).as_deref(), line, "{content:?}");
+        }
+        std::fs::write(&path, "9".repeat(1000)).unwrap();
+        assert_eq!(first_line(&path).map(|line| line.len() as u64), Some(LINE_BYTES));
+        assert_eq!(first_line(&folder), None, "a folder has no line");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,226 @@
+//! Steering a run while it goes on: what is common to the file, the port and the keys.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_engine::{Control, Progress, RateWish};
+use plimsoll_metrics::{RateChange, Steering};
+use plimsoll_plan::{Plan, Problem};
+use plimsoll_report::result::IntervalResult;
+use plimsoll_schedule::{ScheduleError, parse_rate};
+
+use crate::control_flags::ControlSpec;
+use crate::control_port::ControlPort;
+use crate::keys::Keys;
+use crate::progress::grouped;
+use crate::rate_file::RateFile;
+
+/// Intervals that the control port shows.
+const INTERVALS_SHOWN: usize = 10;
+
+/// Says something on stderr.
+pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Everything that steers a run beside signals, as long as it lives.
+pub(crate) struct Steerers {
+    _file: Option<RateFile>,
+    _port: Option<ControlPort>,
+    _keys: Option<Keys>,
+    board: Arc<Board>,
+}
+
+impl Steerers {
+    /// Starts what the flags ask for. Until the run has begun they can only read.
+    ///
+    /// # Errors
+    /// The address of the control port cannot be listened on, or there is no thread.
+    pub(crate) fn start(
+        spec: &ControlSpec,
+        quiet: bool,
+        plan: &Plan,
+        control: &Control,
+        say: &Say,
+    ) -> Result<Self, Problem> {
+        let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
+        let board = Arc::new(Board::default());
+        let helm = Helm { control: control.clone(), per_connection: PerConnection::of(plan) };
+        let port = spec.listen.map(|listen| {
+            ControlPort::start(listen, spec.token.clone(), helm.clone(), Arc::clone(&board), say)
+        });
+        let port = port.transpose()?;
+        let file = spec.rate_file.clone();
+        let file = file.map(|path| RateFile::watch(path, helm.clone(), Arc::clone(say)));
+        // Whoever wants no messages does not want to be told what a key did.
+        let keys = (spec.keys && !quiet).then(|| Keys::listen(helm, Arc::clone(say)));
+        Ok(Self {
+            _port: port,
+            _file: file.transpose().map_err(no_thread)?,
+            _keys: keys.transpose().map_err(no_thread)?.flatten(),
+            board,
+        })
+    }
+
+    /// Takes up the latest figures.
+    pub(crate) fn note(&self, progress: &Progress<'_>) {
+        self.board.note(progress);
+    }
+}
+
+/// What the steerers act on.
+#[derive(Clone, Debug)]
+pub(crate) struct Helm {
+    pub(crate) control: Control,
+    pub(crate) per_connection: PerConnection,
+}
+
+/// What turns requests per second on every connection, in which h2loadrunner counts, into iterations of the
+/// run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PerConnection {
+    pub(crate) connections: u64,
+    /// Sum of the weights of the scenarios, and of their steps times these.
+    pub(crate) iterations: u64,
+    pub(crate) requests: u64,
+}
+
+impl PerConnection {
+    fn of(plan: &Plan) -> Self {
+        let mut all = Self { connections: plan.connections.initial.into(), iterations: 0, requests: 0 };
+        for scenario in &plan.scenarios {
+            all.iterations += u64::from(scenario.weight);
+            all.requests += u64::from(scenario.weight) * scenario.steps.len() as u64;
+        }
+        all
+    }
+
+    /// The rate of the run; `None` if it does not fit.
+    pub(crate) fn total(&self, requests: Rate) -> Option<Rate> {
+        let count = requests.count().checked_mul(self.connections)?.checked_mul(self.iterations)?;
+        let period = requests.period().0.checked_mul(self.requests.max(1))?;
+        Rate::new(count, Nanos(period))
+    }
+}
+
+/// Reads what somebody wants: a rate, `pause` or `resume`.
+///
+/// # Errors
+/// What is wrong with the text, in one line.
+pub(crate) fn parse_wish(text: &str) -> Result<RateWish, String> {
+    match text.trim() {
+        "pause" => Ok(RateWish::Pause),
+        "resume" => Ok(RateWish::Resume),
+        rate => match parse_rate(rate) {
+            Ok(rate) => Ok(RateWish::To(rate)),
+            Err(ScheduleError::ZeroRate) => Ok(RateWish::Pause),
+            Err(ScheduleError::NotARate(_)) => {
+                Err(format!("`{}` is not a rate: write 5000, 5k/s, pause or resume", rate.escape_debug()))
+            }
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+/// What a change does, in words.
+pub(crate) fn told(change: Option<RateChange>) -> String {
+    let Some(change) = change else { return "that is so already".to_owned() };
+    let at = format!("{:.2} s of the run on", change.at.as_secs_f64());
+    match (change.what, change.to_per_second) {
+        (Steering::Pause, _) => format!("paused from {at}"),
+        (Steering::Resume, None) => format!("resumed from {at}"),
+        (Steering::Resume, Some(rate)) => format!("resumed with {} from {at}", per_second(rate)),
+        (Steering::Rate, rate) => format!("rate {} from {at}", per_second(rate.unwrap_or_default())),
+    }
+}
+
+/// A rate with at most three digits behind the point.
+pub(crate) fn per_second(rate: f64) -> String {
+    let thousandths = (rate * 1e3).round() as u64;
+    let (whole, fraction) = (grouped(thousandths / 1000), thousandths % 1000);
+    if fraction == 0 { format!("{whole}/s") } else { format!("{whole}.{fraction:03}/s") }
+}
+
+/// The latest figures of a run, for whoever asks.
+#[derive(Debug, Default)]
+pub(crate) struct Board(Mutex<Figures>);
+
+/// What is on the board.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    /// Time since the start at the end of the last interval, and the planned end, if it is known.
+    pub(crate) elapsed: Nanos,
+    pub(crate) end: Option<Nanos>,
+    /// The last intervals, the latest one last.
+    pub(crate) intervals: VecDeque<IntervalResult>,
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, Figures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, progress: &Progress<'_>) {
+        let mut figures = self.lock();
+        (figures.elapsed, figures.end) = (progress.elapsed, progress.end);
+        if figures.intervals.len() == INTERVALS_SHOWN {
+            figures.intervals.pop_front();
+        }
+        figures.intervals.push_back(IntervalResult::new(progress.interval));
+    }
+
+    /// What is on it now.
+    pub(crate) fn figures(&self) -> Figures {
+        self.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::SteeredBy;
+
+    use super::*;
+
+    #[test]
+    fn wishes() {
+        for (text, expected) in [
+            ("5000", RateWish::To(Rate::per_second(5000))),
+            (" 5k/s ", RateWish::To(Rate::per_second(5000))),
+            ("0", RateWish::Pause),
+            ("pause", RateWish::Pause),
+            ("resume", RateWish::Resume),
+        ] {
+            assert_eq!(parse_wish(text), Ok(expected), "{text}");
+        }
+        for text in ["", "fast", "Pause", "-5", "1e3", "99999999999999999999"] {
+            let problem = parse_wish(text).unwrap_err();
+            assert!(!problem.contains('\n') && problem.len() > 20, "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_h2loadrunner_counts_becomes_iterations() {
+        let one = PerConnection { connections: 10, iterations: 1, requests: 1 };
+        assert_eq!(one.total(Rate::per_second(100)), Some(Rate::per_second(1000)));
+        // Two scenarios of equal weight, one with two steps and one with four.
+        let three = PerConnection { connections: 10, iterations: 2, requests: 6 };
+        assert_eq!(three.total(Rate::per_second(100)), Rate::new(1000, Nanos::from_secs(3)));
+        assert_eq!(three.total(Rate::new(u64::MAX, Nanos(1)).unwrap()), None);
+    }
+
+    #[test]
+    fn changes_are_told_with_their_time() {
+        let change = RateChange {
+            at: Nanos::from_millis(1234),
+            what: Steering::Rate,
+            from_per_second: Some(1.0),
+            to_per_second: Some(12_345.5),
+            by: SteeredBy::Key,
+        };
+        assert_eq!(told(Some(change)), "rate 12,345.500/s from 1.23 s of the run on");
+        let resumed = RateChange { what: Steering::Resume, to_per_second: Some(10.0), ..change };
+        assert_eq!(told(Some(resumed)), "resumed with 10/s from 1.23 s of the run on");
+        let paused = RateChange { what: Steering::Pause, to_per_second: None, ..change };
+        assert_eq!(told(Some(paused)), "paused from 1.23 s of the run on");
+        assert_eq!(told(None), "that is so already");
+    }
+}

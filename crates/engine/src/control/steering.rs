@@ -1,0 +1,361 @@
+//! The changes of a run's rate: which there were, and which are possible.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_metrics::{RateChange, SteeredBy, Steering as What};
+use plimsoll_plan::{Load, Plan};
+use plimsoll_schedule::{Profile, ProfileError};
+
+use crate::worker::LONGEST_WAIT;
+
+/// From a wish to when it applies. A worker takes no arrival that is due after the time at which it last
+/// looked at the control, so any time beyond the present would do; twice the longest wait also lets each of
+/// them hear of the change before the first arrival of a faster rate is due.
+const NOTICE: Nanos = Nanos(2 * LONGEST_WAIT.0);
+
+/// What somebody wants of the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateWish {
+    /// Another constant rate, in iterations for the whole run, until the end; zero pauses. It ends a pause.
+    To(Rate),
+    /// Start nothing until [`Resume`](Self::Resume).
+    Pause,
+    /// Go on with the rate, or the stages, that would be in force without the pause.
+    Resume,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Whether it has begun and not ended: whether it can be steered.
+    pub running: bool,
+    /// Arrivals per second that were asked for last; without a pause that is in force. `None` in the closed
+    /// model, and before the run.
+    pub target_per_second: Option<f64>,
+    /// Whether it is paused, or about to be.
+    pub paused: bool,
+}
+
+/// Why the rate cannot be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteerError {
+    /// The run has not begun.
+    NotYet,
+    /// The run is over, or will be before the change could apply.
+    Over,
+    /// The closed model has no rate.
+    Closed,
+    /// An open run of a number of iterations: its length follows from the rate that it was planned with.
+    Counted,
+    /// The numbers do not fit with those before.
+    Profile(ProfileError),
+}
+
+impl fmt::Display for SteerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotYet => f.write_str("the run has not begun yet: try again in a moment"),
+            Self::Over => f.write_str("the run ends before a change could apply"),
+            Self::Closed => f.write_str(
+                "the closed model has no rate that could be set, it can only be paused and resumed: \
+                 start the run with --rate for a rate",
+            ),
+            Self::Counted => f.write_str(
+                "a run of a number of iterations keeps its rate, for its length was computed from it: \
+                 start it with --duration instead of --iterations",
+            ),
+            Self::Profile(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SteerError {}
+
+/// The changes, which many threads make and every worker reads. Workers compare the version once per pass and
+/// take the lock only when it has changed.
+#[derive(Debug, Default)]
+pub(super) struct Steering {
+    /// Counts the changes; written under the lock.
+    version: AtomicU64,
+    /// Closed model: users are to wait.
+    holds: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    course: Option<Course>,
+    over: bool,
+    stopped_by: Option<SteeredBy>,
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Course {
+    /// On the driver's clock.
+    start: Nanos,
+    /// Open model: the schedule.
+    open: Option<Open>,
+    paused: bool,
+    changes: Vec<RateChange>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// Without the pauses since the last change: what a pause ends in.
+    base: Profile,
+    /// With everything.
+    present: Profile,
+    counted: bool,
+}
+
+impl Steering {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is in it is replaced as a whole: a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin(&self, plan: &Plan, start: Nanos) {
+        let open = match &plan.load {
+            Load::Closed => None,
+            Load::Open { profile, .. } => Some(Open {
+                base: profile.clone(),
+                present: profile.clone(),
+                counted: plan.end.iterations.is_some(),
+            }),
+        };
+        self.state().course = Some(Course { start, open, paused: false, changes: Vec::new() });
+    }
+
+    pub(super) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
+        let mut state = self.state();
+        state.over = true;
+        let mut changes = state.course.as_ref().map(|course| course.changes.clone()).unwrap_or_default();
+        // What was announced and did not come to pass.
+        changes.retain(|change| change.at < end);
+        (changes, state.stopped_by)
+    }
+
+    pub(super) fn note_stop(&self, by: SteeredBy) {
+        self.state().stopped_by.get_or_insert(by);
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn holds_users(&self) -> bool {
+        self.holds.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn profile(&self) -> Option<Profile> {
+        let state = self.state();
+        state.course.as_ref()?.open.as_ref().map(|open| open.present.clone())
+    }
+
+    pub(super) fn target_at(&self, at: Nanos) -> Option<f64> {
+        let state = self.state();
+        state.course.as_ref()?.open.as_ref().map(|open| open.present.rate_at(at))
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let state = self.state();
+        let Some(course) = &state.course else {
+            return Status { running: false, target_per_second: None, paused: false };
+        };
+        let last = course.changes.last().map_or(Nanos::ZERO, |change| change.at);
+        let target_per_second = course.open.as_ref().map(|open| open.base.rate_at(last));
+        Status { running: !state.over, target_per_second, paused: course.paused }
+    }
+
+    pub(super) fn change(
+        &self,
+        wish: RateWish,
+        by: SteeredBy,
+        now: impl FnOnce() -> Nanos,
+    ) -> Result<Option<RateChange>, SteerError> {
+        let mut state = self.state();
+        if state.over {
+            return Err(SteerError::Over);
+        }
+        let course = state.course.as_mut().ok_or(SteerError::NotYet)?;
+        // Under the lock, so that changes have the order of their times.
+        let now = now().since(course.start);
+        let wish = match wish {
+            RateWish::To(rate) if rate.is_zero() => RateWish::Pause,
+            other => other,
+        };
+        let change = match &mut course.open {
+            Some(open) => open.change(wish, course.paused, now + NOTICE)?,
+            None => match (wish, course.paused) {
+                (RateWish::To(_), _) => return Err(SteerError::Closed),
+                (RateWish::Pause, true) | (RateWish::Resume, false) => None,
+                _ => Some((now, None, None)),
+            },
+        };
+        let Some((at, from_per_second, to_per_second)) = change else { return Ok(None) };
+        let what = match wish {
+            RateWish::To(_) => What::Rate,
+            RateWish::Pause => What::Pause,
+            RateWish::Resume => What::Resume,
+        };
+        course.paused = what == What::Pause;
+        let change = RateChange { at, what, from_per_second, to_per_second, by };
+        course.changes.push(change);
+        self.holds.store(course.paused && course.open.is_none(), Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(Some(change))
+    }
+}
+
+impl Open {
+    /// Makes a change that applies from `at` on: that instant, and the rates before and after it; `None` if
+    /// there is nothing to change.
+    #[allow(clippy::type_complexity, reason = "read in one place")]
+    fn change(
+        &mut self,
+        wish: RateWish,
+        paused: bool,
+        at: Nanos,
+    ) -> Result<Option<(Nanos, Option<f64>, Option<f64>)>, SteerError> {
+        let end = self.present.duration();
+        if at >= end {
+            return Err(SteerError::Over);
+        }
+        if self.counted {
+            return Err(SteerError::Counted);
+        }
+        let (base, present) = match wish {
+            RateWish::To(rate) => {
+                let base = Profile::constant(rate, end);
+                if base == self.base && !paused {
+                    return Ok(None);
+                }
+                let present = self.present.spliced(at, &base);
+                (Some(base), present)
+            }
+            RateWish::Pause if paused => return Ok(None),
+            RateWish::Pause => (None, self.present.changed(at, Rate::per_second(0))),
+            RateWish::Resume if !paused => return Ok(None),
+            RateWish::Resume => (None, self.present.spliced(at, &self.base)),
+        };
+        let present = present.map_err(SteerError::Profile)?;
+        // The rate before is the one that was asked for, though it may not have come into force.
+        let from = self.present.rate_at(at);
+        let to = present.rate_at(at);
+        self.present = present;
+        if let Some(base) = base {
+            self.base = base;
+        }
+        Ok(Some((at, Some(from), Some(to))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::{Disk, Given, PlanPatch};
+
+    use super::*;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    fn steered(flags: &[(&'static str, &str)]) -> Steering {
+        let mut patch = PlanPatch { urls: vec![Given::new("URL", "http://a.test/")], ..PlanPatch::default() };
+        for &(flag, value) in flags {
+            let given = Some(Given::new(flag, value));
+            match flag {
+                "--rate" => patch.rate = given,
+                "--stages" => patch.stages = given,
+                "-d" => patch.duration = given,
+                "-n" => patch.iterations = given,
+                other => panic!("{other}"),
+            }
+        }
+        let plan = Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let steering = Steering::default();
+        assert_eq!(steering.change(RateWish::Pause, SteeredBy::Key, || SECOND), Err(SteerError::NotYet));
+        steering.begin(&plan, SECOND * 1000);
+        steering
+    }
+
+    /// Makes a wish so many milliseconds after the start.
+    fn wish(steering: &Steering, wish: RateWish, ms: u64) -> Result<Option<RateChange>, SteerError> {
+        steering.change(wish, SteeredBy::Http, || SECOND * 1000 + Nanos::from_millis(ms))
+    }
+
+    #[test]
+    fn a_change_applies_after_its_notice_and_says_from_what_to_what() {
+        let steering = steered(&[("--rate", "100"), ("-d", "10s")]);
+        assert_eq!((steering.version(), steering.target_at(SECOND)), (0, Some(100.0)));
+        let change = wish(&steering, RateWish::To(Rate::per_second(500)), 1000).unwrap().unwrap();
+        assert_eq!(change.at, Nanos::from_millis(1200));
+        assert_eq!((change.from_per_second, change.to_per_second), (Some(100.0), Some(500.0)));
+        assert_eq!((change.what, change.by), (What::Rate, SteeredBy::Http));
+        assert_eq!((steering.version(), steering.target_at(SECOND * 2)), (1, Some(500.0)));
+        // The same once more is no change.
+        assert_eq!(wish(&steering, RateWish::To(Rate::per_second(500)), 2000), Ok(None));
+        assert_eq!(steering.version(), 1);
+        assert_eq!(steering.finish(SECOND * 10), (vec![change], None));
+        assert_eq!(wish(&steering, RateWish::Pause, 2000), Err(SteerError::Over));
+    }
+
+    #[test]
+    fn a_pause_ends_where_the_stages_are_by_then() {
+        let steering = steered(&[("--stages", "2s@100,2s@=200,2s@=300")]);
+        let change = wish(&steering, RateWish::Pause, 800).unwrap().unwrap();
+        assert_eq!((change.what, change.to_per_second), (What::Pause, Some(0.0)));
+        assert_eq!(wish(&steering, RateWish::Pause, 900), Ok(None));
+        assert!(steering.status().paused && steering.status().target_per_second == Some(100.0));
+        let change = wish(&steering, RateWish::Resume, 2800).unwrap().unwrap();
+        assert_eq!((change.from_per_second, change.to_per_second), (Some(0.0), Some(200.0)));
+        assert_eq!(wish(&steering, RateWish::Resume, 2900), Ok(None));
+        assert_eq!(steering.target_at(SECOND * 5), Some(300.0));
+        // A rate ends a pause, and zero is one.
+        wish(&steering, RateWish::To(Rate::per_second(0)), 3000).unwrap();
+        assert!(steering.status().paused);
+        wish(&steering, RateWish::To(Rate::per_second(7)), 4000).unwrap();
+        assert_eq!(
+            steering.status(),
+            Status { running: true, target_per_second: Some(7.0), paused: false }
+        );
+        assert!(!steering.holds_users());
+    }
+
+    #[test]
+    fn what_is_not_possible_says_why_and_changes_nothing() {
+        let counted = steered(&[("--rate", "100"), ("-n", "500")]);
+        assert_eq!(wish(&counted, RateWish::Pause, 100), Err(SteerError::Counted));
+        let closed = steered(&[("-d", "10s")]);
+        assert_eq!(wish(&closed, RateWish::To(Rate::per_second(5)), 100), Err(SteerError::Closed));
+        assert_eq!(closed.profile(), None);
+        let open = steered(&[("--rate", "100"), ("-d", "2s")]);
+        assert_eq!(wish(&open, RateWish::Pause, 1800), Err(SteerError::Over));
+        let odd = |period| RateWish::To(Rate::new(1, Nanos(period)).unwrap());
+        assert!(wish(&open, odd(4_294_967_291), 100).is_ok());
+        assert_eq!(
+            wish(&open, odd(4_294_967_279), 200),
+            Err(SteerError::Profile(ProfileError::TooFine))
+        );
+        assert_eq!((open.version(), counted.version(), closed.version()), (1, 0, 0));
+        for error in [SteerError::NotYet, SteerError::Over, SteerError::Closed, SteerError::Counted] {
+            assert!(error.to_string().len() > 30, "{error}");
+        }
+    }
+
+    #[test]
+    fn users_of_the_closed_model_are_held_at_once() {
+        let steering = steered(&[("-d", "10s")]);
+        let change = wish(&steering, RateWish::Pause, 100).unwrap().unwrap();
+        assert_eq!((change.at, change.to_per_second), (Nanos::from_millis(100), None));
+        assert!(steering.holds_users());
+        wish(&steering, RateWish::Resume, 200).unwrap();
+        assert!(!steering.holds_users());
+        // The load ended before the second one: it did not come to pass.
+        steering.note_stop(SteeredBy::Key);
+        steering.note_stop(SteeredBy::Http);
+        assert_eq!(steering.finish(Nanos::from_millis(150)), (vec![change], Some(SteeredBy::Key)));
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs that are steered while they go on: rates, pauses, ends, at instants of virtual time.
+
+use std::sync::{Arc, Once};
+
+use plimsoll_core::{Nanos, Rate, Shard};
+use plimsoll_engine::{Control, RateWish};
+use plimsoll_metrics::{ReasonCode, SteeredBy, Steering};
+use plimsoll_schedule::{Arrivals, Process, Profile};
+use plimsoll_testkit::{Behaviour, Errand, Law, SimOptions};
+
+use super::{MS, carry_out_steered, plan, world};
+
+const SECOND: Nanos = Nanos::from_secs(1);
+/// From a wish to when it applies.
+const NOTICE: Nanos = Nanos::from_millis(200);
+
+/// Does something once, at this time after the start of the worlds' clocks.
+fn errand(after: Nanos, run: impl Fn(Nanos) + Send + Sync + 'static) -> Errand {
+    let once = Once::new();
+    let run = move |at| once.call_once(|| run(at));
+    Errand { at: SimOptions::default().start + after, run: Arc::new(run) }
+}
+
+/// Wishes at times after the start of the worlds' clocks.
+fn errands(control: &Control, wishes: &[(Nanos, RateWish)]) -> Vec<Errand> {
+    let errands = wishes.iter().map(|&(after, wish)| {
+        let control = control.clone();
+        errand(after, move |at| {
+            control.set_rate_at(wish, SteeredBy::File, || at).expect("the run is under way");
+        })
+    });
+    errands.collect()
+}
+
+fn to(rate: u64) -> RateWish {
+    RateWish::To(Rate::per_second(rate))
+}
+
+/// All workers take up a change at the same instant of the schedule: together they send what one machine
+/// sends that knew of it, to the nanosecond.
+#[test]
+fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
+    let wishes =
+        [(SECOND * 2, to(1000)), (SECOND * 4, RateWish::Pause), (SECOND * 6, RateWish::Resume), (SECOND * 8, to(37))];
+    for (arrival, process) in [("uniform", Process::Uniform), ("poisson", Process::Poisson)] {
+        for threads in ["1", "3"] {
+            let flags = [("--rate", "100"), ("-d", "10s"), ("-c", "30"), ("-t", threads), ("--arrival", arrival)];
+            let plan = plan(&flags);
+            let control = Control::default();
+            let options =
+                SimOptions { errands: errands(&control, &wishes), ..world(Behaviour::default()) };
+            let (clock, latency) = (options.start, options.latency);
+            let (record, truth) = carry_out_steered(&plan, options, &control);
+            let start = record.started_monotonic;
+            let times = wishes.map(|(after, _)| (clock + after).since(start) + NOTICE);
+            let made: Vec<_> = record.rate_changes.iter().map(|change| (change.at, change.what)).collect();
+            let what = [Steering::Rate, Steering::Pause, Steering::Resume, Steering::Rate];
+            assert_eq!(made, times.into_iter().zip(what).collect::<Vec<_>>());
+            let rates: Vec<_> = record.rate_changes.iter().filter_map(|change| change.to_per_second).collect();
+            assert_eq!(rates, [1000.0, 0.0, 1000.0, 37.0]);
+
+            let fast = Profile::constant(Rate::per_second(1000), SECOND * 10);
+            let expected = Profile::constant(Rate::per_second(100), SECOND * 10)
+                .spliced(times[0], &fast)
+                .and_then(|profile| profile.changed(times[1], Rate::per_second(0)))
+                .and_then(|profile| profile.spliced(times[2], &fast))
+                .and_then(|profile| profile.changed(times[3], Rate::per_second(37)))
+                .expect("it fits");
+            let expected: Vec<Nanos> =
+                Arrivals::new(&expected, process, plan.seed, Shard::WHOLE).map(|arrival| arrival.at).collect();
+            let mut received: Vec<Nanos> =
+                truth.entries().iter().map(|entry| entry.received.since(start + latency)).collect();
+            received.sort_unstable();
+            assert_eq!(received, expected, "{arrival}, {threads} threads");
+            // What was asked for is what was due, and all of it was started.
+            assert_eq!(record.accounting.scheduled, expected.len() as u64);
+            assert_eq!(record.target_per_second, Some(expected.len() as f64 / 10.0));
+            assert!(record.verdict.valid, "{:?}", record.verdict);
+            let due: u64 = record.intervals.iter().map(|interval| interval.scheduled).sum();
+            assert_eq!(due, expected.len() as u64);
+        }
+    }
+}
+
+/// A rate that is raised beyond what the connections carry is missed, by the arrivals that were due.
+#[test]
+fn a_missed_rate_is_judged_by_the_changed_schedule() {
+    let plan = plan(&[("--rate", "100"), ("-d", "10s"), ("-c", "2"), ("--overload", "drop")]);
+    let behaviour = Behaviour { service: Law::Constant(MS * 10), ..Behaviour::default() };
+    let control = Control::default();
+    let errands = errands(&control, &[(SECOND * 5, to(2000))]);
+    let (record, _) = carry_out_steered(&plan, SimOptions { errands, ..world(behaviour) }, &control);
+    let at = record.rate_changes[0].at;
+    let due = 100.0 * at.as_secs_f64() + 2000.0 * (10.0 - at.as_secs_f64());
+    assert!((record.accounting.scheduled as f64 - due).abs() < 1.0, "{} {due}", record.accounting.scheduled);
+    assert!(record.accounting.dropped > 8000, "{:?}", record.accounting);
+    let reasons: Vec<_> = record.verdict.reasons.iter().map(|reason| reason.code).collect();
+    assert!(reasons.contains(&ReasonCode::RateNotMet), "{reasons:?}");
+}
+
+#[test]
+fn a_backlog_is_not_lost_to_a_change() {
+    // 50/s at most: half of the arrivals wait.
+    let plan = plan(&[("--rate", "100"), ("-d", "4s"), ("-c", "1"), ("--drain", "0s")]);
+    let behaviour = Behaviour { service: Law::Constant(MS * 20), ..Behaviour::default() };
+    let control = Control::default();
+    let errands = errands(&control, &[(SECOND, RateWish::Pause)]);
+    let (record, _) = carry_out_steered(&plan, SimOptions { errands, ..world(behaviour) }, &control);
+    // What was due in the first 1.2 s, and not one of them lost: all were started in the pause.
+    let due = (record.rate_changes[0].at.0).div_ceil(10_000_000);
+    assert_eq!((record.accounting.scheduled, record.accounting.started), (due, due));
+    assert_eq!(record.accounting.ok, due);
+}
+
+#[test]
+fn users_of_the_closed_model_rest_in_a_pause() {
+    for threads in ["1", "2"] {
+        let plan = plan(&[("-c", "8"), ("-d", "3s"), ("-t", threads)]);
+        let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
+        let control = Control::default();
+        let wishes = [(SECOND, RateWish::Pause), (SECOND * 2, RateWish::Resume)];
+        // With clocks of their own, worlds that lag behind hear of the end of the pause before its begin.
+        let wishes = if threads == "1" { &wishes[..] } else { &wishes[..1] };
+        let options = SimOptions { errands: errands(&control, wishes), ..world(behaviour) };
+        let clock = options.start;
+        let (record, truth) = carry_out_steered(&plan, options, &control);
+        assert_eq!(record.rate_changes.len(), wishes.len());
+        assert_eq!(record.rate_changes[0].to_per_second, None);
+        let entries = truth.entries();
+        let between = |from: Nanos, to: Nanos| {
+            entries.iter().filter(|e| e.received >= clock + from && e.received < clock + to).count()
+        };
+        if threads == "1" {
+            // 8 users, 1.1 ms each.
+            assert!(between(Nanos::ZERO, SECOND) > 7000);
+            assert_eq!(between(SECOND + MS, SECOND * 2), 0);
+            assert!(between(SECOND * 2, SECOND * 3) > 6000, "{}", between(SECOND * 2, SECOND * 3));
+        }
+        assert_eq!(between(SECOND * 2 + MS * 900, SECOND * 3 - MS * 5) > 0, threads == "1");
+        assert!(record.verdict.valid, "{:?}", record.verdict);
+    }
+}
+
+#[test]
+fn who_stops_a_run_is_in_its_record() {
+    let plan = plan(&[("--rate", "100"), ("-d", "100s")]);
+    let control = Control::default();
+    let stopper = control.clone();
+    let errands = vec![errand(SECOND * 3, move |_| stopper.stop_by(SteeredBy::Key))];
+    let options = SimOptions { errands, ..world(Behaviour::default()) };
+    let (record, _) = carry_out_steered(&plan, options, &control);
+    assert_eq!(record.stopped_by, Some(SteeredBy::Key));
+    assert!(record.duration > SECOND * 2 && record.duration < Nanos::from_millis(3200), "{:?}", record.duration);
+    assert_eq!(record.accounting.scheduled, record.accounting.ok);
+}

@@ -1,0 +1,62 @@
+//! What was changed about a run while it went on.
+
+use plimsoll_core::Nanos;
+
+/// Who steered a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteeredBy {
+    /// The watched file (`--rate-file`).
+    File,
+    /// A request to the control port (`--control`).
+    Http,
+    /// A key on the terminal.
+    Key,
+}
+
+impl SteeredBy {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Http => "http",
+            Self::Key => "key",
+        }
+    }
+}
+
+/// What a change did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// It set another rate.
+    Rate,
+    /// Nothing starts from there on.
+    Pause,
+    /// The end of a pause.
+    Resume,
+}
+
+impl Steering {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// One change of the rate while the run went on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateChange {
+    /// From when it applies, since the start of the run (warm-up included).
+    pub at: Nanos,
+    /// What it did.
+    pub what: Steering,
+    /// Arrivals per second for the whole run just before; `None` in the closed model.
+    pub from_per_second: Option<f64>,
+    /// Arrivals per second for the whole run from there on; `None` in the closed model.
+    pub to_per_second: Option<f64>,
+    /// Who asked for it.
+    pub by: SteeredBy,
+}

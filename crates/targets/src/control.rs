@@ -1,0 +1,248 @@
+//! The server of a run's control port: one thread, HTTP/1.1, one request per connection, everything bounded.
+//!
+//! It must never get in the way of the load: it has a thread and a backend of its own, sleeps until something
+//! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. Who may
+//! use it is decided here (see [`ControlOptions::token`]); what a request means is its user's matter.
+
+mod message;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open, SystemError, Wait};
+use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+
+pub use message::{ControlReply, ControlRequest};
+use message::{Guard, write_reply};
+
+/// Connections at once: some people and a script; more are turned away with 503.
+const CONNECTIONS: usize = 8;
+/// The most bytes of a request's head.
+const HEAD_BYTES: usize = 8 * 1024;
+/// The most bytes of a request's body: a rate has some twenty.
+const BODY_BYTES: usize = 4 * 1024;
+/// A connection that has brought no request after this time is closed, so that the few places are not held
+/// for ever.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+/// A stop is noticed within this time.
+const STOP_POLL: Nanos = Nanos::from_millis(50);
+
+/// Where to listen, and to whom.
+#[derive(Clone, Debug)]
+pub struct ControlOptions {
+    /// The address; port 0 takes a free one.
+    pub listen: Endpoint,
+    /// What requests have to bear (`Authorization: Bearer …`). Without a token requests are refused that a
+    /// web page in somebody's browser could have sent: those with an Origin, and those whose Host is a name
+    /// other than `localhost` (DNS rebinding).
+    pub token: Option<String>,
+}
+
+/// Why the control port could not be opened.
+#[derive(Debug)]
+pub enum ControlError {
+    /// No thread.
+    Thread(std::io::Error),
+    /// No backend.
+    Open(SystemError),
+    /// The address cannot be listened on.
+    Listen(Endpoint, SystemError),
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread(error) => write!(f, "cannot start the thread of the control port: {error}"),
+            Self::Open(error) => write!(f, "cannot open the control port: {error}"),
+            Self::Listen(endpoint, error) => write!(f, "cannot listen on {endpoint} for control: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+/// What answers requests.
+pub type Answer = Box<dyn FnMut(&ControlRequest) -> ControlReply + Send>;
+
+/// A running server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct ControlServer {
+    endpoint: Endpoint,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlServer {
+    /// Starts the thread, and returns when it listens. `answer` is called on that thread, for one request at
+    /// a time.
+    ///
+    /// # Errors
+    /// No thread, no backend, or an address that cannot be listened on.
+    pub fn start<O: Open + 'static>(
+        options: ControlOptions,
+        open: O,
+        answer: Answer,
+    ) -> Result<Self, ControlError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let (ready, is_ready) = channel();
+        let thread = Builder::new()
+            .name("control".to_owned())
+            .spawn(move || serve(options, &open, answer, &stopped, &ready))
+            .map_err(ControlError::Thread)?;
+        match is_ready.recv() {
+            Ok(Ok(endpoint)) => Ok(Self { endpoint, stop, thread: Some(thread) }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => std::panic::resume_unwind(thread.join().err().unwrap_or_else(|| Box::new("no answer"))),
+        }
+    }
+
+    /// Where it listens.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A thread that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve<O: Open>(
+    options: ControlOptions,
+    open: &O,
+    answer: Answer,
+    stop: &AtomicBool,
+    ready: &Sender<Result<Endpoint, ControlError>>,
+) {
+    let opened = open.open().map_err(ControlError::Open).and_then(|mut io| {
+        let bound = io.listen(&options.listen, false);
+        let (listener, endpoint) =
+            bound.map_err(|error| ControlError::Listen(options.listen.clone(), error))?;
+        Ok((io, listener, endpoint))
+    });
+    match opened {
+        Ok((io, listener, endpoint)) => {
+            // The other side cannot be gone: it waits for this.
+            let _ = ready.send(Ok(endpoint));
+            let limits = Limits { head_bytes: HEAD_BYTES, ..Limits::default() };
+            let guard = Guard::new(options.token);
+            Desk { io, listener, limits, memo: RequestMemo::new(), guard, answer, callers: Vec::new() }
+                .run(stop);
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+        }
+    }
+}
+
+/// A connection that has not brought a whole request yet.
+struct Caller {
+    id: ConnId,
+    since: Nanos,
+    reader: RequestServer,
+    /// Everything that it sent.
+    raw: Vec<u8>,
+}
+
+struct Desk<B> {
+    io: B,
+    listener: ListenerId,
+    limits: Limits,
+    memo: RequestMemo,
+    guard: Guard,
+    answer: Answer,
+    callers: Vec<Caller>,
+}
+
+impl<B: Backend> Desk<B> {
+    fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            let until = self.io.now() + STOP_POLL;
+            self.io.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
+            while let Some(event) = self.io.next_event() {
+                self.handle(event);
+            }
+            let now = self.io.now();
+            let late = |caller: &Caller| now.since(caller.since) >= PATIENCE;
+            while let Some(number) = self.callers.iter().position(late) {
+                let caller = self.callers.swap_remove(number);
+                self.io.close(caller.id, Close::Now);
+            }
+            self.io.flush();
+        }
+        self.io.close_listener(self.listener);
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Accepted { conn, at, .. } if self.callers.len() < CONNECTIONS => {
+                let (reader, raw) = (RequestServer::new(), Vec::new());
+                self.callers.push(Caller { id: conn, since: at, reader, raw });
+            }
+            Event::Accepted { conn, .. } => {
+                let reply = ControlReply::problem(503, "too many connections to the control port");
+                self.reply(conn, false, &reply);
+            }
+            Event::Received { conn, data, .. } => {
+                if let Some(number) = self.callers.iter().position(|caller| caller.id == conn) {
+                    self.callers[number].raw.extend_from_slice(self.io.bytes(data));
+                    self.read(number, data.length as usize);
+                }
+            }
+            Event::Closed { conn, .. } | Event::Failed { conn, .. } => {
+                self.callers.retain(|caller| caller.id != conn);
+                self.io.close(conn, Close::AfterSend);
+            }
+            // It connects nowhere.
+            Event::Connected { .. } | Event::ConnectFailed { .. } => {}
+        }
+    }
+
+    /// Reads what came last from a caller, and answers its request if that is whole.
+    fn read(&mut self, number: usize, fresh: usize) {
+        let Caller { id, reader, raw, .. } = &mut self.callers[number];
+        let id = *id;
+        let begin = raw.len() - fresh;
+        let mut input = &raw[begin..];
+        let (head_request, reply) = match reader.next(&self.limits, &mut self.memo, &mut input) {
+            Ok(None) if raw.len() > HEAD_BYTES + BODY_BYTES => {
+                (false, ControlReply::problem(413, "the request is too large"))
+            }
+            Ok(None) => {
+                if reader.wants_continue() {
+                    self.io.outbox(id).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                }
+                return;
+            }
+            Ok(Some(whole)) => {
+                let head_request = whole.head_request;
+                let reply = match ControlRequest::new(&whole, raw) {
+                    Ok(request) => match self.guard.refusal(&request) {
+                        Some(refusal) => refusal,
+                        None => (self.answer)(&request),
+                    },
+                    Err(problem) => problem,
+                };
+                (head_request, reply)
+            }
+            Err(_) => (false, ControlReply::problem(400, "that is no request of HTTP/1.1")),
+        };
+        self.callers.swap_remove(number);
+        self.reply(id, head_request, &reply);
+    }
+
+    fn reply(&mut self, conn: ConnId, head_request: bool, reply: &ControlReply) {
+        write_reply(self.io.outbox(conn), head_request, reply);
+        self.io.close(conn, Close::AfterSend);
+    }
+}
