@@ -10,8 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord, Snapshot,
-    StepRecord, ThresholdWatch, Verdict, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
+    Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -175,7 +175,8 @@ fn resources(
     shard: Shard,
     log: LogSink,
 ) -> Result<Resources, RunError> {
-    let feeds = Feeds::open(&plan.feeds, shard, plan.seed).map_err(|error| RunError::Data(error.to_string()))?;
+    let feeds =
+        Feeds::open(&plan.feeds, shard, plan.seed).map_err(|error| RunError::Data(error.to_string()))?;
     let addresses: Vec<String> =
         addresses.iter().flat_map(|list| list.iter()).map(|site| site.endpoint.to_string()).collect();
     let scripts = match &plan.scripts {

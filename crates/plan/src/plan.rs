@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Outline, ScenarioOutline, ThresholdSpec};
-use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource,
-};
+use plimsoll_scenario::{FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource};
 use plimsoll_schedule::{Process, Profile};
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};

@@ -259,7 +259,9 @@ impl<B: Backend> Worker<'_, B> {
     fn count_siblings(&mut self, request: &InFlight, others: u32) {
         let others_measured = if request.measured { u64::from(others) } else { 0 };
         self.counts.in_flight += u64::from(others);
-        self.counts.new_started += u64::from(others);
+        for _ in 0..others {
+            self.recorder_of(request).note_started(request.step);
+        }
         self.counts.new_scheduled += u64::from(others);
         self.counts.accounting.scheduled += others_measured;
         self.counts.accounting.started += others_measured;

@@ -206,7 +206,8 @@ mod tests {
         };
         assert_eq!(refused(Some("Bearer secret")), None);
         assert_eq!(refused(Some("bearer  secret")), None);
-        for wrong in ["Bearer secreT", "Bearer secret2", "Bearer secre", "Bearer ", "Basic secret", "secret"] {
+        for wrong in ["Bearer secreT", "Bearer secret2", "Bearer secre", "Bearer ", "Basic secret", "secret"]
+        {
             assert_eq!(refused(Some(wrong)), Some(401), "{wrong}");
         }
         assert_eq!(refused(None), Some(401));
