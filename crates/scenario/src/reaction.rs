@@ -146,7 +146,8 @@ impl Reaction {
         if spec.checks.len() + spec.extract.len() >= usize::from(u16::MAX) {
             return Err(TemplateError::new("more than 65534 checks and values for one step"));
         }
-        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last) {
+        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last)
+        {
             return Err(TemplateError::new(format!("there is no status from {first} to {last}")));
         }
         let mut needs = Needs::default();
