@@ -54,8 +54,7 @@ impl DynamicRequest {
         self.body.extend_from_slice(&sent.body);
     }
 
-    /// How many whole requests `raw` holds: wrk's scripts join several for pipelining. Allocates only for heads
-    /// of unusual size.
+    /// How many whole requests `raw` holds: wrk's scripts join several for pipelining. Allocates.
     ///
     /// # Errors
     /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest for

@@ -63,7 +63,6 @@ fn rendering_a_request() {
     let counted = measure(|| (1..1_000).for_each(&mut once));
     assert_eq!(counted.count_total, 0);
     assert_eq!(DynamicRequest::count_http1(&out), Ok(1));
-    assert_eq!(measure(|| drop(DynamicRequest::count_http1(&out))).count_total, 0);
 }
 
 #[test]
@@ -120,7 +119,8 @@ fn judging_a_response() {
         }
     });
     assert_eq!(counted.count_total, 0);
-    let failing = measure(|| assert!(reaction.apply(&Received { status: 404, ..received }, &mut session).is_err()));
+    let failing =
+        measure(|| assert!(reaction.apply(&Received { status: 404, ..received }, &mut session).is_err()));
     assert_eq!(failing.count_total, 0);
 }
 

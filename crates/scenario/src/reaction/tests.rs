@@ -448,15 +448,21 @@ mod xpath {
             ("count(//i)", Some("2")),
             ("string(/o/i[last()])", Some("c")),
             ("//none", None),
-            ("//b/text()", Some("&b")),
+            ("//i[2]/text()", Some("c")),
+            ("//*[local-name()='b']", Some("&b")),
         ] {
             assert_eq!(found(path, xml).as_deref(), value, "{path}");
         }
+        let declared = "<?xml version='1.0'?><!DOCTYPE o><o xmlns='urn:x'><i>1</i></o>";
+        assert_eq!(found("//*[local-name()='i']", declared).as_deref(), Some("1"));
         for body in ["", "no xml", "<a>", "<a></b>", "{}"] {
             assert_eq!(found("//a", body), None, "{body}");
         }
-        let deep = format!("{}x{}", "<a>".repeat(50_000), "</a>".repeat(50_000));
-        assert_eq!(found("/a/a/a/b", &deep), None);
+        let deep = |levels: usize| format!("{}x<b/>{}", "<a>".repeat(levels), "</a>".repeat(levels));
+        assert_eq!(found("//a[count(ancestor::a) = 2]", &deep(990)).as_deref(), Some("x"));
+        assert_eq!(found("/a", &deep(100_000)), None, "it is not even tried");
+        let wide = format!("<a>{}</a>", "<b c='1'/><b>1</b>".repeat(1_000));
+        assert_eq!(found("count(//b)", &wide).as_deref(), Some("2000"));
     }
 
     #[test]

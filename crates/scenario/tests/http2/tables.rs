@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{Body, Constants, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope};
+use plimsoll_scenario::{
+    Body, Constants, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope,
+};
 use plimsoll_wire::http2::{HeaderBook, Indexing, Payload};
 
 use crate::connection::{Connection, get, post, raw, text, value, with_headers};
@@ -380,8 +382,7 @@ fn secrets_are_never_indexed_wherever_they_stand() {
     }
     let mut connection = Connection::default();
     let mut send = || {
-        let (fields, _) =
-            connection.send(&request, &book, &Context::default(), &mut Random::new(0, 0));
+        let (fields, _) = connection.send(&request, &book, &Context::default(), &mut Random::new(0, 0));
         assert_eq!(value(&fields, "x-own"), Some(&b"topsecret"[..]));
         connection.block.len()
     };
