@@ -153,7 +153,9 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
             continue;
         }
         match arg.split_once('=') {
-            Some((flag @ ("--basic" | "--bearer" | "--control-token"), _)) => shown.push(format!("{flag}={HIDDEN}")),
+            Some((flag @ ("--basic" | "--bearer" | "--control-token"), _)) => {
+                shown.push(format!("{flag}={HIDDEN}"))
+            }
             Some((flag @ "--header", value)) => shown.push(format!("{flag}={}", header(value))),
             _ if ["--basic", "--bearer", "--control-token"].contains(&arg.as_str()) => {
                 hide_next = Some("credential");

@@ -61,9 +61,9 @@ impl Keys {
         })?;
         let ends = Arc::clone(&over);
         say(HELP);
-        let thread = thread::Builder::new().name("keys".to_owned()).spawn(move || {
-            while !ends.load(Ordering::Relaxed) && read_keys(&helm, &say) {}
-        })?;
+        let thread = thread::Builder::new()
+            .name("keys".to_owned())
+            .spawn(move || while !ends.load(Ordering::Relaxed) && read_keys(&helm, &say) {})?;
         Ok(Some(Self { over, signals: handle, thread: Some(thread) }))
     }
 }

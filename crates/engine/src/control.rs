@@ -11,8 +11,8 @@ use plimsoll_metrics::{Interval, RateChange, SteeredBy};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
-pub use steering::{RateWish, Status, SteerError};
 use steering::Steering;
+pub use steering::{RateWish, Status, SteerError};
 
 /// How a run should stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,8 +9,8 @@ use plimsoll_metrics::{Http2Record, Interval, Model, Peer, RateChange, Reason, R
 use crate::context::{RunContext, TargetContext};
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, RateChangeResult, Run, RunResult,
-    StallResult, StepResult, Target, Thresholds, Tool, VerdictResult, Worker,
+    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, RateChangeResult, Run,
+    RunResult, StallResult, StepResult, Target, Thresholds, Tool, VerdictResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};

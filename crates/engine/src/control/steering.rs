@@ -317,10 +317,7 @@ mod tests {
         wish(&steering, RateWish::To(Rate::per_second(0)), 3000).unwrap();
         assert!(steering.status().paused);
         wish(&steering, RateWish::To(Rate::per_second(7)), 4000).unwrap();
-        assert_eq!(
-            steering.status(),
-            Status { running: true, target_per_second: Some(7.0), paused: false }
-        );
+        assert_eq!(steering.status(), Status { running: true, target_per_second: Some(7.0), paused: false });
         assert!(!steering.holds_users());
     }
 
@@ -335,10 +332,7 @@ mod tests {
         assert_eq!(wish(&open, RateWish::Pause, 1800), Err(SteerError::Over));
         let odd = |period| RateWish::To(Rate::new(1, Nanos(period)).unwrap());
         assert!(wish(&open, odd(4_294_967_291), 100).is_ok());
-        assert_eq!(
-            wish(&open, odd(4_294_967_279), 200),
-            Err(SteerError::Profile(ProfileError::TooFine))
-        );
+        assert_eq!(wish(&open, odd(4_294_967_279), 200), Err(SteerError::Profile(ProfileError::TooFine)));
         assert_eq!((open.version(), counted.version(), closed.version()), (1, 0, 0));
         for error in [SteerError::NotYet, SteerError::Over, SteerError::Closed, SteerError::Counted] {
             assert!(error.to_string().len() > 30, "{error}");

@@ -40,15 +40,19 @@ fn to(rate: u64) -> RateWish {
 /// sends that knew of it, to the nanosecond.
 #[test]
 fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
-    let wishes =
-        [(SECOND * 2, to(1000)), (SECOND * 4, RateWish::Pause), (SECOND * 6, RateWish::Resume), (SECOND * 8, to(37))];
+    let wishes = [
+        (SECOND * 2, to(1000)),
+        (SECOND * 4, RateWish::Pause),
+        (SECOND * 6, RateWish::Resume),
+        (SECOND * 8, to(37)),
+    ];
     for (arrival, process) in [("uniform", Process::Uniform), ("poisson", Process::Poisson)] {
         for threads in ["1", "3"] {
-            let flags = [("--rate", "100"), ("-d", "10s"), ("-c", "30"), ("-t", threads), ("--arrival", arrival)];
+            let flags =
+                [("--rate", "100"), ("-d", "10s"), ("-c", "30"), ("-t", threads), ("--arrival", arrival)];
             let plan = plan(&flags);
             let control = Control::default();
-            let options =
-                SimOptions { errands: errands(&control, &wishes), ..world(Behaviour::default()) };
+            let options = SimOptions { errands: errands(&control, &wishes), ..world(Behaviour::default()) };
             let (clock, latency) = (options.start, options.latency);
             let (record, truth) = carry_out_steered(&plan, options, &control);
             let start = record.started_monotonic;
@@ -56,7 +60,8 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
             let made: Vec<_> = record.rate_changes.iter().map(|change| (change.at, change.what)).collect();
             let what = [Steering::Rate, Steering::Pause, Steering::Resume, Steering::Rate];
             assert_eq!(made, times.into_iter().zip(what).collect::<Vec<_>>());
-            let rates: Vec<_> = record.rate_changes.iter().filter_map(|change| change.to_per_second).collect();
+            let rates: Vec<_> =
+                record.rate_changes.iter().filter_map(|change| change.to_per_second).collect();
             assert_eq!(rates, [1000.0, 0.0, 1000.0, 37.0]);
 
             let fast = Profile::constant(Rate::per_second(1000), SECOND * 10);
@@ -66,8 +71,9 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
                 .and_then(|profile| profile.spliced(times[2], &fast))
                 .and_then(|profile| profile.changed(times[3], Rate::per_second(37)))
                 .expect("it fits");
-            let expected: Vec<Nanos> =
-                Arrivals::new(&expected, process, plan.seed, Shard::WHOLE).map(|arrival| arrival.at).collect();
+            let expected: Vec<Nanos> = Arrivals::new(&expected, process, plan.seed, Shard::WHOLE)
+                .map(|arrival| arrival.at)
+                .collect();
             let mut received: Vec<Nanos> =
                 truth.entries().iter().map(|entry| entry.received.since(start + latency)).collect();
             received.sort_unstable();
@@ -150,6 +156,10 @@ fn who_stops_a_run_is_in_its_record() {
     let options = SimOptions { errands, ..world(Behaviour::default()) };
     let (record, _) = carry_out_steered(&plan, options, &control);
     assert_eq!(record.stopped_by, Some(SteeredBy::Key));
-    assert!(record.duration > SECOND * 2 && record.duration < Nanos::from_millis(3200), "{:?}", record.duration);
+    assert!(
+        record.duration > SECOND * 2 && record.duration < Nanos::from_millis(3200),
+        "{:?}",
+        record.duration
+    );
     assert_eq!(record.accounting.scheduled, record.accounting.ok);
 }

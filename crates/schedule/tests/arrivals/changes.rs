@@ -167,9 +167,8 @@ fn planned() -> impl Strategy<Value = Profile> {
 fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
     let rate = prop_oneof![
         (0_u64..5000).prop_map(Rate::per_second),
-        (1_u64..5000, 1_u64..200).prop_map(|(count, period)| {
-            Rate::new(count, Nanos::from_millis(period * 5)).unwrap()
-        }),
+        (1_u64..5000, 1_u64..200)
+            .prop_map(|(count, period)| { Rate::new(count, Nanos::from_millis(period * 5)).unwrap() }),
     ];
     let change = prop_oneof![
         4 => rate.prop_map(Change::To),
