@@ -1,4 +1,5 @@
-//! The server of a run's control port: one thread, HTTP/1.1, one request per connection, everything bounded.
+//! The server of a run's control port: one thread, HTTP/1.1, one request after the other on a connection,
+//! everything bounded.
 //!
 //! It must never get in the way of the load: it has a thread and a backend of its own, sleeps until something
 //! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. Who may
@@ -25,7 +26,7 @@ const CONNECTIONS: usize = 8;
 const HEAD_BYTES: usize = 8 * 1024;
 /// The most bytes of a request's body: a rate has some twenty.
 const BODY_BYTES: usize = 4 * 1024;
-/// A connection that has brought no request after this time is closed, so that the few places are not held
+/// A connection that has brought no whole request for so long is closed, so that the few places are not held
 /// for ever.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 /// A stop is noticed within this time.
@@ -145,12 +146,13 @@ fn serve<O: Open>(
     }
 }
 
-/// A connection that has not brought a whole request yet.
+/// A connection.
 struct Caller {
     id: ConnId,
+    /// When it came, or its last request was answered.
     since: Nanos,
     reader: RequestServer,
-    /// Everything that it sent.
+    /// What it sent of the present request.
     raw: Vec<u8>,
 }
 
@@ -191,7 +193,7 @@ impl<B: Backend> Desk<B> {
             }
             Event::Accepted { conn, .. } => {
                 let reply = ControlReply::problem(503, "too many connections to the control port");
-                self.reply(conn, false, &reply);
+                self.reply(conn, false, false, &reply);
             }
             Event::Received { conn, data, .. } => {
                 if let Some(number) = self.callers.iter().position(|caller| caller.id == conn) {
@@ -214,9 +216,10 @@ impl<B: Backend> Desk<B> {
         let id = *id;
         let begin = raw.len() - fresh;
         let mut input = &raw[begin..];
-        let (head_request, reply) = match reader.next(&self.limits, &mut self.memo, &mut input) {
+        let (mut stays, mut head_request) = (false, false);
+        let reply = match reader.next(&self.limits, &mut self.memo, &mut input) {
             Ok(None) if raw.len() > HEAD_BYTES + BODY_BYTES => {
-                (false, ControlReply::problem(413, "the request is too large"))
+                ControlReply::problem(413, "the request is too large")
             }
             Ok(None) => {
                 if reader.wants_continue() {
@@ -225,24 +228,35 @@ impl<B: Backend> Desk<B> {
                 return;
             }
             Ok(Some(whole)) => {
-                let head_request = whole.head_request;
-                let reply = match ControlRequest::new(&whole, raw) {
+                // A client of HTTP/1.0 would have to be told.
+                (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
+                match ControlRequest::new(&whole, raw) {
                     Ok(request) => match self.guard.refusal(&request) {
                         Some(refusal) => refusal,
                         None => (self.answer)(&request),
                     },
-                    Err(problem) => problem,
-                };
-                (head_request, reply)
+                    Err(problem) => {
+                        stays = false;
+                        problem
+                    }
+                }
             }
-            Err(_) => (false, ControlReply::problem(400, "that is no request of HTTP/1.1")),
+            Err(_) => ControlReply::problem(400, "that is no request of HTTP/1.1"),
         };
-        self.callers.swap_remove(number);
-        self.reply(id, head_request, &reply);
+        if stays {
+            let caller = &mut self.callers[number];
+            caller.raw.clear();
+            caller.since = self.io.now();
+        } else {
+            self.callers.swap_remove(number);
+        }
+        self.reply(id, head_request, stays, &reply);
     }
 
-    fn reply(&mut self, conn: ConnId, head_request: bool, reply: &ControlReply) {
-        write_reply(self.io.outbox(conn), head_request, reply);
-        self.io.close(conn, Close::AfterSend);
+    fn reply(&mut self, conn: ConnId, head_request: bool, stays: bool, reply: &ControlReply) {
+        write_reply(self.io.outbox(conn), head_request, stays, reply);
+        if !stays {
+            self.io.close(conn, Close::AfterSend);
+        }
     }
 }

@@ -14,4 +14,5 @@ mod interruption;
 mod process;
 mod refusals;
 mod sink;
+mod steering;
 mod truth;

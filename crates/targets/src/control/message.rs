@@ -18,9 +18,12 @@ pub struct ControlRequest {
     pub query: String,
     /// The body; bytes that are no UTF-8 are replaced.
     pub body: String,
-    authorization: Option<String>,
-    host: Option<String>,
-    origin: Option<String>,
+    /// The fields that decide who may ask: Authorization,
+    pub authorization: Option<String>,
+    /// Host,
+    pub host: Option<String>,
+    /// and Origin.
+    pub origin: Option<String>,
 }
 
 /// The reply to a request.
@@ -64,11 +67,11 @@ impl ControlReply {
     }
 }
 
-pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, reply: &ControlReply) {
+pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, reply: &ControlReply) {
     let mut fields = vec![("cache-control".to_owned(), "no-store".to_owned())];
     fields.extend(reply.fields.iter().cloned());
     let length = reply.body.len() as u64;
-    write_response_head(out, reply.status, Some(reply.content_type), length, true, &fields);
+    write_response_head(out, reply.status, Some(reply.content_type), length, !stays, &fields);
     if !head_request {
         out.extend_from_slice(reply.body.as_bytes());
     }
