@@ -5,14 +5,16 @@
 //! wrong with a value is said where it stands.
 
 mod field;
+mod source;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use field::{Field, Keyed, Text};
+pub use source::{LoadedDocument, Source};
 
 /// A plan: who is asked for what, how often, and what has to hold.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Document {
@@ -49,7 +51,7 @@ pub struct Document {
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
         /// How the load is carried out: the flags of `plimsoll run` by their long names.
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
         #[serde(default)]
         #[non_exhaustive]
         pub struct Settings {
@@ -169,7 +171,7 @@ settings! {
 }
 
 /// A server under test, or a pool of servers that share the load. Written short, it is its URL.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TargetSpec {
@@ -188,7 +190,7 @@ pub struct TargetSpec {
 }
 
 /// What one kind of user does.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ScenarioSpec {
@@ -223,7 +225,7 @@ pub struct ScenarioSpec {
 
 /// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
 /// `parallel`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StepSpec {
@@ -321,7 +323,7 @@ pub struct StepSpec {
 }
 
 /// How long a user thinks: a duration, or one of these.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct PauseSpec {
@@ -337,7 +339,7 @@ pub struct PauseSpec {
 }
 
 /// What a response has to be. All of it has to hold.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ExpectSpec {
@@ -356,7 +358,7 @@ pub struct ExpectSpec {
 }
 
 /// How a text is compared: exactly one of these, or a plain text.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct MatchSpec {
@@ -388,7 +390,7 @@ pub struct MatchSpec {
 }
 
 /// A value to take: exactly one place, and what is made of it.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ExtractSpec {
@@ -428,7 +430,7 @@ pub struct ExtractSpec {
 }
 
 /// A source of rows.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DataSpec {
@@ -467,7 +469,7 @@ pub struct DataSpec {
 pub struct Row(pub Vec<Text>);
 
 /// What has to hold. Written short, it is the text: `p99<10ms`, `error_rate<0.1%`, `rate>=0.99*target`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ThresholdSpec {
@@ -492,7 +494,7 @@ pub struct ThresholdSpec {
 }
 
 /// What scripts may do.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ScriptSettings {

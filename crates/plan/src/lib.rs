@@ -17,6 +17,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod compile;
 mod connections;
 mod crud;
 mod fingerprint;
@@ -29,6 +30,7 @@ mod security;
 mod size;
 mod url;
 
+pub use document::{Document, LoadedDocument, Source};
 pub use files::{Disk, Files, KeyLogFile};
 pub use patch::{CrudPatch, Given, PlanPatch};
 pub use plan::{

@@ -3,14 +3,20 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::document::LoadedDocument;
+use crate::{Place, Problem};
 
 /// One value as it was typed, and what it was given by.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Given {
     /// The text.
     pub text: String,
-    /// The flag's name, for messages: `--rate`.
+    /// What it was given by, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
     pub by: Cow<'static, str>,
+    /// Where it stands, if a plan file has it.
+    pub place: Option<Place>,
     /// What this flag's letter means in other tools: the advice when the text makes no sense here.
     pub habit: Option<&'static str>,
 }
@@ -18,7 +24,19 @@ pub struct Given {
 impl Given {
     /// `text`, given by the flag `by`.
     pub fn new(by: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
-        Self { text: text.into(), by: by.into(), habit: None }
+        Self { text: text.into(), by: by.into(), place: None, habit: None }
+    }
+
+    /// The same at a place in the plan file. The paths that it names are relative to the plan's folder then.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// A problem with this value, at its place.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(message).at(self.place)
     }
 
     /// The same with advice for people who know the letter from elsewhere.
@@ -43,6 +61,8 @@ impl fmt::Debug for Given {
 pub struct PlanPatch {
     /// The URLs; the load is shared evenly.
     pub urls: Vec<Given>,
+    /// The plan file. Its scenarios take the place of URLs.
+    pub document: Option<Arc<LoadedDocument>>,
 
     /// Connections: users of the closed model, most connections of the open one.
     pub connections: Option<Given>,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Extract, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope, Template,
-    TemplateError, check_method, parse_header,
+    Body, Extract, FeedSpec, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope,
+    ScriptSource, Template, TemplateError, check_method, parse_header,
 };
 use plimsoll_wire::http2::HeaderBook;
 
@@ -25,6 +25,10 @@ pub(crate) struct Requests {
     pub(crate) targets: Vec<Target>,
     /// Variables of one iteration.
     pub(crate) variables: usize,
+    /// The data sources.
+    pub(crate) feeds: Vec<FeedSpec>,
+    /// The scripts, if there are any.
+    pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
@@ -76,6 +80,8 @@ impl Resolver<'_> {
             steps: Vec::with_capacity(urls.len()),
             targets,
             variables: if crud.is_some() { crud::VARIABLES } else { 0 },
+            feeds: Vec::new(),
+            scripts: None,
             closes: headers.iter().any(|(name, value)| {
                 let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
                 name.eq_ignore_ascii_case("connection") && value.split(',').any(close)

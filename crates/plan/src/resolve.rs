@@ -132,7 +132,12 @@ impl Resolver<'_> {
         // problems that would only follow from that are left out.
         let spoken = wish.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
-        let requests = self.requests(patch, &spoken, scenario);
+        let requests = match patch.document.as_deref() {
+            Some(document) if !document.document.scenarios.is_empty() => {
+                self.compiled(patch, document, &spoken)
+            }
+            _ => self.requests(patch, &spoken, scenario),
+        };
         let demand = Demand {
             open: patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some(),
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
@@ -161,8 +166,8 @@ impl Resolver<'_> {
             scenarios: requests.scenarios,
             steps: requests.steps,
             variables: requests.variables,
-            feeds: Vec::new(),
-            scripts: None,
+            feeds: requests.feeds,
+            scripts: requests.scripts,
             targets: requests.targets,
             load,
             end: schedule.end,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::problem::Place;
 
 /// A value that may be absent, or wrong; what is wrong with it has been reported then.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Field<T> {
     /// It is not there.
     #[default]
@@ -71,7 +71,7 @@ impl<S: Into<String>> From<S> for Text {
 }
 
 /// A mapping in the order of the file. Names are unique: a second one was reported.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyed<T>(pub Vec<(Text, Place, T)>);
 
 impl<T> Default for Keyed<T> {
