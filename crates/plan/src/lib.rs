@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod document;
+pub mod environment;
 pub mod files;
 pub mod patch;
 pub mod plan;
@@ -20,6 +21,7 @@ pub mod problem;
 mod compile;
 mod connections;
 mod crud;
+mod draft;
 mod fingerprint;
 mod load;
 mod protocol;
@@ -28,14 +30,16 @@ mod resolve;
 mod route;
 mod security;
 mod size;
+mod targets;
 mod url;
 
 pub use document::{Document, LoadedDocument, Source};
+pub use environment::Environment;
 pub use files::{Disk, Files, KeyLogFile};
 pub use patch::{CrudPatch, Given, PlanPatch};
 pub use plan::{
-    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
-    Target, TlsTarget,
+    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
+    Scenario, Step, Target, TlsTarget,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

@@ -79,6 +79,8 @@ pub struct Scenario {
     pub weight: u32,
     /// It joins so long after the start of the run, warm-up included.
     pub start_after: Nanos,
+    /// Identifies what a plan file says about it besides its requests; empty if there is none.
+    pub logic: Fingerprint,
 }
 
 /// One request of the plan.
@@ -114,6 +116,13 @@ pub struct Target {
     pub urls: Vec<String>,
     /// Where to connect to; resolved outside the hot path, before the run.
     pub address: Address,
+    /// The servers that share the load, this one first; empty if there is only this one. Requests to a pool
+    /// have the authority of the member in the place of a slot.
+    pub pool: Vec<PoolMember>,
+    /// Whether a lost connection to a member of the pool is replaced by one to another member.
+    pub fail_over: bool,
+    /// Whether connections move back to a lost member when it can be reached again.
+    pub fail_back: bool,
     /// TLS, if the scheme is https.
     pub tls: Option<TlsTarget>,
     /// What is spoken.
@@ -121,6 +130,17 @@ pub struct Target {
     /// The header blocks of the steps that address it, sealed; there unless the protocol is
     /// [`Protocol::Http1`].
     pub book: Option<HeaderBook>,
+}
+
+/// One of the servers that share the load of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolMember {
+    /// `host[:port]`, for the Host header.
+    pub authority: String,
+    /// Where to connect to.
+    pub address: Address,
+    /// Name for SNI and verification, if the target speaks TLS.
+    pub server_name: String,
 }
 
 /// What is spoken with a target.
@@ -313,6 +333,9 @@ mod tests {
             authority: "example.test:8080".to_owned(),
             urls: vec!["http://example.test:8080/".to_owned()],
             address: Address::Fixed(Vec::new()),
+            pool: Vec::new(),
+            fail_over: true,
+            fail_back: false,
             tls: None,
             protocol: Protocol::Http1,
             book: None,

@@ -69,6 +69,11 @@ impl Problems {
         self.0.is_empty()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The problems, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()

@@ -1,5 +1,6 @@
 //! From what was typed to a plan.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use plimsoll_core::Nanos;
@@ -10,7 +11,7 @@ use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 use crate::connections::Demand;
 use crate::load::PerConnection;
 use crate::protocol::Wish;
-use crate::{BackendChoice, Files, Given, Load, Pacing, Plan, PlanPatch, Problem, Problems, parse_size};
+use crate::{BackendChoice, Environment, Files, Given, Load, Pacing, Plan, PlanPatch, Problem, Problems, parse_size};
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
 /// still answers, so that its freeze is measured and not cut off.
@@ -36,7 +37,20 @@ impl Plan {
     ///
     /// Everything that is wrong, at once.
     pub fn resolve(patch: PlanPatch, files: &dyn Files) -> Result<Self, Problems> {
-        let mut resolver = Resolver { files, problems: Problems::default() };
+        Self::resolve_in(patch, files, &BTreeMap::new())
+    }
+
+    /// The same for a plan file that may name variables of an environment.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, at once.
+    pub fn resolve_in(
+        patch: PlanPatch,
+        files: &dyn Files,
+        environment: &dyn Environment,
+    ) -> Result<Self, Problems> {
+        let mut resolver = Resolver { files, environment, problems: Problems::default() };
         match resolver.plan(&patch) {
             Some(plan) if resolver.problems.is_empty() => Ok(plan),
             _ => Err(resolver.problems),
@@ -51,6 +65,7 @@ impl Plan {
 /// another.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: &'a dyn Files,
+    pub(crate) environment: &'a dyn Environment,
     pub(crate) problems: Problems,
 }
 
