@@ -6,7 +6,7 @@ use std::fmt;
 /// when the run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// A whole response came, with a status below 400.
+    /// A whole response came, and it is what its step expects: without more, a status below 400.
     Ok,
     /// The request ended without a good response.
     Failed(ErrorClass),
@@ -75,6 +75,9 @@ error_classes! {
     WrongProtocol = "wrong_protocol",
     /// A whole response came, but without a value that a later step of its scenario needs.
     Extraction = "extraction",
+    /// A whole response came, and it is not what its step expects: another status below 400, or a check that
+    /// does not hold.
+    Check = "check",
     /// Any other error of the system on an open connection.
     Io = "io",
 }

@@ -86,8 +86,13 @@ pub struct StepRecord {
 }
 
 /// The classes of failure in which a whole response came.
-const WHOLE_RESPONSES: [ErrorClass; 4] =
-    [ErrorClass::Status4xx, ErrorClass::Status5xx, ErrorClass::Redirect, ErrorClass::Extraction];
+const WHOLE_RESPONSES: [ErrorClass; 5] = [
+    ErrorClass::Status4xx,
+    ErrorClass::Status5xx,
+    ErrorClass::Redirect,
+    ErrorClass::Extraction,
+    ErrorClass::Check,
+];
 
 impl StepRecord {
     /// Requests that ended with a whole response, whatever its status: see [`Sample::is_complete`].

@@ -49,6 +49,8 @@ struct Compiler<'r, 'a> {
     wish: &'r Wish,
     /// Headers of every request: those of the run and its credentials.
     headers: Vec<(String, String)>,
+    /// The values from the environment that functions were given so far.
+    environment: BTreeMap<String, String>,
     /// The values of the secrets that were named so far.
     secrets: BTreeMap<String, String>,
     constants: Constants,
@@ -80,6 +82,7 @@ impl Resolver<'_> {
             loaded: document,
             wish,
             headers: headers.clone().unwrap_or_default(),
+            environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
             constants: Constants::default(),
             variables: Arc::from([]),

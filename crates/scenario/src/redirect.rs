@@ -26,7 +26,8 @@ impl RequestTemplate {
             next.body = Body::None;
             next.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
         }
-        let mut next = Self::compile(&next, &Scope { variables: &self.source.variables }, None)?;
+        let scope = Scope { variables: &self.source.variables, constants: self.source.constants.as_ref() };
+        let mut next = Self::compile(&next, &scope, None)?;
         next.block = next.block.opened_by(self.block.opening());
         Ok(next)
     }
@@ -45,6 +46,8 @@ mod tests {
             target: "/form?${sequence}".to_owned(),
             scheme: Scheme::Http,
             authority: "example.test".to_owned(),
+            authority_slot: false,
+            cookies: false,
             headers: vec![
                 ("Content-Type".to_owned(), "text/plain".to_owned()),
                 ("X-Kept".to_owned(), "1".to_owned()),
@@ -54,7 +57,7 @@ mod tests {
         };
         let request = RequestTemplate::http1(&spec).unwrap().redirected("/there?a=${b}", status).unwrap();
         let mut out = Vec::new();
-        let context = Context { index: 0, worker: 0, unix_ns: 0, variables: &[] };
+        let context = Context { index: 0, worker: 0, unix_ns: 0, variables: &[], ..Context::default() };
         request.render(&context, &mut Random::new(1, 0), &mut Vec::new(), &mut out);
         String::from_utf8(out).unwrap()
     }

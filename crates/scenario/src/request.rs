@@ -6,17 +6,23 @@ use std::sync::Arc;
 use plimsoll_core::Random;
 use plimsoll_wire::http2::{HeaderBook, Payload};
 
-use crate::head::Head;
+use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
 use crate::spec::fingerprint;
-use crate::{Body, Context, Fingerprint, RequestSpec, Scope, Template, TemplateError};
+use crate::{
+    Body, Constants, Context, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope, SentRequest, Slot,
+    Template, TemplateError,
+};
 
 /// One request, compiled: rendering a static request is one copy.
 ///
 /// For HTTP/1.1 there is [`render`](Self::render), and [`shared_body`](Self::shared_body) after it. For
 /// HTTP/2 there is [`render_body`](Self::render_body), whose length goes into
 /// [`render_block`](Self::render_block).
+///
+/// All ways to render a request draw the same random numbers in the same order, and as many: two renderings
+/// with copies of one stream and the same context are the same request, whatever they are written for.
 ///
 /// A request whose length is the same for all renderings carries it as a literal; otherwise the body is
 /// rendered first and its length written into the head.
@@ -32,6 +38,10 @@ pub struct RequestTemplate {
     pub(crate) block: FieldBlock,
     head_request: bool,
     is_static: bool,
+    /// Random numbers that the head takes.
+    head_draws: u32,
+    /// Those that the content takes after it.
+    pub(crate) body_draws: u32,
     fingerprint: Fingerprint,
     /// What it was compiled from: a redirect is compiled anew.
     pub(crate) source: Arc<Source>,
@@ -42,6 +52,9 @@ pub(crate) struct Source {
     pub(crate) spec: RequestSpec,
     /// The names of its scope.
     pub(crate) variables: Vec<String>,
+    pub(crate) constants: Option<Constants>,
+    /// All fields, for whoever wants them one by one.
+    pub(crate) fields: Vec<HeadField>,
 }
 
 /// The body of a request.
@@ -80,19 +93,28 @@ impl RequestTemplate {
         let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
         let head = Head::check(spec, scope, content.fixed_len())?;
         let mut front = head.http1();
+        let head_draws = front.draws();
         if let Content::Inlined(body) = &content {
             front.push(body);
         }
-        let block = FieldBlock::compile(head.http2(), book);
+        let fields = head.fields();
+        let block = FieldBlock::compile(&fields, book);
         Ok(Self {
             is_static: front.is_static() && !matches!(content, Content::Measured(_)),
             front,
+            head_draws,
+            body_draws: content.template().map_or(0, Template::draws),
             content,
             path: head.target,
             block,
             head_request: spec.method == "HEAD",
             fingerprint: fingerprint(spec),
-            source: Arc::new(Source { spec: spec.clone(), variables: scope.variables.to_vec() }),
+            source: Arc::new(Source {
+                spec: spec.clone(),
+                variables: scope.variables.to_vec(),
+                constants: scope.constants.cloned(),
+                fields,
+            }),
         })
     }
 
@@ -130,10 +152,12 @@ impl RequestTemplate {
 
     /// The body, for HTTP/2: a static one as it is, another one rendered into `scratch`, whose content is
     /// overwritten. [`Payload::None`] if it is empty. Allocates only when `scratch` has to grow.
+    ///
+    /// `random` is what [`render_block`](Self::render_block) gets after it: nothing of it is used up here.
     pub fn render_body<'a>(
         &'a self,
         context: &Context<'_>,
-        random: &mut Random,
+        random: &Random,
         scratch: &'a mut Vec<u8>,
     ) -> Payload<'a> {
         let bytes = match &self.content {
@@ -142,17 +166,66 @@ impl RequestTemplate {
             Content::Inlined(body) if body.is_static() => body.literals(),
             Content::Inlined(body) | Content::Measured(body) => {
                 scratch.clear();
-                body.render(context, random, scratch);
+                // The head comes first.
+                let mut random = random.clone();
+                skip(&mut random, self.head_draws);
+                body.render(context, &mut random, scratch);
                 scratch
             }
         };
         if bytes.is_empty() { Payload::None } else { Payload::Bytes(bytes) }
     }
 
-    /// Appends the path and query alone. With a copy of `random` as it was before [`render`](Self::render) or
-    /// [`render_block`](Self::render_block), and the same context, they are those of that request.
+    /// Appends the path and query alone. With a copy of `random` as it was before the request was rendered, and
+    /// the same context, they are those of that request.
     pub fn render_path(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         self.path.render(context, random, out);
+    }
+
+    /// Writes the whole request as fields, over whatever `into` has. With a copy of `random` as it was before
+    /// the request was rendered, and the same context, they are those of that request. Fields about a
+    /// connection of HTTP/1.1 are among them, and the content-length is the last. Allocates only when a buffer
+    /// has to grow.
+    pub fn render_request(&self, context: &Context<'_>, random: &mut Random, into: &mut SentRequest) {
+        let SentRequest { method, path, authority, fields, body } = into;
+        self.render_parts(context, random, Parts { method, path, authority, fields, body });
+        if self.source.fields.iter().any(|field| field.name == "content-length") {
+            let len = into.body.len() as u64;
+            into.fields.push_with(b"content-length", |out| write_decimal(len, out));
+        }
+    }
+
+    /// The same for a request that a script may change.
+    pub fn render_dynamic(&self, context: &Context<'_>, random: &mut Random, into: &mut DynamicRequest) {
+        into.raw.clear();
+        into.raw_count = 0;
+        let DynamicRequest { method, path, authority, fields, body, .. } = into;
+        self.render_parts(context, random, Parts { method, path, authority, fields, body });
+    }
+
+    /// Everything but the content-length.
+    fn render_parts(&self, context: &Context<'_>, random: &mut Random, parts: Parts<'_>) {
+        let Parts { method, path, authority, fields, body } = parts;
+        for part in [&mut *method, &mut *path, &mut *authority, &mut *body] {
+            part.clear();
+        }
+        fields.clear();
+        for field in &self.source.fields {
+            let FieldText::Template(value) = &field.value else { continue };
+            match field.name.as_str() {
+                ":method" => value.render(context, random, method),
+                ":path" => value.render(context, random, path),
+                ":authority" => value.render(context, random, authority),
+                ":scheme" | "content-length" => {}
+                _ if field.only_with_cookies && context.cookies.is_empty() => {}
+                name => fields.push_with(name.as_bytes(), |out| value.render(context, random, out)),
+            }
+        }
+        match &self.content {
+            Content::None => {}
+            Content::Inlined(content) | Content::Measured(content) => content.render(context, random, body),
+            Content::Shared(bytes) => body.extend_from_slice(bytes),
+        }
     }
 
     /// Whether the method is HEAD: the response has no body, whatever its headers say.
@@ -170,12 +243,31 @@ impl RequestTemplate {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
+    /// Whether a secret is in it, from `${secret(NAME)}`.
+    pub fn has_secret(&self) -> bool {
+        self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)
+    }
+
+    /// Whether a rendering reads the cookies of the [`Context`].
+    pub fn uses_cookies(&self) -> bool {
+        self.source
+            .fields
+            .iter()
+            .any(|field| matches!(&field.value, FieldText::Template(value) if value.uses_cookies()))
+    }
+
+    /// Whether a rendering reads the authority of the [`Context`].
+    pub fn uses_authority(&self) -> bool {
+        self.front.slots().any(|slot| *slot == Slot::Authority)
+    }
+
     /// Whether a rendering reads the variables of the [`Context`].
     pub fn uses_variables(&self) -> bool {
         self.front.uses_variables() || self.measured().is_some_and(Template::uses_variables)
     }
 
-    /// Most bytes that [`render`](Self::render) appends, without the values of variables.
+    /// Most bytes that [`render`](Self::render) appends, without the values of variables, and without cookies
+    /// and the authority if they come from the [`Context`].
     pub fn len_hint(&self) -> usize {
         let measured = self.measured().map_or(0, |body| body.longest() + LENGTH_DIGITS + 4);
         self.front.longest() + measured
@@ -191,6 +283,22 @@ impl RequestTemplate {
             Content::Measured(body) => Some(body),
             _ => None,
         }
+    }
+}
+
+/// Where the parts of a request go.
+struct Parts<'a> {
+    method: &'a mut Vec<u8>,
+    path: &'a mut Vec<u8>,
+    authority: &'a mut Vec<u8>,
+    fields: &'a mut FieldList,
+    body: &'a mut Vec<u8>,
+}
+
+/// Uses up random numbers.
+pub(crate) fn skip(random: &mut Random, draws: u32) {
+    for _ in 0..draws {
+        random.bits();
     }
 }
 
@@ -213,6 +321,14 @@ impl Content {
         })
     }
 
+    /// What it is rendered from, unless that is shared.
+    fn template(&self) -> Option<&Template> {
+        match self {
+            Self::Inlined(body) | Self::Measured(body) => Some(body),
+            Self::None | Self::Shared(_) => None,
+        }
+    }
+
     /// Bytes of every rendering, if they are always as many.
     fn fixed_len(&self) -> Option<usize> {
         match self {
@@ -223,13 +339,14 @@ impl Content {
     }
 }
 
-/// Without the bytes: they may contain a secret.
+/// Without the bytes: they may contain a secret. Then its length is nobody's business either.
 impl fmt::Debug for RequestTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len_hint = (!self.has_secret()).then(|| self.len_hint());
         f.debug_struct("RequestTemplate")
             .field("fingerprint", &self.fingerprint)
             .field("is_static", &self.is_static)
-            .field("len_hint", &self.len_hint())
+            .field("len_hint", &len_hint)
             .field("shared_body_len", &self.shared_body().map(|body| body.len()))
             .finish()
     }
@@ -248,9 +365,7 @@ mod tests {
             target: "/".to_owned(),
             scheme: Scheme::Http,
             authority: "example.test:8080".to_owned(),
-            headers: Vec::new(),
-            body: Body::None,
-            keep_alive: true,
+            ..RequestSpec::default()
         }
     }
 
@@ -266,7 +381,13 @@ mod tests {
     fn rendered(spec: &RequestSpec, index: u64) -> Vec<u8> {
         let request = RequestTemplate::http1(spec).unwrap();
         let (mut scratch, mut out) = (b"left over".to_vec(), Vec::new());
-        let context = Context { index, worker: 2, unix_ns: 1_700_000_000_000_000_000, variables: &[] };
+        let context = Context {
+            index,
+            worker: 2,
+            unix_ns: 1_700_000_000_000_000_000,
+            variables: &[],
+            ..Context::default()
+        };
         request.render(&context, &mut Random::new(index, 0), &mut scratch, &mut out);
         assert!(out.len() <= request.len_hint());
         out
@@ -401,7 +522,8 @@ mod tests {
         let mut random = Random::new(1, 0);
         for index in 0..1000 {
             out.clear();
-            let context = Context { index, worker: 0, unix_ns: u64::MAX - index, variables: &[] };
+            let context =
+                Context { index, worker: 0, unix_ns: u64::MAX - index, variables: &[], ..Context::default() };
             request.render(&context, &mut random, &mut scratch, &mut out);
         }
         assert_eq!(before, (out.as_ptr(), out.capacity(), scratch.as_ptr(), scratch.capacity()));

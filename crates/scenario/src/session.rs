@@ -21,8 +21,13 @@ pub struct Session {
     pub last_status: u16,
     /// Its body, for scripts.
     pub last_body: Vec<u8>,
+    /// Room for a value that is looked at and for the one that it is compared with; between uses their
+    /// content means nothing.
+    pub(crate) scratch: [Vec<u8>; 2],
     /// Where the program goes on.
     pub(crate) position: u32,
+    /// Whether the program has sent a request since the last reset.
+    pub(crate) has_sent: bool,
     /// How often each loop still runs.
     pub(crate) counters: Vec<u64>,
 }
@@ -33,15 +38,21 @@ impl Session {
         Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Forgets everything and keeps the memory; its program begins anew.
     pub fn reset(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.known.fill(false);
         self.cookies.clear();
+        self.sent.method.clear();
+        self.sent.path.clear();
+        self.sent.authority.clear();
+        self.sent.fields.clear();
+        self.sent.body.clear();
         self.last_fields.clear();
         self.last_status = 0;
         self.last_body.clear();
         self.position = 0;
+        self.has_sent = false;
         self.counters.clear();
     }
 }

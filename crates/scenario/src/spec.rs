@@ -17,13 +17,36 @@ pub struct RequestSpec {
     pub scheme: Scheme,
     /// `host[:port]` for the Host header.
     pub authority: String,
+    /// Whether [`Context::authority`](crate::Context::authority) is sent instead: the request goes to one of
+    /// several hosts.
+    pub authority_slot: bool,
     /// Names and values; values are templates. An empty value leaves a default header (Host, User-Agent,
-    /// Content-Length, Connection) out, and sends nothing.
+    /// Content-Length, Connection, the session's Cookie) out, and sends nothing.
     pub headers: Vec<(String, String)>,
+    /// Whether the cookies of the session ([`Context::cookies`](crate::Context::cookies)) are sent, if there
+    /// are any; behind those of a Cookie header in [`headers`](Self::headers), if there is one.
+    pub cookies: bool,
     /// Payload.
     pub body: Body,
     /// Whether the connection is used again; if not, the request says so (on HTTP/1.1).
     pub keep_alive: bool,
+}
+
+/// A GET of `/` without an authority.
+impl Default for RequestSpec {
+    fn default() -> Self {
+        Self {
+            method: "GET".to_owned(),
+            target: "/".to_owned(),
+            scheme: Scheme::Http,
+            authority: String::new(),
+            authority_slot: false,
+            headers: Vec::new(),
+            cookies: false,
+            body: Body::None,
+            keep_alive: true,
+        }
+    }
 }
 
 /// The scheme of a URL.
@@ -72,7 +95,9 @@ impl fmt::Debug for RequestSpec {
             .field("target", &self.target)
             .field("scheme", &self.scheme)
             .field("authority", &self.authority)
+            .field("authority_slot", &self.authority_slot)
             .field("headers", &headers)
+            .field("cookies", &self.cookies)
             .field("body_len", &body_len)
             .field("keep_alive", &self.keep_alive)
             .finish()
@@ -93,9 +118,16 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
     for (name, value) in &spec.headers {
         hash = hash.with_field(name.as_bytes()).with_field(shown(name, value).as_bytes());
     }
-    match &spec.body {
+    hash = match &spec.body {
         Body::None => hash.with(&[0]),
         Body::Text(text) => hash.with(&[1]).with_field(text),
         Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
+    };
+    // At the end, and only if there is something to say: plans without either keep their fingerprints.
+    for (tag, told) in [(b"cookies", spec.cookies), (b"pooling", spec.authority_slot)] {
+        if told {
+            hash = hash.with_field(tag);
+        }
     }
+    hash
 }

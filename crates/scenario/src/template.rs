@@ -1,19 +1,24 @@
 //! Text with slots.
 
+use std::fmt;
 use std::ops::Range;
 
 use plimsoll_core::Random;
 
+use crate::header::is_value;
+use crate::slot::{Parsed, Parser, slot_end};
 use crate::{Context, Scope, Slot, TemplateError, Writing};
 
 /// Bytes with slots, compiled once.
 ///
 /// `${name}` or `${name(arguments)}` is a slot (see [`Slot`]), `$${` a literal `${`; any other `$` is itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Template {
     /// All literal bytes, one piece after the other.
     literals: Vec<u8>,
     pieces: Vec<Piece>,
+    /// Whether `literals`, here or in the argument of a function, have the text of a secret.
+    has_secret: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +34,32 @@ impl Template {
         Self::parse_in(text, &Scope::default())
     }
 
-    /// Compiles `text`, which may name the variables of `scope`.
+    /// Compiles `text`, which may name what is in `scope`.
     pub fn parse_in(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        Self::parse_inside(text, Parser::new(scope))
+    }
+
+    /// The same for a request target: what is not known when it is written down is rendered
+    /// [so that it fits](Writing::Encoded).
+    pub(crate) fn parse_target(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        let encode = |template: &mut Self, mut parsed: Parsed| {
+            let writing = if template.pieces.is_empty() { Writing::Path } else { Writing::Encoded };
+            parsed.write_as(writing);
+            template.push_parsed(parsed);
+        };
+        Self::parse_with(text, Parser::new(scope), encode)
+    }
+
+    /// The argument of a function, or a whole text.
+    pub(crate) fn parse_inside(text: &[u8], parser: Parser<'_>) -> Result<Self, TemplateError> {
+        Self::parse_with(text, parser, Self::push_parsed)
+    }
+
+    fn parse_with(
+        text: &[u8],
+        parser: Parser<'_>,
+        mut push: impl FnMut(&mut Self, Parsed),
+    ) -> Result<Self, TemplateError> {
         let mut template = Self::default();
         let mut rest = text;
         while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
@@ -40,8 +69,8 @@ impl Template {
                 template.push_literal(b"${");
                 after
             } else if let Some(after) = from.strip_prefix(b"${") {
-                let (slot, after) = parse_slot(after, scope)?;
-                template.pieces.push(Piece::Slot(slot));
+                let (parsed, after) = parse_slot(after, parser)?;
+                push(&mut template, parsed);
                 after
             } else {
                 template.push_literal(b"$");
@@ -50,6 +79,29 @@ impl Template {
         }
         template.push_literal(rest);
         Ok(template)
+    }
+
+    /// A template of this alone.
+    pub(crate) fn of(parsed: Parsed) -> Self {
+        let mut template = Self::default();
+        template.push_parsed(parsed);
+        template
+    }
+
+    fn push_parsed(&mut self, parsed: Parsed) {
+        match parsed {
+            Parsed::Constant { text, secret } => {
+                self.push_literal(&text);
+                self.has_secret |= secret;
+            }
+            Parsed::Slot(slot) => self.push_slot(slot),
+        }
+    }
+
+    /// Appends a slot.
+    pub(crate) fn push_slot(&mut self, slot: Slot) {
+        self.has_secret |= slot.has_secret();
+        self.pieces.push(Piece::Slot(slot));
     }
 
     /// A template that is `bytes`, whatever they look like.
@@ -77,24 +129,15 @@ impl Template {
         }
     }
 
-    /// The same template for a request target: variables are written [so that they fit](Writing::Encoded).
-    pub(crate) fn into_target(mut self) -> Self {
-        for (position, piece) in self.pieces.iter_mut().enumerate() {
-            if let Piece::Slot(Slot::Variable { writing, .. }) = piece {
-                *writing = if position == 0 { Writing::Path } else { Writing::Encoded };
-            }
-        }
-        self
-    }
-
     /// Appends another template.
     pub fn push(&mut self, other: &Self) {
         for piece in &other.pieces {
             match piece {
                 Piece::Literal(range) => self.push_literal(&other.literals[range.clone()]),
-                Piece::Slot(slot) => self.pieces.push(Piece::Slot(*slot)),
+                Piece::Slot(slot) => self.pieces.push(Piece::Slot(slot.clone())),
             }
         }
+        self.has_secret |= other.has_secret;
     }
 
     /// Whether every rendering is empty, whatever the variables are.
@@ -106,7 +149,7 @@ impl Template {
     pub(crate) fn starts_with_slash(&self) -> bool {
         match self.pieces.first() {
             Some(Piece::Literal(range)) => self.literals[range.clone()].starts_with(b"/"),
-            Some(Piece::Slot(slot)) => matches!(slot, Slot::Variable { writing: Writing::Path, .. }),
+            Some(Piece::Slot(slot)) => slot.is_path(),
             None => false,
         }
     }
@@ -124,6 +167,13 @@ impl Template {
         })
     }
 
+    /// The positions of the variables that it reads, in order, also those within functions.
+    pub fn variables(&self) -> Vec<u16> {
+        let mut variables = Vec::new();
+        self.slots().for_each(|slot| slot.add_variables(&mut variables));
+        variables
+    }
+
     /// Whether every rendering is the same: [`literals`](Self::literals).
     pub fn is_static(&self) -> bool {
         self.slots().next().is_none()
@@ -137,6 +187,35 @@ impl Template {
     /// Whether a slot reads the variables of the [`Context`].
     pub fn uses_variables(&self) -> bool {
         self.slots().any(Slot::is_variable)
+    }
+
+    /// Whether it contains a secret: its [literals](Self::literals) are not for the eyes of users then. What
+    /// its variables will be is not known here.
+    pub fn has_secret(&self) -> bool {
+        self.has_secret
+    }
+
+    /// Whether a slot reads the cookies of the [`Context`].
+    pub(crate) fn uses_cookies(&self) -> bool {
+        self.slots().any(|slot| matches!(slot, Slot::Cookies(_)))
+    }
+
+    /// A byte outside of slots that a header's value may not have
+    /// ([`header::is_value`](crate::header::is_value)); without one, every rendering is fit for a header, if
+    /// the variables are. The values of variables have to be.
+    pub fn unfit_byte(&self) -> Option<u8> {
+        let own = self.literals.iter().copied().find(|&byte| !is_value(&[byte]));
+        own.or_else(|| self.slots().find_map(Slot::unfit_byte))
+    }
+
+    /// Whether a rendering is the same as long as the variables are.
+    pub(crate) fn depends_on_variables_alone(&self) -> bool {
+        self.slots().all(Slot::depends_on_variables_alone)
+    }
+
+    /// How many random numbers a rendering takes: always as many.
+    pub(crate) fn draws(&self) -> u32 {
+        self.slots().map(Slot::draws).sum()
     }
 
     /// Bytes of every rendering, if they are always as many.
@@ -160,13 +239,36 @@ impl Template {
     }
 }
 
+/// Without the bytes if there is a secret among them.
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.has_secret {
+            return f.write_str("Template(<secret>)");
+        }
+        let mut list = f.debug_list();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(range) => {
+                    list.entry(&self.literals[range.clone()].escape_ascii().to_string());
+                }
+                Piece::Slot(slot) => {
+                    list.entry(slot);
+                }
+            }
+        }
+        list.finish()
+    }
+}
+
 /// Parses up to the closing brace; `text` starts behind `${`.
-fn parse_slot<'a>(text: &'a [u8], scope: &Scope<'_>) -> Result<(Slot, &'a [u8]), TemplateError> {
-    let Some(end) = text.iter().position(|&byte| byte == b'}') else {
+fn parse_slot<'a>(text: &'a [u8], parser: Parser<'_>) -> Result<(Parsed, &'a [u8]), TemplateError> {
+    let Some(end) = slot_end(text) else {
         return Err(TemplateError::new("`${` without a closing `}`").with_hint("write $${ for a literal ${"));
     };
-    let slot = Slot::parse(&String::from_utf8_lossy(&text[..end]), scope)?;
-    Ok((slot, &text[end + 1..]))
+    let Ok(slot) = std::str::from_utf8(&text[..end]) else {
+        return Err(TemplateError::new("what stands between `${` and `}` is no UTF-8"));
+    };
+    Ok((parser.slot(slot)?, &text[end + 1..]))
 }
 
 #[cfg(test)]
@@ -176,7 +278,8 @@ mod tests {
 
     fn rendered(text: &str) -> String {
         let mut out = Vec::new();
-        let context = Context { index: 7, worker: 1, unix_ns: 5_000_000_000, variables: &[] };
+        let context =
+            Context { index: 7, worker: 1, unix_ns: 5_000_000_000, variables: &[], ..Context::default() };
         Template::parse(text.as_bytes()).unwrap().render(&context, &mut Random::new(0, 0), &mut out);
         String::from_utf8(out).unwrap()
     }
@@ -212,7 +315,7 @@ mod tests {
     #[test]
     fn variables_take_their_place() {
         let names = ["a".to_owned(), "b".to_owned()];
-        let template = Template::parse_in(b"<${b}|${a}|$${b}>", &Scope { variables: &names }).unwrap();
+        let template = Template::parse_in(b"<${b}|${a}|$${b}>", &Scope::new(&names)).unwrap();
         assert!(template.uses_variables() && !template.is_static() && !template.is_empty());
         assert_eq!((template.fixed_len(), template.longest()), (None, 8));
         let variables = [b"one".to_vec(), b"two ${a}".to_vec()];

@@ -48,6 +48,7 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.shard.index,
             unix_ns,
             variables: self.sessions.variables(request.session),
+            ..Context::default()
         };
         if !step.extract.is_empty() {
             // What the rendering below is going to draw, too.
@@ -68,7 +69,7 @@ impl<B: Backend> Worker<'_, B> {
         let length;
         if let Client::Http2(client) = &mut conn.client {
             let lane = &self.lanes[conn.lane as usize];
-            let body = template.render_body(&context, &mut self.random, &mut self.scratch);
+            let body = template.render_body(&context, &self.random, &mut self.scratch);
             let body_bytes = body.len();
             let spec = Submit {
                 head_request: template.head_request(),

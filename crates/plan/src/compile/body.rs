@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Template};
+use plimsoll_scenario::{Body, Slot, Template};
 use serde_json::Value;
 
 use super::Compiler;
@@ -46,13 +46,13 @@ impl Compiler<'_, '_> {
                 let content = self.named_file(&spec.template_file)?;
                 let text = self.filled_bytes(&content, *place, Template::escape)?;
                 let template = self.parsed(&text, *place)?;
-                let reads = template.variables().map(|variable| self.check_read(variable, *place, part, known));
-                reads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<()>>>()?;
+                let reads = template.variables().into_iter();
+                let reads = reads.map(|variable| self.check_read(variable, *place, part, known));
+                reads.fold(Some(()), Option::and)?;
                 plain(Body::Text(text))
             }
             Some((_, place)) => {
                 let text = self.json_text(spec.json.get()?, *place)?;
-                self.check_json_secrets(&text, *place)?;
                 self.template(&text, *place, part, known)?;
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
                 Some(Content { body: Body::Text(text.into_bytes()), headers })
@@ -102,14 +102,27 @@ impl Compiler<'_, '_> {
         Some(())
     }
 
-    /// A text in quotes: what is around its slots is escaped, the slots are left to the template.
+    /// A slot that renders what may stand within a text of JSON.
+    fn escaping(&self, slot: &str) -> String {
+        let scope = self.scope(&self.variables, &self.constants);
+        let Ok(template) = Template::parse_in(slot.as_bytes(), &scope) else { return slot.to_owned() };
+        let any_text = |slot: &Slot| matches!(slot, Slot::Variable { .. } | Slot::Call(_) | Slot::Pick(_));
+        match template.has_secret() || template.slots().any(any_text) {
+            true => format!("${{json({slot})}}"),
+            false => slot.to_owned(),
+        }
+    }
+
+    /// A text in quotes: what is around its slots is escaped, and what they render.
     fn write_json_text(&mut self, string: &str, place: Option<Place>, text: &mut String) -> Option<()> {
         let mut original = string;
         let mut written = String::new();
+        // So that secrets are known when their slots are looked at.
+        self.filled(string, place)?;
         for slot in slots(string) {
             let (before, after) = original.split_once(slot).unwrap_or((original, ""));
             written.push_str(&escaped(before));
-            written.push_str(slot);
+            written.push_str(&self.escaping(slot));
             original = after;
         }
         written.push_str(&escaped(original));

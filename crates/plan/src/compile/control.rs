@@ -224,7 +224,7 @@ impl Compiler<'_, '_> {
         for slot in super::text::slots(&text) {
             // What the condition could parse can be parsed alone.
             if let Some(template) = self.parsed(slot.as_bytes(), field.place()) {
-                for variable in template.variables().collect::<Vec<_>>() {
+                for variable in template.variables() {
                     complete = complete.and(self.check_read(variable, field.place(), part, known));
                 }
             }

@@ -75,8 +75,7 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<Template> {
         let template = self.parsed(text.as_bytes(), place)?;
-        let variables: Vec<u16> = template.variables().collect();
-        let all = variables.into_iter().map(|variable| self.check_read(variable, place, part, known));
+        let all = template.variables().into_iter().map(|variable| self.check_read(variable, place, part, known));
         all.fold(Some(()), Option::and)?;
         Some(template)
     }

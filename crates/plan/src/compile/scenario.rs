@@ -242,7 +242,7 @@ impl Compiler<'_, '_> {
     ) -> Option<(plimsoll_scenario::Template, Vec<u16>)> {
         let text = self.text(field)?;
         let value = self.parsed(text.as_bytes(), field.place())?;
-        let reads: Vec<u16> = value.variables().collect();
+        let reads = value.variables();
         for &read in &reads {
             let before = match part.first[usize::from(read)] {
                 First::Text(other) => other < position,

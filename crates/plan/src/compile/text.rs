@@ -1,18 +1,13 @@
 //! Values from outside in the texts of a plan file.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use plimsoll_scenario::slot::slot_end;
 use plimsoll_scenario::{Constants, Template};
 
 use super::Compiler;
 use crate::document::{Field, Text};
 use crate::{Place, Problem};
-
-/// Characters that JSON escapes in a text: `"`, `\` and control characters.
-fn escaped_in_json(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
-}
 
 impl Compiler<'_, '_> {
     /// The text of a field, with the environment's values in place of `${env(NAME)}`.
@@ -54,26 +49,20 @@ impl Compiler<'_, '_> {
         while let Some(slot) = next_slot(rest) {
             filled.extend_from_slice(slot.before);
             rest = slot.after;
-            let Some((function, argument)) = slot.function() else {
+            let Some(argument) = slot.environment() else {
+                complete &= self.know_constants(slot.whole, place).is_some();
                 filled.extend_from_slice(slot.whole);
                 continue;
             };
-            match function {
-                "env" => match self.environment_value(argument, place) {
-                    // A `$` in front of a `{` would begin a slot that nobody wrote.
-                    Some(value) if value.ends_with('$') && rest.starts_with(b"{") => {
-                        self.report(place, Problem::new(format!(
-                            "the value of `{argument}` ends with `$`, and `{{` follows it"
-                        )));
-                        complete = false;
-                    }
-                    Some(value) => filled.extend_from_slice(write(&value).as_bytes()),
-                    None => complete = false,
-                },
-                _ => {
-                    complete &= self.know_secret(argument, place).is_some();
-                    filled.extend_from_slice(slot.whole);
+            match self.environment_value(argument, place) {
+                // A `$` in front of a `{` would begin a slot that nobody wrote.
+                Some(value) if value.ends_with('$') && rest.first().is_some_and(|next| b"${".contains(next)) => {
+                    let message = format!("the value of `{argument}` ends with `$`, and a slot follows it");
+                    self.report(place, Problem::new(message));
+                    complete = false;
                 }
+                Some(value) => filled.extend_from_slice(write(&value).as_bytes()),
+                None => complete = false,
             }
         }
         filled.extend_from_slice(rest);
@@ -85,23 +74,9 @@ impl Compiler<'_, '_> {
         let mut rest = text.as_bytes();
         while let Some(slot) = next_slot(rest) {
             rest = slot.after;
-            if slot.function().is_some_and(|(function, _)| function == "secret") {
+            if names_of(slot.whole, "secret").next().is_some() {
                 let problem = Problem::new(format!("a secret has no place in {what}: it would be shown"));
                 return self.fail(place, problem.with_hint("secrets belong into headers, bodies and variables"));
-            }
-        }
-        Some(())
-    }
-
-    /// Refuses secrets in JSON that would have to be written differently there.
-    pub(super) fn check_json_secrets(&mut self, text: &str, place: Option<Place>) -> Option<()> {
-        let mut rest = text.as_bytes();
-        while let Some(slot) = next_slot(rest) {
-            rest = slot.after;
-            let Some(("secret", name)) = slot.function() else { continue };
-            if self.secrets.get(name).is_some_and(|value| value.bytes().any(escaped_in_json)) {
-                let message = format!("the secret `{name}` has characters that have to be escaped in JSON");
-                return self.fail(place, Problem::new(message));
             }
         }
         Some(())
@@ -118,6 +93,22 @@ impl Compiler<'_, '_> {
         }
         let problem = Problem::new(format!("`{name}` is not set in the environment"));
         self.fail(place, problem.with_hint(format!("set it, or say what it is otherwise: ${{env({name}, value)}}")))
+    }
+
+    /// Looks up the secrets and, within functions, the variables of the environment that a slot names.
+    fn know_constants(&mut self, slot: &[u8], place: Option<Place>) -> Option<()> {
+        let before = self.secrets.len() + self.environment.len();
+        for name in names_of(slot, "env") {
+            let value = self.environment_value(name, place)?;
+            self.environment.insert(name.to_owned(), value);
+        }
+        for name in names_of(slot, "secret") {
+            self.know_secret(name, place)?;
+        }
+        if self.secrets.len() + self.environment.len() > before {
+            self.constants = Constants::new(self.environment.clone(), self.secrets.clone());
+        }
+        Some(())
     }
 
     /// Looks a secret up: in the environment under its name, or in the file that `NAME_FILE` names there.
@@ -142,7 +133,6 @@ impl Compiler<'_, '_> {
             }
         };
         self.secrets.insert(name.to_owned(), value);
-        self.constants = Constants::new(BTreeMap::new(), self.secrets.clone());
         Some(())
     }
 }
@@ -159,13 +149,29 @@ struct FoundSlot<'a> {
 }
 
 impl FoundSlot<'_> {
-    /// `env` or `secret` and what stands in its parentheses.
-    fn function(&self) -> Option<(&str, &str)> {
+    /// What stands in the parentheses of `${env(…)}`.
+    fn environment(&self) -> Option<&str> {
         let inner = std::str::from_utf8(self.whole.strip_prefix(b"${")?.strip_suffix(b"}")?).ok()?;
         let (name, rest) = inner.trim().split_once('(')?;
-        let argument = rest.strip_suffix(')')?;
-        matches!(name.trim(), "env" | "secret").then_some((name.trim(), argument.trim()))
+        (name.trim() == "env").then_some(rest.strip_suffix(')')?.trim())
     }
+}
+
+/// What stands in the parentheses of `function`, wherever it occurs in a slot: within other functions, too.
+fn names_of<'a>(slot: &'a [u8], function: &str) -> impl Iterator<Item = &'a str> {
+    // A slot that is no text is reported where it is parsed.
+    let mut rest = std::str::from_utf8(slot).unwrap_or_default();
+    std::iter::from_fn(move || {
+        loop {
+            let (before, after) = rest.split_once(function)?;
+            let is_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            rest = after;
+            let argument = after.trim_start().strip_prefix('(').and_then(|after| after.split_once(')'));
+            if let (true, Some((name, _))) = (is_word, argument) {
+                return Some(name.trim().trim_matches(['"', '\'']));
+            }
+        }
+    })
 }
 
 /// The slots of a text, with `${` and `}`.
@@ -187,7 +193,8 @@ fn next_slot(text: &[u8]) -> Option<FoundSlot<'_>> {
         if text[at..].starts_with(b"$${") {
             from = at + 3;
         } else if text[at..].starts_with(b"${") {
-            let end = at + text[at..].iter().position(|&byte| byte == b'}')? + 1;
+            let inner = at + 2;
+            let end = inner + slot_end(&text[inner..])? + 1;
             return Some(FoundSlot { before: &text[..at], whole: &text[at..end], after: &text[end..] });
         } else {
             from = at + 1;
@@ -205,7 +212,15 @@ mod tests {
         assert_eq!(found("a${b}c$${d}${ env(E) }$"), ["${b}", "${ env(E) }"]);
         assert_eq!(found("$$${a} ${open"), Vec::<&str>::new());
         let slot = next_slot(b"${ env(A, http://x/(1)) }").unwrap();
-        assert_eq!(slot.function(), Some(("env", "A, http://x/(1)")));
-        assert_eq!(next_slot(b"${uuid}").unwrap().function(), None);
+        assert_eq!(slot.environment(), Some("A, http://x/(1)"));
+        assert_eq!(next_slot(b"${uuid}").unwrap().environment(), None);
+    }
+
+    #[test]
+    fn names_within_functions_are_found() {
+        let names = |text: &'static str| names_of(text.as_bytes(), "secret").collect::<Vec<_>>();
+        assert_eq!(names("${secret(A)}"), ["A"]);
+        assert_eq!(names("${base64(me:${secret( \"B\" )}${json(secret(C))})}"), ["B", "C"]);
+        assert_eq!(names("${my_secret(A)} ${secret}"), Vec::<&str>::new());
     }
 }

@@ -135,7 +135,7 @@ pub(crate) fn plan(line: &[&str]) -> Plan {
 pub(crate) fn request(plan: &Plan, step: usize) -> String {
     let (mut scratch, mut out) = (Vec::new(), Vec::new());
     let variables = [b"/made".to_vec()];
-    let context = plimsoll_scenario::Context { index: 7, worker: 0, unix_ns: 0, variables: &variables };
+    let context = plimsoll_scenario::Context { index: 7, variables: &variables, ..Default::default() };
     let mut random = plimsoll_core::Random::new(1, 0);
     plan.steps[step].request.render(&context, &mut random, &mut scratch, &mut out);
     String::from_utf8(out).expect("these requests are text")

@@ -58,9 +58,7 @@ pub(crate) fn get() -> RequestSpec {
         target: "/".to_owned(),
         scheme: Scheme::Http,
         authority: "example.test:8080".to_owned(),
-        headers: Vec::new(),
-        body: Body::None,
-        keep_alive: true,
+        ..RequestSpec::default()
     }
 }
 

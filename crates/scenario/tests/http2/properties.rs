@@ -106,7 +106,7 @@ proptest! {
         one in "/[a-z%?]{0,20}", two in "[a-z]{0,300}",
     ) {
         let names = ["one".to_owned(), "two".to_owned()];
-        let scope = Scope { variables: &names };
+        let scope = Scope::new(&names);
         let mut book = HeaderBook::new();
         let requests: Vec<RequestTemplate> = specs
             .iter()
@@ -127,7 +127,7 @@ proptest! {
                 2 => request = request.redirected("/elsewhere?${two}", 307).unwrap(),
                 _ => {}
             }
-            let context = Context { index, worker: 3, unix_ns: index ^ 1_700_000_000, variables: &variables };
+            let context = Context { index, worker: 3, unix_ns: index ^ 1_700_000_000, variables: &variables, ..Context::default() };
             let (fields, body) = connection.send(&request, &book, &context, &mut Random::new(0, 0));
             let pseudo = fields.iter().take_while(|(name, _)| name.starts_with(':')).count();
             prop_assert_eq!(fields.iter().filter(|(name, _)| name.starts_with(':')).count(), pseudo);
@@ -151,7 +151,7 @@ proptest! {
         let names = ["v".to_owned()];
         let spec = RequestSpec { target: format!("{before}${{v}}{after}"), ..get() };
         let mut book = HeaderBook::new();
-        let scope = Scope { variables: &names };
+        let scope = Scope::new(&names);
         let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
         book.seal();
         let variables = [value];

@@ -19,7 +19,8 @@ fn sent(spec: &RequestSpec) -> (Vec<(String, String)>, String) {
     let mut book = HeaderBook::new();
     let request = compile(spec, &mut book);
     book.seal();
-    let context = Context { index: 5, worker: 1, unix_ns: 7_000_000_000, variables: &[] };
+    let context =
+        Context { index: 5, worker: 1, unix_ns: 7_000_000_000, variables: &[], ..Context::default() };
     let (fields, body) = Connection::default().send(&request, &book, &context, &mut Random::new(1, 0));
     (fields.into_iter().map(|(name, value)| (name, text(&value))).collect(), text(&body))
 }
@@ -135,16 +136,16 @@ fn the_second_block_is_shorter_than_the_first() {
 #[test]
 fn bodies_that_never_change_are_not_copied() {
     let context = Context::default();
-    let mut random = Random::new(1, 0);
+    let random = Random::new(1, 0);
     let mut scratch = Vec::new();
     let request = |body: Body| RequestTemplate::http1(&RequestSpec { body, ..post(b"") }).unwrap();
     for body in [Body::None, Body::Text(Vec::new()), Body::Raw(Arc::from(Vec::new()))] {
         let request = request(body);
-        assert!(matches!(request.render_body(&context, &mut random, &mut scratch), Payload::None));
+        assert!(matches!(request.render_body(&context, &random, &mut scratch), Payload::None));
     }
     for body in [Body::Text(b"small".to_vec()), raw(16 * 1024)] {
         let request = request(body);
-        let mut address = || match request.render_body(&context, &mut random, &mut scratch) {
+        let mut address = || match request.render_body(&context, &random, &mut scratch) {
             Payload::Bytes(bytes) => bytes.as_ptr(),
             other => panic!("{other:?}"),
         };
@@ -152,7 +153,7 @@ fn bodies_that_never_change_are_not_copied() {
         assert_eq!(scratch.capacity(), 0);
     }
     let large = request(raw(16 * 1024 + 1));
-    let Payload::Shared(bytes) = large.render_body(&context, &mut random, &mut scratch) else { panic!() };
+    let Payload::Shared(bytes) = large.render_body(&context, &random, &mut scratch) else { panic!() };
     assert!(Arc::ptr_eq(bytes, large.shared_body().unwrap()));
     assert_eq!(scratch.capacity(), 0);
 }
@@ -160,7 +161,7 @@ fn bodies_that_never_change_are_not_copied() {
 #[test]
 fn rendering_reuses_its_buffers() {
     let names = ["token".to_owned(), "path".to_owned()];
-    let scope = Scope { variables: &names };
+    let scope = Scope::new(&names);
     let spec = with_headers(
         RequestSpec {
             target: "${path}/${range(1,500)}?q=${random_string(130)}".to_owned(),
@@ -178,8 +179,14 @@ fn rendering_reuses_its_buffers() {
     let before = (out.as_ptr(), out.capacity(), scratch.as_ptr(), scratch.capacity());
     for index in 0..1000 {
         out.clear();
-        let context = Context { index, worker: 0, unix_ns: u64::MAX - index, variables: &variables };
-        let len = request.render_body(&context, &mut random, &mut scratch).len();
+        let context = Context {
+            index,
+            worker: 0,
+            unix_ns: u64::MAX - index,
+            variables: &variables,
+            ..Context::default()
+        };
+        let len = request.render_body(&context, &random, &mut scratch).len();
         request.render_block(&book, &mut indexing, &context, &mut random, len, &mut out);
         assert!(out.len() > 200 && len > 60);
     }
@@ -204,7 +211,7 @@ fn the_path_can_be_had_alone() {
     request.render(&context, &mut random, &mut scratch, &mut http1);
     assert_eq!(http1.split(|&byte| byte == b' ').nth(1), Some(&path[..]));
 
-    let len = request.render_body(&context, &mut random, &mut scratch).len();
+    let len = request.render_body(&context, &random, &mut scratch).len();
     path.clear();
     request.render_path(&context, &mut random.clone(), &mut path);
     let mut block = Vec::new();
@@ -218,7 +225,7 @@ fn the_path_can_be_had_alone() {
 #[test]
 fn a_resource_is_created_and_then_addressed_by_what_the_response_said() {
     let names = ["resource".to_owned()];
-    let scope = Scope { variables: &names };
+    let scope = Scope::new(&names);
     let mut book = HeaderBook::new();
     let update = RequestSpec { method: "PATCH".to_owned(), target: "${resource}".to_owned(), ..post(b"{}") };
     let update = RequestTemplate::compile(&update, &scope, Some(&mut book)).unwrap();
@@ -243,7 +250,7 @@ fn a_resource_is_created_and_then_addressed_by_what_the_response_said() {
 #[test]
 fn unknown_names_are_refused_wherever_they_stand() {
     let names = ["resource".to_owned()];
-    let scope = Scope { variables: &names };
+    let scope = Scope::new(&names);
     let target = RequestSpec { target: "${resorce}".to_owned(), ..get() };
     for (spec, place) in [
         (target, "URL"),
@@ -261,7 +268,7 @@ fn unknown_names_are_refused_wherever_they_stand() {
 #[test]
 fn a_redirect_is_followed_on_the_connection_that_it_came_on() {
     let names = ["token".to_owned()];
-    let scope = Scope { variables: &names };
+    let scope = Scope::new(&names);
     let spec = with_headers(
         RequestSpec { target: "/form?${token}".to_owned(), ..post(b"n=${sequence}&${token}") },
         &[("X-Kept", "1"), ("Authorization", "${token}"), ("Content-Type", "text/plain")],

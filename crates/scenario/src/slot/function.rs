@@ -1,0 +1,153 @@
+//! Functions of a text.
+
+use plimsoll_core::Random;
+use sha2::{Digest, Sha256};
+
+use super::Writing;
+use super::write::{encode_from, json_escape, percent_encode, write_hex};
+use crate::{Context, Template};
+
+/// A function and its argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub(super) function: Function,
+    pub(super) argument: Template,
+    pub(super) writing: Writing,
+}
+
+/// What is made of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `hash(sha256,text)`: SHA-256 (FIPS 180-4), 64 hexadecimal digits.
+    Sha256,
+    /// `hash(crc32,text)`: CRC-32 as in gzip (RFC 1952 section 8), 8 hexadecimal digits.
+    Crc32,
+    /// `base64(text)`: RFC 4648 section 4, with padding.
+    Base64,
+    /// `base64url(text)`: RFC 4648 section 5, without padding, as in a JSON Web Token.
+    Base64Url,
+    /// `urlencode(text)`: percent-encoded but for the unreserved characters (RFC 3986 section 2.3).
+    UrlEncode,
+    /// `upper(text)`: ASCII letters as capitals.
+    Upper,
+    /// `lower(text)`: ASCII letters as small ones.
+    Lower,
+    /// `json(text)`: escaped for the inside of a JSON string, without the quotes around it.
+    Json,
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+impl Call {
+    pub(super) fn fixed_len(&self) -> Option<usize> {
+        let len = self.argument.fixed_len();
+        match self.function {
+            _ if self.writing == Writing::Path => None,
+            Function::Sha256 => Some(64),
+            Function::Crc32 => Some(8),
+            Function::Base64 => len.map(|len| base64_len(len, true)),
+            Function::Base64Url => len.map(|len| base64_len(len, false)),
+            Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
+            Function::Upper | Function::Lower | Function::UrlEncode | Function::Json => None,
+        }
+    }
+
+    pub(super) fn longest(&self) -> usize {
+        let len = self.argument.longest();
+        let longest = match self.function {
+            Function::Sha256 => 64,
+            Function::Crc32 => 8,
+            Function::Base64 | Function::Base64Url => base64_len(len, true),
+            Function::UrlEncode => 3 * len,
+            Function::Json => 6 * len,
+            Function::Upper | Function::Lower => len,
+        };
+        match self.writing {
+            Writing::AsIs => longest,
+            Writing::Encoded => 3 * longest,
+            Writing::Path => 3 * longest + 1,
+        }
+    }
+
+    /// Everything happens at the end of `out`, so that no other buffer is needed.
+    pub(super) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.argument.render(context, random, out);
+        self.function.apply(start, out);
+        encode_from(start, self.writing, out);
+    }
+}
+
+impl Function {
+    /// The function of this name, but for the hashes.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "base64" => Self::Base64,
+            "base64url" => Self::Base64Url,
+            "urlencode" => Self::UrlEncode,
+            "upper" => Self::Upper,
+            "lower" => Self::Lower,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+
+    /// Whether a control character of the text can be one of the result.
+    pub(super) fn lets_through(self) -> bool {
+        matches!(self, Self::Upper | Self::Lower | Self::Json)
+    }
+
+    /// Replaces what stands in `out` from `start` on.
+    fn apply(self, start: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Sha256 => {
+                let hash = Sha256::digest(&out[start..]);
+                out.truncate(start);
+                write_hex(hash.as_ref(), out);
+            }
+            Self::Crc32 => {
+                let hash = crc32fast::hash(&out[start..]);
+                out.truncate(start);
+                write_hex(&hash.to_be_bytes(), out);
+            }
+            Self::Base64 => base64(start, STANDARD, true, out),
+            Self::Base64Url => base64(start, URL_SAFE, false, out),
+            Self::UrlEncode => {
+                percent_encode(start, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte), out);
+            }
+            Self::Upper => out[start..].make_ascii_uppercase(),
+            Self::Lower => out[start..].make_ascii_lowercase(),
+            Self::Json => json_escape(start, out),
+        }
+    }
+}
+
+/// Characters for `len` bytes.
+fn base64_len(len: usize, padded: bool) -> usize {
+    if padded { len.div_ceil(3) * 4 } else { (len * 4).div_ceil(3) }
+}
+
+/// In place, from the last group of three bytes to the first: a group's characters stand where it stood, or
+/// behind it.
+fn base64(start: usize, alphabet: &[u8; 64], padded: bool, out: &mut Vec<u8>) {
+    let len = out.len() - start;
+    out.resize(start + base64_len(len, padded), b'=');
+    for group in (0..len.div_ceil(3)).rev() {
+        let from = start + group * 3;
+        let present = (len - group * 3).min(3);
+        let mut bits = 0_u32;
+        for offset in 0..3 {
+            let byte = if offset < present { out[from + offset] } else { 0 };
+            bits = bits << 8 | u32::from(byte);
+        }
+        let to = start + group * 4;
+        for (offset, place) in out[to..].iter_mut().take(4).enumerate() {
+            // n bytes take n + 1 characters; what is left of the group is padding.
+            *place = match offset {
+                _ if offset > present => b'=',
+                _ => alphabet[(bits >> (18 - 6 * offset)) as usize & 63],
+            };
+        }
+    }
+}
