@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Scope, Slot};
+use plimsoll_scenario::{Slot, Template};
 
 use super::Compiler;
 use crate::document::{Field, ScenarioSpec, StepSpec};
@@ -97,6 +97,6 @@ fn wrong_name(name: &str) -> Option<Problem> {
 /// Whether `${name}` means something without any variable, or would with arguments.
 pub(super) fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
-    functions.chain(["env", "secret"]).any(|function| function == name)
-        || Slot::parse(name, &Scope::default()).is_ok()
+    functions.into_iter().any(|function| function == name)
+        || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
 }
