@@ -32,7 +32,7 @@ mod url;
 
 pub use document::{Document, LoadedDocument, Source};
 pub use files::{Disk, Files, KeyLogFile};
-pub use patch::{CrudPatch, Given, PlanPatch};
+pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
     Target, TlsTarget,
