@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 pub use field::{Field, Keyed, Text};
 pub use source::{LoadedDocument, Source};
 
+use crate::layers::{Setting as _, SettingValue};
+
 /// A plan: who is asked for what, how often, and what has to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -65,6 +67,12 @@ macro_rules! settings {
         impl Settings {
             /// The names of all settings.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
+
+            /// The values of all settings that are there, by name.
+            pub(crate) fn values(&self) -> Vec<(&'static str, Vec<SettingValue>)> {
+                let all = [$((stringify!($name), self.$name.setting_values()),)+];
+                all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+            }
         }
     };
 }

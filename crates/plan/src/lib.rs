@@ -21,6 +21,7 @@ mod compile;
 mod connections;
 mod crud;
 mod fingerprint;
+mod layers;
 mod load;
 mod protocol;
 mod requests;
@@ -32,6 +33,7 @@ mod url;
 
 pub use document::{Document, LoadedDocument, Source};
 pub use files::{Disk, Files, KeyLogFile};
+pub use layers::{GaveWay, Layered};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
