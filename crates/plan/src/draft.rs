@@ -171,7 +171,7 @@ impl Resolver<'_> {
         draft: Draft,
         requests: &mut Requests,
     ) {
-        let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive);
+        let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on());
         let scope = Scope { variables: &draft.variables, constants: Some(constants) };
         let book = requests.targets[draft.server].book.as_mut();
         let request = RequestTemplate::compile(&spec, &scope, book);

@@ -23,6 +23,7 @@ mod connections;
 mod crud;
 mod draft;
 mod fingerprint;
+mod layers;
 mod load;
 mod protocol;
 mod requests;
@@ -36,7 +37,8 @@ mod url;
 pub use document::{Document, LoadedDocument, Source};
 pub use environment::Environment;
 pub use files::{Disk, Files, KeyLogFile};
-pub use patch::{CrudPatch, Given, PlanPatch};
+pub use layers::{GaveWay, Layered};
+pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
     Scenario, Step, Target, TlsTarget,

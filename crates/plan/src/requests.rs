@@ -100,7 +100,7 @@ impl Resolver<'_> {
             None => Some("GET".to_owned()),
             Some(given) => match check_method(&given.text) {
                 Ok(()) => Some(given.text.clone()),
-                Err(error) => self.fail(from_template(&error.at(&given.by))),
+                Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
             },
         }
     }
@@ -111,7 +111,7 @@ impl Resolver<'_> {
             match parse_header(&given.text) {
                 Ok((name, value)) => {
                     if let Some(problem) = foreign_to_http2(wish, &name, &value) {
-                        self.problems.push(problem);
+                        self.problems.push(problem.at(given.place));
                     }
                     headers.push((name, value));
                 }
@@ -119,7 +119,8 @@ impl Resolver<'_> {
                     // By its number: the text may be a secret.
                     let place =
                         if patch.headers.len() == 1 { String::new() } else { format!(" {}", index + 1) };
-                    self.problems.push(from_template(&error.at(format!("{}{place}", given.by))));
+                    let problem = from_template(&error.at(format!("{}{place}", given.by)));
+                    self.problems.push(problem.at(given.place));
                 }
             }
         }
@@ -134,7 +135,7 @@ impl Resolver<'_> {
         }
         match Template::parse(given.text.as_bytes()) {
             Ok(_) => Some(Body::Text(given.text.clone().into_bytes())),
-            Err(error) => self.fail(from_template(&error.at(&given.by))),
+            Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
         }
     }
 

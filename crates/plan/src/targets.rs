@@ -9,7 +9,7 @@ use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::TlsSettings;
 use crate::url::Url;
-use crate::{Address, PlanPatch, PoolMember, Problem, Target, TlsTarget};
+use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
 
 /// The servers that steps address, each once.
 #[derive(Default)]
@@ -143,9 +143,9 @@ impl Resolver<'_> {
             Address::Fixed(addresses) => addresses.iter().map(SocketAddr::ip).collect(),
             Address::Unix(_) => Vec::new(),
         };
-        for (only, flag, family) in [(patch.ipv4, "-4", "IPv4"), (patch.ipv6, "-6", "IPv6")] {
-            if let (true, Some(ip)) = (only, ips.iter().find(|ip| ip.is_ipv4() != (flag == "-4"))) {
-                self.problems.push(Problem::new(format!("{flag}: {ip} is not an {family} address")));
+        for (only, v4, family) in [(&patch.ipv4, true, "IPv4"), (&patch.ipv6, false, "IPv6")] {
+            if let (Some(only), Some(ip)) = (only.given(), ips.iter().find(|ip| ip.is_ipv4() != v4)) {
+                self.problems.push(only.problem(format!("{}: {ip} is not an {family} address", only.by)));
             }
         }
         address
