@@ -37,9 +37,14 @@ impl Extract {
     /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
     /// control characters; a reference that does not lead to a path of http or https.
     pub fn apply(&self, value: &[u8], request_path: &[u8], into: &mut Vec<u8>) -> bool {
+        Self::make(self.form, value, request_path, into)
+    }
+
+    /// The same without saying where the value is and where it goes.
+    pub(crate) fn make(form: Form, value: &[u8], request_path: &[u8], into: &mut Vec<u8>) -> bool {
         into.clear();
         let value = trimmed(value);
-        let found = match self.form {
+        let found = match form {
             Form::Value => {
                 let legal = !value.is_empty() && is_value(value);
                 if legal {

@@ -42,7 +42,7 @@ pub fn is_secret(name: &str) -> bool {
 }
 
 /// RFC 9110 section 5.1: a header's name is a token.
-fn check_name(name: &str) -> Result<(), TemplateError> {
+pub(crate) fn check_name(name: &str) -> Result<(), TemplateError> {
     if name.is_empty() {
         return Err(TemplateError::new("the header's name is empty").with_hint("write `Name: value`"));
     }

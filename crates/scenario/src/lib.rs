@@ -22,6 +22,7 @@ pub mod header;
 mod http2;
 mod message;
 mod pause;
+pub mod pointer;
 mod program;
 mod reaction;
 pub mod redirect;

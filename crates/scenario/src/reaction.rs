@@ -1,8 +1,22 @@
 //! What a step makes of its response: its checks, and the values that it takes.
 
+mod check;
+mod describe;
+mod pattern;
+mod place;
+mod query;
+mod take;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
 use plimsoll_core::ErrorClass;
 
-use crate::{Needs, Received, Scope, Session, TemplateError};
+use self::check::Check;
+use self::place::{Exchange, Parsed, Place};
+use self::take::Take;
+use crate::{FieldNeeds, Needs, Received, Scope, Session, TemplateError};
 
 /// A status, or statuses, that a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +27,12 @@ pub struct StatusRange {
     pub last: u16,
 }
 
-/// How a text is compared.
+/// How a text is compared. The texts, but for the regular expression, are templates that may name variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matching {
     /// It is there at all.
     Exists,
-    /// The whole text; a template, as all texts here but the regular expression.
+    /// The whole text.
     Equals(String),
     /// Its start.
     Starts(String),
@@ -35,7 +49,7 @@ pub enum Matching {
 pub enum Source {
     /// The status code.
     Status,
-    /// A field of the response.
+    /// A field of the response. A check holds if it holds for one of several of this name; the first is taken.
     Header(String),
     /// A field of the request, or its `:path`, `:method`, `:authority`.
     RequestHeader(String),
@@ -43,9 +57,11 @@ pub enum Source {
     Cookie(String),
     /// The whole body of the response.
     Body,
-    /// A JSON Pointer (RFC 6901) into the body of the response.
+    /// A JSON Pointer (RFC 6901) into the body of the response. What it points at is a string without quotes
+    /// and escapes, or other JSON as it stands there.
     JsonPointer(String),
-    /// A JSONPath (RFC 9535): the first match.
+    /// A JSONPath (RFC 9535): the first match. A string without quotes and escapes, or other JSON without white
+    /// space.
     JsonPath(String),
     /// A JSON Pointer into the body of the request.
     RequestJsonPointer(String),
@@ -75,7 +91,8 @@ pub struct ExtractSpec {
     pub regex: Option<String>,
     /// Whether it is a reference to a resource, resolved against the request's path.
     pub as_path: bool,
-    /// What the variable gets if there is no such value; without it, the request has failed.
+    /// What the variable gets if there is no such value; without it, the request has failed. A template that may
+    /// name variables.
     pub default: Option<String>,
 }
 
@@ -102,16 +119,58 @@ pub struct Failure {
 }
 
 /// What a step makes of its response, compiled.
+///
+/// A copy shares everything but the working memory of its regular expressions: a worker that has a copy of its
+/// own takes no lock for them.
 #[derive(Clone, Debug, Default)]
 pub struct Reaction {
     needs: Needs,
+    statuses: Box<[StatusRange]>,
+    checks: Box<[Check]>,
+    takes: Box<[Take]>,
+    cookies: bool,
+    /// What it was compiled from, for [`describe`](Self::describe).
+    spec: Arc<ReactionSpec>,
 }
+
+/// The number of the status among all that can fail; checks follow, and then values.
+const STATUS: u16 = 0;
 
 impl Reaction {
     /// Compiles one.
+    ///
+    /// # Errors
+    /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template that
+    /// names more than variables; XPath in a build without it.
     pub fn compile(spec: &ReactionSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
-        let _ = (spec, scope);
-        Ok(Self::default())
+        if spec.checks.len() + spec.extract.len() >= usize::from(u16::MAX) {
+            return Err(TemplateError::new("more than 65534 checks and values for one step"));
+        }
+        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last) {
+            return Err(TemplateError::new(format!("there is no status from {first} to {last}")));
+        }
+        let mut needs = Needs::default();
+        let mut compile_place = |source: &Source| {
+            let place = Place::compile(source)?;
+            place.add_needs(&mut needs);
+            Ok(place)
+        };
+        let compile_check = |check: &CheckSpec| Check::compile(check, compile_place(&check.source)?, scope);
+        let checks = spec.checks.iter().map(compile_check).collect::<Result<_, TemplateError>>()?;
+        let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
+        let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
+        needs.path |= spec.cookies || spec.extract.iter().any(|take| take.as_path);
+        if spec.cookies {
+            add_field(&mut needs, "set-cookie");
+        }
+        Ok(Self {
+            needs,
+            statuses: spec.statuses.as_slice().into(),
+            checks,
+            takes,
+            cookies: spec.cookies,
+            spec: Arc::new(spec.clone()),
+        })
     }
 
     /// What has to be kept of the exchange. (A script of the step may need more: that is the plan's matter.)
@@ -121,25 +180,72 @@ impl Reaction {
 
     /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
     pub fn is_plain(&self) -> bool {
-        self.needs.is_nothing()
+        self.checks.is_empty() && self.takes.is_empty() && !self.cookies
     }
 
-    /// Checks the response and takes its values and cookies into the session. Values are taken only from a
-    /// response that passed. Allocates nothing in steady state but for JSONPath and XPath.
+    /// Checks the response and takes its values and cookies into the session. The status is checked first, then
+    /// the rest in the order of the plan. Cookies are taken from any response, as RFC 6265 section 3 has it,
+    /// values only from one that passed. Allocates nothing in steady state but for JSONPath and XPath.
+    ///
+    /// # Errors
+    /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`] for
+    /// a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
+    /// [`ErrorClass::Extraction`] for a value.
     pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<(), Failure> {
-        let _ = (received, session);
+        if self.cookies {
+            let Session { cookies, sent, .. } = &mut *session;
+            for cookie in received.fields.all("set-cookie") {
+                cookies.store(cookie, received.host, &sent.path, received.secure, received.unix_s);
+            }
+        }
+        self.accepts(received.status)?;
+        if self.checks.is_empty() && self.takes.is_empty() {
+            return Ok(());
+        }
+        let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut parsed = Parsed::default();
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        for (number, check) in (STATUS + 1..).zip(&self.checks) {
+            if !check.holds(&mut exchange, variables, looked_at, scratch) {
+                return Err(Failure { class: ErrorClass::Check, what: number });
+            }
+        }
+        for (number, take) in (STATUS + 1 + self.checks.len() as u16..).zip(&self.takes) {
+            if !take.apply(&mut exchange, variables, known, looked_at, scratch) {
+                return Err(Failure { class: ErrorClass::Extraction, what: number });
+            }
+        }
         Ok(())
     }
 
     /// The same for a [plain](Self::is_plain) one.
+    ///
+    /// # Errors
+    /// See [`apply`](Self::apply).
+    #[inline]
     pub fn accepts(&self, status: u16) -> Result<(), Failure> {
-        let _ = status;
-        Ok(())
+        let accepted = match &*self.statuses {
+            [] => status < 400,
+            ranges => ranges.iter().any(|range| (range.first..=range.last).contains(&status)),
+        };
+        if accepted {
+            return Ok(());
+        }
+        let class = match status {
+            500.. => ErrorClass::Status5xx,
+            400.. => ErrorClass::Status4xx,
+            _ => ErrorClass::Check,
+        };
+        Err(Failure { class, what: STATUS })
     }
+}
 
-    /// What failed, in words, for the first example of an error. Never a value that was received whole.
-    pub fn describe(&self, failure: Failure, received: &Received<'_>) -> String {
-        let _ = (failure, received);
-        String::new()
+/// Adds a field of the response, which is in lower case.
+fn add_field(needs: &mut Needs, name: &str) {
+    match &mut needs.fields {
+        FieldNeeds::All => {}
+        FieldNeeds::Named(names) if names.iter().any(|known| known == name) => {}
+        FieldNeeds::Named(names) => names.push(name.to_owned()),
+        nothing @ FieldNeeds::Nothing => *nothing = FieldNeeds::Named(vec![name.to_owned()]),
     }
 }

@@ -21,15 +21,17 @@ pub struct Session {
     pub last_status: u16,
     /// Its body, for scripts.
     pub last_body: Vec<u8>,
-    /// Room for a value that is looked at and for the one that it is compared with; between uses their
-    /// content means nothing.
-    pub(crate) scratch: [Vec<u8>; 2],
     /// Where the program goes on.
     pub(crate) position: u32,
     /// Whether the program has sent a request since the last reset.
     pub(crate) has_sent: bool,
     /// How often each loop still runs.
     pub(crate) counters: Vec<u64>,
+    /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it
+    /// first.
+    pub(crate) scratch: Vec<u8>,
+    /// Room for the value of a response that is compared with such a text.
+    pub(crate) looked_at: Vec<u8>,
 }
 
 impl Session {

@@ -1,0 +1,151 @@
+//! Where a value is, compiled.
+
+use super::query::{JsonPath, XPath};
+use super::{Source, add_field};
+use crate::cookie::CookieJar;
+use crate::header::check_name;
+use crate::pointer::JsonPointer;
+use crate::{Needs, Received, SentRequest, TemplateError};
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Status,
+    Header(String),
+    RequestHeader(String),
+    RequestPath,
+    RequestMethod,
+    RequestAuthority,
+    Cookie(String),
+    Body,
+    Pointer(JsonPointer),
+    RequestPointer(JsonPointer),
+    JsonPath(JsonPath),
+    XPath(XPath),
+}
+
+/// A request and its response.
+pub(super) struct Exchange<'a, 'r> {
+    pub(super) received: &'a Received<'r>,
+    pub(super) sent: &'a SentRequest,
+    pub(super) cookies: &'a CookieJar,
+    pub(super) parsed: &'a mut Parsed,
+}
+
+/// The body of the response as a tree, once somebody asked for it.
+#[derive(Default)]
+pub(super) struct Parsed {
+    json: Option<Option<serde_json::Value>>,
+}
+
+impl Parsed {
+    /// `None` if it is not JSON.
+    pub(super) fn json(&mut self, body: &[u8]) -> Option<&serde_json::Value> {
+        self.json.get_or_insert_with(|| serde_json::from_slice(body).ok()).as_ref()
+    }
+}
+
+impl Place {
+    pub(super) fn compile(source: &Source) -> Result<Self, TemplateError> {
+        Ok(match source {
+            Source::Status => Self::Status,
+            Source::Header(name) if name == ":status" => Self::Status,
+            Source::Header(name) => {
+                check_name(name)?;
+                Self::Header(name.to_ascii_lowercase())
+            }
+            Source::RequestHeader(name) => match name.as_str() {
+                ":path" => Self::RequestPath,
+                ":method" => Self::RequestMethod,
+                ":authority" => Self::RequestAuthority,
+                _ if name.starts_with(':') => {
+                    return Err(TemplateError::new(format!("a request has no `{name}` to take"))
+                        .with_hint("`:path`, `:method` and `:authority` can be taken"));
+                }
+                _ if name.eq_ignore_ascii_case("host") => Self::RequestAuthority,
+                _ => {
+                    check_name(name)?;
+                    Self::RequestHeader(name.to_ascii_lowercase())
+                }
+            },
+            Source::Cookie(name) => {
+                check_name(name).map_err(|error| error.at("cookie"))?;
+                Self::Cookie(name.clone())
+            }
+            Source::Body => Self::Body,
+            Source::JsonPointer(pointer) => Self::Pointer(JsonPointer::parse(pointer)?),
+            Source::RequestJsonPointer(pointer) => Self::RequestPointer(JsonPointer::parse(pointer)?),
+            Source::JsonPath(path) => Self::JsonPath(JsonPath::parse(path)?),
+            Source::XPath(path) => Self::XPath(XPath::parse(path)?),
+        })
+    }
+
+    pub(super) fn add_needs(&self, needs: &mut Needs) {
+        match self {
+            Self::Status => {}
+            Self::Header(name) => add_field(needs, name),
+            Self::Cookie(_) => add_field(needs, "set-cookie"),
+            Self::Body | Self::Pointer(_) | Self::JsonPath(_) | Self::XPath(_) => needs.body = true,
+            Self::RequestPath => needs.path = true,
+            Self::RequestHeader(_)
+            | Self::RequestMethod
+            | Self::RequestAuthority
+            | Self::RequestPointer(_) => needs.request = true,
+        }
+    }
+
+    /// Gives the values that are there to `look`, until that is true; whether it was. `scratch` is for values
+    /// that do not stand anywhere as they are.
+    pub(super) fn any(
+        &self,
+        exchange: &mut Exchange<'_, '_>,
+        scratch: &mut Vec<u8>,
+        mut look: impl FnMut(&[u8]) -> bool,
+    ) -> bool {
+        match self {
+            Self::Header(name) => exchange.received.fields.all(name).any(look),
+            _ => self.first(exchange, scratch).is_some_and(&mut look),
+        }
+    }
+
+    /// The value, if it is there. `scratch` is for one that does not stand anywhere as it is.
+    pub(super) fn first<'v>(
+        &self,
+        exchange: &'v mut Exchange<'_, '_>,
+        scratch: &'v mut Vec<u8>,
+    ) -> Option<&'v [u8]> {
+        let Exchange { received, sent, cookies, parsed } = exchange;
+        match self {
+            Self::Status => {
+                scratch.clear();
+                crate::slot::write_decimal(u64::from(received.status), scratch);
+                Some(scratch)
+            }
+            Self::Header(name) => received.fields.get(name),
+            Self::RequestHeader(name) => sent.fields.get(name),
+            Self::RequestPath => present(&sent.path),
+            Self::RequestMethod => present(&sent.method),
+            Self::RequestAuthority => present(&sent.authority),
+            Self::Cookie(name) => {
+                let set = received.fields.all("set-cookie").filter_map(|field| value_of(field, name));
+                set.last().or_else(|| cookies.get(name.as_bytes()))
+            }
+            Self::Body => Some(received.body),
+            Self::Pointer(pointer) => pointer.find(received.body)?.text(scratch),
+            Self::RequestPointer(pointer) => pointer.find(&sent.body)?.text(scratch),
+            Self::JsonPath(path) => path.first(parsed.json(received.body)?, scratch),
+            Self::XPath(path) => path.first(received.body, scratch),
+        }
+    }
+}
+
+fn present(value: &[u8]) -> Option<&[u8]> {
+    (!value.is_empty()).then_some(value)
+}
+
+/// The value of the cookie that a Set-Cookie field sets, if it is the one of this name (RFC 6265 section 5.2).
+fn value_of<'a>(field: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let pair = field.split(|&byte| byte == b';').next()?;
+    let equals = pair.iter().position(|&byte| byte == b'=')?;
+    (pair[..equals].trim_ascii() == name.as_bytes()).then(|| pair[equals + 1..].trim_ascii())
+}

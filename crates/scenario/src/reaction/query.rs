@@ -1,0 +1,94 @@
+//! JSONPath and XPath.
+
+use jsonpath_rust::parser::model::JpQuery;
+use jsonpath_rust::parser::parse_json_path;
+use jsonpath_rust::query::js_path_process;
+use serde_json::Value;
+
+use crate::TemplateError;
+
+/// A JSONPath (RFC 9535).
+#[derive(Clone, Debug)]
+pub(super) struct JsonPath(JpQuery);
+
+impl JsonPath {
+    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+        match parse_json_path(text) {
+            Ok(query) => Ok(Self(query)),
+            Err(_) => Err(TemplateError::new(format!("`{text}` is not a JSONPath"))
+                .with_hint("it starts with `$`, as in `$.orders[0].id` (RFC 9535)")),
+        }
+    }
+
+    /// The first match: a string as it is, other JSON without white space.
+    pub(super) fn first<'s>(&self, document: &Value, scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+        let matches = js_path_process(&self.0, document).ok()?;
+        scratch.clear();
+        match matches.first()?.val {
+            Value::String(text) => scratch.extend_from_slice(text.as_bytes()),
+            other => serde_json::to_writer(&mut *scratch, other).ok()?,
+        }
+        Some(scratch)
+    }
+}
+
+#[cfg(feature = "xpath")]
+pub(super) use with_xpath::XPath;
+#[cfg(not(feature = "xpath"))]
+pub(super) use without_xpath::XPath;
+
+#[cfg(feature = "xpath")]
+mod with_xpath {
+    use sxd_xpath::{Context, Factory, Value};
+
+    use crate::TemplateError;
+
+    /// An XPath (1.0). Its compiled form cannot be shared by threads, so the text is kept.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct XPath(String);
+
+    impl XPath {
+        pub(in super::super) fn parse(text: &str) -> Result<Self, TemplateError> {
+            match Factory::new().build(text) {
+                Ok(Some(_)) => Ok(Self(text.to_owned())),
+                Ok(None) => Err(TemplateError::new("the XPath is empty")),
+                Err(error) => Err(TemplateError::new(format!("`{text}` is not an XPath: {error}"))),
+            }
+        }
+
+        /// The string value of the first match in document order.
+        pub(in super::super) fn first<'s>(&self, body: &[u8], scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+            let package = sxd_document::parser::parse(std::str::from_utf8(body).ok()?).ok()?;
+            let path = Factory::new().build(&self.0).ok()??;
+            let document = package.as_document();
+            let value = path.evaluate(&Context::new(), document.root()).ok()?;
+            let text = match value {
+                Value::Nodeset(nodes) => nodes.document_order_first()?.string_value(),
+                other => other.string(),
+            };
+            scratch.clear();
+            scratch.extend_from_slice(text.as_bytes());
+            Some(scratch)
+        }
+    }
+}
+
+#[cfg(not(feature = "xpath"))]
+mod without_xpath {
+    use crate::TemplateError;
+
+    /// An XPath, which this build does not know.
+    #[derive(Clone, Debug)]
+    pub(in super::super) enum XPath {}
+
+    impl XPath {
+        pub(in super::super) fn parse(text: &str) -> Result<Self, TemplateError> {
+            Err(TemplateError::new(format!("this build has no XPath, which `{text}` is"))
+                .with_hint("build with `--features xpath`, as releases are built, or take it with `regex`"))
+        }
+
+        pub(in super::super) fn first<'s>(&self, _: &[u8], _: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+            match *self {}
+        }
+    }
+}
