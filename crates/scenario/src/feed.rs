@@ -1,12 +1,31 @@
 //! Data sources: rows of values, one for each iteration.
 
+mod csv;
+mod file;
+mod json;
+mod permutation;
+mod records;
+mod turn;
+
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
 
+use crate::header;
+use file::{Destination, Format, Indexed, Stream};
+use turn::Turn;
+
 /// The data sources of a plan, as one worker draws from them.
+///
+/// Nothing is shared that could change, so no draw takes a lock; files are read in blocks of 64 KiB as their
+/// rows are taken. Of files that are [shuffled](Order::Shuffled) or [drawn from](Order::Random) the places of
+/// all rows are in memory, 8 bytes each; the rows themselves, too, if the file has at most 64 MiB, else each
+/// draw reads its row from the file.
 #[derive(Debug, Default)]
-pub struct Feeds {}
+pub struct Feeds {
+    feeds: Vec<Feed>,
+}
 
 /// What a data source is compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +34,8 @@ pub struct FeedSpec {
     pub name: String,
     /// Where its rows are.
     pub rows: Rows,
-    /// The variable (its position) that each column goes into; `None`: it is not used.
+    /// The variable (its position) that each column of a row goes into; `None`: it is not used. A range has
+    /// one column.
     pub columns: Vec<Option<u16>>,
     /// In which order rows are taken.
     pub order: Order,
@@ -37,9 +57,10 @@ pub enum Rows {
         /// Digits.
         width: u8,
     },
-    /// Rows in memory.
+    /// Rows in memory. Every value is fit for a header.
     List(std::sync::Arc<[Vec<Vec<u8>>]>),
-    /// A CSV file (RFC 4180), streamed.
+    /// A CSV file (RFC 4180), streamed. Empty lines are skipped, and a byte order mark in front is no part of
+    /// it. Values need not be UTF-8.
     Csv {
         /// The file.
         path: std::path::PathBuf,
@@ -48,7 +69,8 @@ pub enum Rows {
         /// Whether the first row has names.
         header: bool,
     },
-    /// A file of JSON objects, one a line, streamed; a column is a member of the object.
+    /// A file of JSON objects, one a line, streamed; a column is a member of the object. Strings are values
+    /// without their quotes and escapes, anything else is one as it is written. Empty lines are skipped.
     JsonLines {
         /// The file.
         path: std::path::PathBuf,
@@ -62,16 +84,16 @@ pub enum Rows {
 pub enum Order {
     /// One after the other.
     Sequential,
-    /// Drawn, with replacement.
+    /// Drawn, with replacement: there is no end.
     Random,
-    /// Each once, in a random order.
+    /// Each once, in a random order that the seed of the plan chooses. After the end it is the same again.
     Shuffled,
 }
 
 /// What happens after the last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// From the first one again.
+    /// From the first one of the worker again.
     Wrap,
     /// No more iterations are begun.
     Stop,
@@ -82,7 +104,8 @@ pub enum AtEnd {
 /// Which rows a worker has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Its own part: no row is given out by two workers.
+    /// Its own part: no row is given out by two workers. Of `W` workers, number `w` has the rows `w`, `w + W`
+    /// and so on, of those in a random order if they are shuffled.
     Split,
     /// All of them.
     Whole,
@@ -108,26 +131,142 @@ impl fmt::Display for FeedError {
 
 impl std::error::Error for FeedError {}
 
+impl Rows {
+    /// The names in the file: the first row of a CSV file, the members of the first object of JSON lines. None
+    /// for rows that are in no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is empty, or its first record is malformed.
+    pub fn names(&self) -> Result<Vec<String>, String> {
+        file::names(self)
+    }
+}
+
+impl FeedSpec {
+    /// Finds what is wrong with it before the run: what does not fit together, and a file that cannot be read,
+    /// has no rows or is malformed in its first one. The message does not name the source.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_shape()?;
+        if let Some(format) = Format::of(&self.rows) {
+            let stream = Stream::open(format, self.columns.len(), Share::Whole, Shard::WHOLE)?;
+            self.check_first(stream)?;
+        }
+        Ok(())
+    }
+
+    /// What can be known without reading files.
+    fn check_shape(&self) -> Result<(), String> {
+        let columns = self.columns.len();
+        match &self.rows {
+            Rows::Range { start, end, .. } if start >= end => {
+                Err(format!("the range from {start} to {end} is empty; its end is not a part of it"))
+            }
+            Rows::Range { .. } if columns != 1 => Err(format!("a range has one column, not {columns}")),
+            Rows::List(rows) if rows.is_empty() => Err("there are no rows".to_owned()),
+            Rows::List(rows) => (1..).zip(rows.iter()).try_for_each(|(number, row)| {
+                if row.len() != columns {
+                    return Err(format!("row {number}: {} values, but {columns} columns", row.len()));
+                }
+                match row.iter().position(|value| !header::is_value(value)) {
+                    None => Ok(()),
+                    Some(column) => Err(format!(
+                        "row {number}: value {} has a line break or another control character, which would \
+                         split a request",
+                        column + 1
+                    )),
+                }
+            }),
+            Rows::Csv { delimiter: b'"' | b'\r' | b'\n' | 0, .. } => {
+                Err("the delimiter of a CSV file cannot be a quote, a line break or NUL".to_owned())
+            }
+            Rows::JsonLines { members, .. } if members.len() != columns => {
+                Err(format!("{} members, but {columns} columns", members.len()))
+            }
+            Rows::Range { .. } | Rows::Csv { .. } | Rows::JsonLines { .. } => Ok(()),
+        }
+    }
+
+    /// Reads the first row of a file, into nowhere that lasts.
+    fn check_first(&self, mut stream: Stream) -> Result<(), String> {
+        let variables = self.columns.iter().flatten().max().map_or(0, |&last| usize::from(last) + 1);
+        let mut into = Destination {
+            columns: &self.columns,
+            found: &mut Vec::new(),
+            variables: &mut vec![Vec::new(); variables],
+            known: &mut vec![false; variables],
+        };
+        stream.draw(AtEnd::Stop, &mut into).map_err(|error| error.to_string())
+    }
+}
+
+/// One data source, as one worker draws from it.
+#[derive(Debug)]
+struct Feed {
+    name: String,
+    columns: Vec<Option<u16>>,
+    at_end: AtEnd,
+    source: Source,
+    /// Which columns a row has had.
+    found: Vec<bool>,
+    /// A row of a file that is not in memory.
+    row: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Stream(Stream),
+    Range(Turn, u64, u8),
+    List(Turn, Arc<[Vec<Vec<u8>>]>),
+    Indexed(Turn, Arc<Indexed>),
+}
+
+/// The streams of random numbers that shuffle, one for each source: apart from those of the workers, which are
+/// small numbers.
+const SHUFFLES: u64 = 0x6665_6564 << 32;
+
 impl Feeds {
     /// Opens the sources for one worker. `seed` is the plan's: with it, all workers shuffle alike.
     ///
     /// # Errors
-    /// The first file that cannot be opened or is malformed at its begin.
+    /// The first source that cannot be opened, is malformed at its begin, or has no row for this worker
+    /// although it is to give out rows for ever.
     pub fn open(specs: &[FeedSpec], worker: Shard, seed: u64) -> Result<Self, FeedError> {
-        let _ = (specs, worker, seed);
-        Ok(Self::default())
+        Self::open_with(specs, &index_all(specs)?, worker, seed)
     }
 
-    /// Opens the sources for all workers, in their order. What they can share is in memory once.
+    /// Opens the sources for all workers, in their order. What they can share is in memory once, and found
+    /// once.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_all(specs: &[FeedSpec], workers: u32, seed: u64) -> Result<Vec<Self>, FeedError> {
-        (0..workers).map(|index| Self::open(specs, Shard { index, of: workers }, seed)).collect()
+        let indexed = index_all(specs)?;
+        let worker = |index| Self::open_with(specs, &indexed, Shard { index, of: workers }, seed);
+        (0..workers).map(worker).collect()
+    }
+
+    fn open_with(
+        specs: &[FeedSpec],
+        indexed: &[Option<Arc<Indexed>>],
+        worker: Shard,
+        seed: u64,
+    ) -> Result<Self, FeedError> {
+        let feeds = specs.iter().zip(indexed).zip(0..).map(|((spec, indexed), number)| {
+            let mut shuffle = Random::new(seed, SHUFFLES | number);
+            Feed::open(spec, indexed.as_ref(), worker, &mut shuffle)
+                .map_err(|reason| named(&spec.name, &reason))
+        });
+        Ok(Self { feeds: feeds.collect::<Result<_, _>>()? })
     }
 
     /// Takes the next row of a source into the variables; marks them as known. Takes no lock, and allocates
-    /// nothing in steady state.
+    /// nothing in steady state (but for names of JSON members that have escapes).
+    ///
+    /// # Errors
+    /// The source has ended, or its next row cannot be read: then the variables may have been changed.
+    ///
+    /// # Panics
+    /// If there is no such source, or a variable of its columns is not there.
     pub fn draw(
         &mut self,
         feed: u16,
@@ -135,7 +274,112 @@ impl Feeds {
         variables: &mut [Vec<u8>],
         known: &mut [bool],
     ) -> Result<(), FeedError> {
-        let _ = (feed, random, variables, known);
-        Ok(())
+        let Feed { name, columns, at_end, source, found, row } = &mut self.feeds[usize::from(feed)];
+        let mut into = Destination { columns, found, variables, known };
+        let drawn = match source {
+            Source::Stream(stream) => stream.draw(*at_end, &mut into),
+            Source::Range(turn, start, width) => next(turn, *at_end, random).map(|position| {
+                into.set(0, |value| write_padded(*start + position, *width, value));
+            }),
+            Source::List(turn, rows) => next(turn, *at_end, random).map(|position| {
+                for (column, value) in rows[position as usize].iter().enumerate() {
+                    into.set(column, |variable| variable.extend_from_slice(value));
+                }
+            }),
+            Source::Indexed(turn, file) => next(turn, *at_end, random)
+                .and_then(|position| file.read(position, row, &mut into).map_err(FeedError::Failed)),
+        };
+        drawn.map_err(|error| match error {
+            FeedError::Ended if *at_end == AtEnd::Fail => named(name, "its rows have ended"),
+            FeedError::Ended => FeedError::Ended,
+            FeedError::Failed(reason) => named(name, &reason),
+        })
+    }
+}
+
+fn next(turn: &mut Turn, at_end: AtEnd, random: &mut Random) -> Result<u64, FeedError> {
+    turn.next(at_end, random).ok_or(FeedError::Ended)
+}
+
+fn named(name: &str, reason: &str) -> FeedError {
+    FeedError::Failed(format!("data source `{name}`: {reason}"))
+}
+
+/// Finds the rows of files that are not read in order.
+fn index_all(specs: &[FeedSpec]) -> Result<Vec<Option<Arc<Indexed>>>, FeedError> {
+    let index = |spec: &FeedSpec| {
+        spec.check_shape()?;
+        let format = Format::of(&spec.rows).filter(|_| spec.order != Order::Sequential);
+        format.map(|format| Indexed::open(format, spec.columns.len()).map(Arc::new)).transpose()
+    };
+    specs.iter().map(|spec| index(spec).map_err(|reason| named(&spec.name, &reason))).collect()
+}
+
+impl Feed {
+    fn open(
+        spec: &FeedSpec,
+        indexed: Option<&Arc<Indexed>>,
+        worker: Shard,
+        shuffle: &mut Random,
+    ) -> Result<Self, String> {
+        let mut turn = |count| Turn::new(count, spec.order, spec.share, worker, shuffle);
+        let (source, has_rows) = match (&spec.rows, indexed) {
+            (Rows::Range { start, end, width }, _) => {
+                let turn = turn(end - start);
+                let has_rows = turn.own() > 0;
+                (Source::Range(turn, *start, *width), has_rows)
+            }
+            (Rows::List(rows), _) => {
+                let turn = turn(rows.len() as u64);
+                let has_rows = turn.own() > 0;
+                (Source::List(turn, Arc::clone(rows)), has_rows)
+            }
+            (_, Some(file)) => {
+                let turn = turn(file.count());
+                let has_rows = turn.own() > 0;
+                (Source::Indexed(turn, Arc::clone(file)), has_rows)
+            }
+            (rows, None) => {
+                let open = |share, worker| match Format::of(rows) {
+                    Some(format) => Stream::open(format, spec.columns.len(), share, worker),
+                    None => Err("rows that are neither in memory nor in a file".to_owned()),
+                };
+                spec.check_first(open(Share::Whole, worker)?)?;
+                let stream = open(spec.share, worker)?;
+                let has_rows = stream.has_rows();
+                (Source::Stream(stream), has_rows)
+            }
+        };
+        // For ever, or in any order, of no rows: that is neither an end nor a failure of a later moment.
+        if !has_rows && (spec.at_end == AtEnd::Wrap || spec.order == Order::Random) {
+            return Err(format!(
+                "fewer rows than the {} workers that each need some of their own; let each have the whole \
+                 (`share: whole`), or use fewer threads",
+                worker.of
+            ));
+        }
+        Ok(Self {
+            name: spec.name.clone(),
+            columns: spec.columns.clone(),
+            at_end: spec.at_end,
+            source,
+            found: Vec::new(),
+            row: Vec::new(),
+        })
+    }
+}
+
+/// Appends `number` with leading zeros up to `width` digits.
+fn write_padded(number: u64, width: u8, into: &mut Vec<u8>) {
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let start = into.len();
+    into.resize(start + digits.max(usize::from(width)), b'0');
+    let mut rest = number;
+    for digit in into[start..].iter_mut().rev() {
+        if rest == 0 {
+            break;
+        }
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }

@@ -12,6 +12,7 @@
 mod condition;
 mod context;
 mod cookie;
+mod deal;
 mod dynamic;
 pub mod error;
 mod extract;
@@ -38,6 +39,7 @@ pub mod template;
 pub use condition::Condition;
 pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
+pub use deal::Deal;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
 pub use extract::{Extract, Form};

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use plimsoll_core::{Nanos, Random};
 
-use crate::condition::Condition;
-use crate::feed::Feeds;
+use crate::condition::{Condition, variables_of};
+use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
-use crate::{Session, Template};
+use crate::{Context, Session, Template, header};
 
 /// One instruction.
 #[derive(Clone, Debug)]
@@ -16,11 +16,12 @@ pub enum Op {
     Send(u32),
     /// Send the requests of these steps at once; go on when all responses were good.
     Fork(Range<u32>),
-    /// Think.
+    /// Think. A pause of no time is none.
     Pause(Pause),
     /// Ask the script (an index into the plan's) for how long to think: wrk's `delay`.
     ScriptPause(u32),
-    /// Set a variable to the rendered text.
+    /// Set a variable to the rendered text, which may name the variable itself: the value before. A text that
+    /// is not fit for a header fails the iteration.
     Set {
         /// Position of the variable.
         variable: u16,
@@ -35,7 +36,8 @@ pub enum Op {
     Jump(u32),
     /// Go on at this instruction unless the condition holds.
     Unless(Condition, u32),
-    /// Begin a loop: its counter becomes the number that the text renders to.
+    /// Begin a loop: its counter becomes the number that the text renders to. Anything but a whole number from
+    /// 0 to 2^64 - 1 fails the iteration.
     Repeat {
         /// Which counter of the session.
         counter: u16,
@@ -49,6 +51,44 @@ pub enum Op {
         /// Where to go on after the loop.
         end: u32,
     },
+}
+
+impl Op {
+    /// The variables whose values it reads; one may come more than once. Requests read variables, too: those
+    /// are not among them.
+    pub fn reads(&self) -> impl Iterator<Item = u16> + '_ {
+        let template = match self {
+            Self::Set { value, .. } => Some(value),
+            Self::Repeat { times, .. } => Some(times),
+            _ => None,
+        };
+        let condition = match self {
+            Self::Unless(condition, _) => Some(condition),
+            _ => None,
+        };
+        let in_condition = condition.into_iter().flat_map(Condition::variables);
+        template.into_iter().flat_map(variables_of).chain(in_condition)
+    }
+
+    /// The variable that it sets itself. Those of a [`Draw`](Self::Draw) are the columns of its source, and
+    /// those that a response sets are known to its step.
+    pub fn writes(&self) -> Option<u16> {
+        match self {
+            Self::Set { variable, .. } => Some(*variable),
+            _ => None,
+        }
+    }
+
+    /// Whether it reads the time.
+    pub fn needs_clock(&self) -> bool {
+        match self {
+            Self::Set { value: template, .. } | Self::Repeat { times: template, .. } => {
+                template.needs_clock()
+            }
+            Self::Unless(condition, _) => condition.needs_clock(),
+            _ => false,
+        }
+    }
 }
 
 /// What a session does next.
@@ -65,7 +105,8 @@ pub enum Next {
     /// The iteration is complete.
     End,
     /// A data source has ended, and its plan says that nothing more is to be begun. The iteration has not
-    /// begun anything and does not count.
+    /// sent anything and does not count. (Where a source ends later in an iteration, that fails: it has been
+    /// begun and cannot be completed.)
     Exhausted,
     /// The iteration cannot go on.
     Fail(String),
@@ -86,7 +127,17 @@ pub struct Surroundings<'a> {
     pub feeds: &'a mut Feeds,
 }
 
+impl Surroundings<'_> {
+    /// What a template renders with, beside [`random`](Self::random).
+    pub(crate) fn context<'v>(&self, variables: &'v [Vec<u8>]) -> Context<'v> {
+        Context { index: self.index, worker: self.worker, unix_ns: self.unix_ns, variables }
+    }
+}
+
 /// A scenario, compiled.
+///
+/// It is the same for all sessions and is not changed by them; where one is, is in the [`Session`]. Every
+/// worker has to have a clone of its own, for the sake of the regular expressions in [conditions](Condition).
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     ops: Vec<Op>,
@@ -115,9 +166,130 @@ impl Program {
         }
     }
 
+    /// Whether one of its instructions reads the time.
+    pub fn needs_clock(&self) -> bool {
+        self.ops.iter().any(Op::needs_clock)
+    }
+
     /// Carries out instructions up to the next that is not done at once. Allocates nothing in steady state.
+    ///
+    /// After [`Next::End`], [`Next::Exhausted`] and [`Next::Fail`] the session has to be
+    /// [reset](Session::reset). Variables are named by their position, from 0, in messages.
+    ///
+    /// # Panics
+    /// If the session has fewer variables than the instructions name.
     pub fn next(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Next {
-        let _ = (session, surroundings);
-        Next::End
+        for _ in 0..Self::MOST_AT_ONCE {
+            let Some(op) = self.ops.get(session.position as usize) else { return Next::End };
+            session.position += 1;
+            if let Some(next) = carry_out(op, session, surroundings) {
+                session.has_sent |= matches!(next, Next::Send(_) | Next::Fork(_));
+                return next;
+            }
+        }
+        Next::Fail(format!(
+            "a loop that never sends: {} instructions without a request, a pause or the end",
+            Self::MOST_AT_ONCE
+        ))
+    }
+}
+
+/// Carries out one instruction; what the session does next if it is not done at once.
+fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Option<Next> {
+    match op {
+        Op::Send(step) => return Some(Next::Send(*step)),
+        Op::Fork(steps) if steps.is_empty() => {}
+        Op::Fork(steps) => return Some(Next::Fork(steps.clone())),
+        Op::Pause(pause) => match pause.draw(surroundings.random) {
+            Nanos::ZERO => {}
+            time => return Some(Next::Pause(time)),
+        },
+        Op::ScriptPause(script) => return Some(Next::ScriptPause(*script)),
+        Op::Set { variable, value } => return set(*variable, value, session, surroundings),
+        Op::Draw(feed) => return draw(*feed, session, surroundings),
+        Op::ClearCookies => session.cookies.clear(),
+        Op::Jump(to) => session.position = *to,
+        Op::Unless(condition, to) => {
+            if !condition.holds(session, surroundings) {
+                session.position = *to;
+            }
+        }
+        Op::Repeat { counter, times } => return begin_loop(*counter, times, session, surroundings),
+        Op::CountDown { counter, end } => match session.counters.get_mut(usize::from(*counter)) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => session.position = *end,
+        },
+    }
+    None
+}
+
+fn set(
+    variable: u16,
+    value: &Template,
+    session: &mut Session,
+    surroundings: &mut Surroundings<'_>,
+) -> Option<Next> {
+    render(value, session, surroundings);
+    if !header::is_value(&session.scratch) {
+        return Some(Next::Fail(format!(
+            "variable {variable} was to be set to a text with a line break or another control character"
+        )));
+    }
+    // The value takes the buffer, and the buffer that it had is the next room to render into.
+    std::mem::swap(&mut session.variables[usize::from(variable)], &mut session.scratch);
+    session.known[usize::from(variable)] = true;
+    None
+}
+
+fn draw(feed: u16, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Option<Next> {
+    let Session { variables, known, has_sent, .. } = session;
+    match surroundings.feeds.draw(feed, surroundings.random, variables, known) {
+        Ok(()) => None,
+        Err(FeedError::Ended) if !*has_sent => Some(Next::Exhausted),
+        Err(error) => Some(Next::Fail(error.to_string())),
+    }
+}
+
+fn begin_loop(
+    counter: u16,
+    times: &Template,
+    session: &mut Session,
+    surroundings: &mut Surroundings<'_>,
+) -> Option<Next> {
+    render(times, session, surroundings);
+    let Some(times) = whole_number(&session.scratch) else {
+        return Some(Next::Fail(format!(
+            "a loop is to be repeated `{}` times, which is not a whole number from 0 to {}",
+            excerpt(&session.scratch),
+            u64::MAX
+        )));
+    };
+    let counter = usize::from(counter);
+    if session.counters.len() <= counter {
+        session.counters.resize(counter + 1, 0);
+    }
+    session.counters[counter] = times;
+    None
+}
+
+/// Renders into the session's scratch buffer, and nothing else is in it.
+fn render(template: &Template, session: &mut Session, surroundings: &mut Surroundings<'_>) {
+    session.scratch.clear();
+    let context = surroundings.context(&session.variables);
+    template.render(&context, surroundings.random, &mut session.scratch);
+}
+
+fn whole_number(text: &[u8]) -> Option<u64> {
+    let digits = text.trim_ascii();
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
+}
+
+/// The begin of a value, for a message: it may be anything that a server sent, and as long.
+fn excerpt(value: &[u8]) -> String {
+    const LONGEST: usize = 20;
+    match value.get(..LONGEST) {
+        Some(begin) if value.len() > LONGEST => format!("{}…", begin.escape_ascii()),
+        _ => value.escape_ascii().to_string(),
     }
 }
