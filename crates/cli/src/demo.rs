@@ -6,7 +6,7 @@ use plimsoll_plan::{BackendChoice, Disk, Given, Plan, PlanPatch};
 use plimsoll_report::Style;
 use plimsoll_targets::{Delay, SinkOptions};
 
-use crate::flags::{DemoArgs, OutputFormat};
+use crate::flags::{DemoArgs, LiveArgs, OutputFormat};
 use crate::{Exit, Failure, environment, run, serve};
 
 /// Length of each run.
@@ -45,7 +45,7 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
         line.extend(
             load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
         );
-        let (result, exit) = run::execute(plan, &args.output, line)?;
+        let (result, exit) = run::execute(plan, &args.output, &LiveArgs::default(), line)?;
         run::write(&result, &args.output, style)?;
         if args.output.output == OutputFormat::Text {
             run::to_stdout(|out| out.write_all(b"\n"))?;

@@ -142,9 +142,11 @@ pub(crate) fn preflight(record: &RunRecord) -> Option<Preflight> {
     })
 }
 
+/// What stands where a secret was.
+pub(crate) const HIDDEN: &str = "<redacted>";
+
 /// The command line without secrets: credentials, secret headers, user and password in a URL.
 pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
-    const HIDDEN: &str = "<redacted>";
     let mut shown = Vec::new();
     let mut hide_next: Option<&str> = None;
     for arg in args {

@@ -79,7 +79,8 @@ Templates:
 
 Exit codes:
   0 ran, numbers valid    1 unreachable target or unexpected error    2 bad usage
-  3 measurement invalid   130/143 interrupted, the partial result was written";
+  3 measurement invalid   99 a threshold failed on a valid run
+  130/143 interrupted, the partial result was written";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -100,6 +101,10 @@ pub(crate) struct RunArgs {
     tls: TlsArgs,
     #[command(flatten)]
     instrument: InstrumentArgs,
+    #[command(flatten)]
+    judging: JudgingArgs,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -350,6 +355,57 @@ struct InstrumentArgs {
     no_preflight: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Thresholds")]
+struct JudgingArgs {
+    /// What has to hold of the run, such as 'p99<10ms', repeatable; exit code 99 if it does not
+    ///
+    /// FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max and stdev of
+    /// the response time, or of another one: service_time.p99, start_lag, first_byte_time, connect_time,
+    /// tls_time, failed_response_time; error_rate, timeout_rate; rate (responses per second; also
+    /// rate>=0.99*target); started, dropped, ok, failed, timed_out, checks, bytes_sent, bytes_received, and
+    /// the classes of errors, such as status_5xx, as numbers or in percent. What the data cannot show has
+    /// failed: without data, with too few values for a percentile, or where timeouts leave it open.
+    #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true)]
+    thresholds: Vec<String>,
+    /// How often statistics are told: whole seconds, or from 100ms [default: 1s]
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    interval: Option<String>,
+}
+
+/// What is written while the run goes on.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Live output")]
+pub(crate) struct LiveArgs {
+    /// Write statistics per scenario in every interval: CSV to FILE.csv, else lines of JSON; - is stderr
+    ///
+    /// The last row of an interval is that of all scenarios, `total`. Times are response times in nanoseconds
+    /// as they are in the report; a percentile with too few values is empty. Without those of the warm-up,
+    /// the rows add up to the accounts of the run.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) stats: Option<PathBuf>,
+    /// Write one line per request: CSV to FILE.csv, else lines of JSON
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) log: Option<PathBuf>,
+    /// Log only this share of the requests, chosen at random: 1% or 1/100
+    #[arg(long, value_name = "SHARE", hide_short_help = true, requires = "log")]
+    pub(crate) log_sample: Option<String>,
+    /// Write failed requests to a file, with both messages as far as they are kept
+    ///
+    /// Heads and bodies are cut after 64 KiB each. Secret headers are hidden.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) failed: Option<PathBuf>,
+    /// Write so many failed requests at most [default: 1000]
+    #[arg(
+        long,
+        value_name = "N",
+        hide_short_help = true,
+        requires = "failed",
+        allow_negative_numbers = true
+    )]
+    pub(crate) failed_limit: Option<String>,
+}
+
 /// What is written where.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -503,6 +559,9 @@ impl RunArgs {
             backend: given("--backend", instrument.backend.as_ref()),
             max_head_bytes: given("--max-head-bytes", instrument.max_head_bytes.as_ref()),
             no_preflight: instrument.no_preflight,
+
+            thresholds: given_all("--threshold", &self.judging.thresholds),
+            interval: given("--interval", self.judging.interval.as_ref()),
         }
     }
 }
@@ -673,6 +732,8 @@ mod tests {
             "--crud-request-variable-value-end=53",
             "--crud-create-data-file=54",
             "--crud-update-data-file=55",
+            "--threshold=56",
+            "--interval=57",
             "--disable-keepalive",
             "-4",
             "-6",
@@ -742,6 +803,8 @@ mod tests {
             one(&patch.crud.variable_end),
             one(&patch.crud.create_data),
             one(&patch.crud.update_data),
+            patch.thresholds[0].clone(),
+            one(&patch.interval),
         ];
         for (index, given) in all.iter().enumerate() {
             assert_eq!(given.text, (index + 1).to_string(), "{}", given.by);

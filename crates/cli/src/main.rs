@@ -7,11 +7,13 @@ mod environment;
 mod flags;
 mod problems;
 mod progress;
+mod request_log;
 mod run;
 mod serve;
 mod signals;
 mod sink_flags;
 mod sink_values;
+mod stats;
 mod target_flags;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -33,6 +35,8 @@ pub(crate) enum Exit {
     Usage,
     /// The measurement is invalid.
     Invalid,
+    /// A threshold failed on a valid run.
+    Thresholds,
     /// Ended by this signal, after the partial result was written.
     Interrupted(i32),
 }
@@ -44,6 +48,7 @@ impl From<Exit> for ExitCode {
             Exit::Environment => Self::from(1),
             Exit::Usage => Self::from(2),
             Exit::Invalid => Self::from(3),
+            Exit::Thresholds => Self::from(99),
             Exit::Interrupted(signal) => Self::from(u8::try_from(128 + signal).unwrap_or(1)),
         }
     }

@@ -97,8 +97,12 @@ mod tests {
             response_time: Some([1_200_000, 0, 3_400_000, 0, 0]),
             ..Interval::default()
         };
-        let progress =
-            Progress { elapsed: Nanos::from_secs(1), end: Some(Nanos::from_secs(10)), interval: &interval };
+        let progress = Progress {
+            elapsed: Nanos::from_secs(1),
+            started_unix: Nanos::ZERO,
+            end: Some(Nanos::from_secs(10)),
+            interval: &interval,
+        };
         assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
     }
 

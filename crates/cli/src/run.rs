@@ -3,14 +3,16 @@
 use std::io::Write;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
-use plimsoll_engine::{Control, RunError, preflight, resolve, run};
+use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
-use crate::flags::{OutputArgs, OutputFormat, RunArgs};
+use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
+use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
+use crate::stats::Statistics;
 use crate::{Exit, Failure, describe, environment};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
@@ -21,7 +23,7 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let patch = args.to_patch(environment::surroundings());
     let plan = Plan::resolve(patch, &Disk).map_err(Failure::usage)?;
     let command_line = describe::redacted(std::env::args());
-    let (result, exit) = execute(plan, &args.output, command_line)?;
+    let (result, exit) = execute(plan, &args.output, &args.live, command_line)?;
     write(&result, &args.output, style)?;
     Ok(exit)
 }
@@ -30,13 +32,14 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
 pub(crate) fn execute(
     plan: Plan,
     output: &OutputArgs,
+    live: &LiveArgs,
     command_line: Vec<String>,
 ) -> Result<(RunResult, Exit), Failure> {
     let options = BackendOptions::default();
     if uses_uring(plan.backend)? {
-        execute_on(plan, &OpenUring(options), output, command_line)
+        execute_on(plan, &OpenUring(options), output, live, command_line)
     } else {
-        execute_on(plan, &OpenEpoll(options), output, command_line)
+        execute_on(plan, &OpenEpoll(options), output, live, command_line)
     }
 }
 
@@ -59,9 +62,12 @@ fn execute_on<O: Open>(
     mut plan: Plan,
     open: &O,
     output: &OutputArgs,
+    live: &LiveArgs,
     command_line: Vec<String>,
 ) -> Result<(RunResult, Exit), Failure> {
     fit_descriptors(&mut plan).map_err(Failure::environment)?;
+    let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
+    let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let control = Control::default();
     let quiet = output.quiet;
@@ -76,9 +82,14 @@ fn execute_on<O: Open>(
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
     }
-    let mut line = ProgressLine::new(output.quiet);
-    let record = run(&plan, open, &addresses, &control, &mut |progress| line.show(&progress));
+    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
+    let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
+        statistics.add(&progress);
+        line.show(&progress);
+    });
     drop(line);
+    statistics.finish();
+    log.finish();
     let mut record = record.map_err(failure)?;
     record.interrupted = signals.received();
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
@@ -128,12 +139,14 @@ fn failure(error: RunError) -> Failure {
     })
 }
 
-/// Interrupted, invalid or fine.
+/// Interrupted, invalid, failed or fine, in this order: figures that cannot be believed neither meet nor miss a
+/// threshold.
 fn exit_of(record: &RunRecord) -> Exit {
     match record.interrupted {
         Some(signal) => Exit::Interrupted(signal),
-        None if record.verdict.valid => Exit::Success,
-        None => Exit::Invalid,
+        None if !record.verdict.valid => Exit::Invalid,
+        None if record.thresholds.iter().any(|threshold| !threshold.passed) => Exit::Thresholds,
+        None => Exit::Success,
     }
 }
 

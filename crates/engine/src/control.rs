@@ -43,6 +43,8 @@ impl Control {
 pub struct Progress<'a> {
     /// Time since the start, warm-up included.
     pub elapsed: Nanos,
+    /// The start of the run in Unix time.
+    pub started_unix: Nanos,
     /// When the load ends, since the start, if that is known.
     pub end: Option<Nanos>,
     /// The second that just ended, all workers merged.

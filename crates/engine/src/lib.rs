@@ -25,4 +25,4 @@ pub mod worker;
 pub use control::{Control, Progress, Stop};
 pub use error::RunError;
 pub use preflight::preflight;
-pub use run::{Resolved, resolve, run};
+pub use run::{Resolved, resolve, run, run_logged};

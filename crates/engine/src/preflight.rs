@@ -98,6 +98,7 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             rate: None,
             ..plan.connections.clone()
         },
+        thresholds: Vec::new(),
         ..plan.clone()
     }
 }

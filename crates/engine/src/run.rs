@@ -10,8 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Model, RunRecord, Snapshot, StepRecord, Verdict,
-    verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, Model, RunRecord, Snapshot,
+    StepRecord, ThresholdWatch, Verdict, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 
@@ -64,7 +64,8 @@ enum Message {
     Failed(SystemError),
 }
 
-/// Carries out `plan` and returns its record with the verdict. `observe` is called about once per second.
+/// Carries out `plan` and returns its record with the verdict. `observe` is called about once per interval of
+/// the plan, and for what is left at the end.
 ///
 /// # Errors
 /// If a backend cannot be opened or a worker thread ends unexpectedly. What goes wrong with requests is
@@ -76,6 +77,21 @@ pub fn run<O: Open>(
     control: &Control,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
+    run_logged(plan, open, addresses, control, &Log::default(), observe)
+}
+
+/// [`run`] with a log of single requests.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_logged<O: Open>(
+    plan: &Plan,
+    open: &O,
+    addresses: &[Arc<[Endpoint]>],
+    control: &Control,
+    log: &Log,
+    observe: &mut dyn FnMut(Progress<'_>),
+) -> Result<RunRecord, RunError> {
     let workers = plan.threads.max(1);
     let (send, receive) = channel();
     thread::scope(|scope| {
@@ -84,11 +100,15 @@ pub fn run<O: Open>(
             let (start, started) = channel();
             starts.push(start);
             let (send, control) = (send.clone(), control.clone());
+            let log = log.sink(index);
             let shard = Shard { index, of: workers };
             thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn_scoped(scope, move || {
-                    work(plan, open, addresses, shard, control, &send, &started);
+                    let make = |io: O::Backend, unix_offset| {
+                        Worker::new(io, plan, addresses, shard, control, unix_offset).with_log(log)
+                    };
+                    work(open, make, &send, &started);
                 })
                 .map_err(|error| RunError::Worker(error.to_string()))?;
         }
@@ -97,13 +117,11 @@ pub fn run<O: Open>(
     })
 }
 
-/// The body of a worker thread.
-fn work<O: Open>(
-    plan: &Plan,
+/// The body of a worker thread. `make` makes the worker of a backend and what has to be added to its clock to
+/// get Unix time.
+fn work<'p, O: Open>(
     open: &O,
-    addresses: &[Arc<[Endpoint]>],
-    shard: Shard,
-    control: Control,
+    make: impl FnOnce(O::Backend, u64) -> Worker<'p, O::Backend>,
     send: &Sender<Message>,
     start: &Receiver<Nanos>,
 ) {
@@ -116,7 +134,7 @@ fn work<O: Open>(
         }
     };
     let unix_offset = clock::unix().0.wrapping_sub(io.now().0);
-    let mut worker = Worker::new(io, plan, addresses, shard, control, unix_offset);
+    let mut worker = make(io, unix_offset);
     worker.prepare();
     if send.send(Message::Ready(worker.now())).is_err() {
         return;
@@ -154,11 +172,18 @@ fn conduct(
         let _ = worker.send(start);
     }
     let end = plan.end.duration.map(|duration| plan.warmup + duration);
-    let mut merger = IntervalMerger::new(starts.len());
+    let outline = plan.outline();
+    let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
+    let mut merger = IntervalMerger::new(starts.len()).with_length(plan.interval).with_outline(outline);
     let mut intervals: Vec<Interval> = Vec::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
-    let mut tell = |interval: Interval, intervals: &mut Vec<Interval>| {
-        observe(Progress { elapsed: interval.at, end, interval: &interval });
+    let mut tell = |mut interval: Interval| {
+        if watch.look(&mut interval) {
+            control.stop(Stop::Drain);
+        }
+        observe(Progress { elapsed: interval.at, started_unix, end, interval: &interval });
+        // They are as large as the histograms, and there is one per second.
+        interval.steps = Vec::new();
         intervals.push(interval);
     };
     while reports.len() < starts.len() {
@@ -166,7 +191,7 @@ fn conduct(
             Ok(Message::Snapshot(snapshot)) => {
                 merger.add(&snapshot);
                 while let Some(interval) = merger.next_complete() {
-                    tell(interval, &mut intervals);
+                    tell(interval);
                 }
             }
             Ok(Message::Done(report)) => reports.push(*report),
@@ -176,11 +201,13 @@ fn conduct(
         }
     }
     for interval in merger.finish() {
-        tell(interval, &mut intervals);
+        tell(interval);
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    merge(plan, backend, times, intervals, reports)
+    let mut record = merge(plan, backend, times, intervals, reports)?;
+    record.thresholds = watch.finish(&record);
+    Ok(record)
 }
 
 /// Adds up what the workers measured, and judges it.
@@ -202,6 +229,7 @@ fn merge(
     let (mut duration, mut drain, mut completed_in_window) = (Nanos::ZERO, Nanos::ZERO, 0);
     let mut pacing_budget = Nanos::ZERO;
     let mut workers = Vec::new();
+    let mut log = LogRecord::default();
     for report in reports {
         if steps.is_empty() {
             steps = report.steps;
@@ -232,6 +260,7 @@ fn merge(
         drain = drain.max(report.drain);
         completed_in_window += report.completed_in_window;
         pacing_budget = pacing_budget.max(report.pacing_budget);
+        log.merge(report.log);
         workers.push(report.worker);
     }
     for scenario in plan.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
@@ -280,6 +309,8 @@ fn merge(
         precise: plan.pacing == Pacing::Precise,
         interrupted: None,
         verdict: Verdict::default(),
+        thresholds: Vec::new(),
+        log,
     };
     record.verdict = verdict::judge(&record);
     Ok(record)

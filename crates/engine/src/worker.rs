@@ -19,7 +19,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Endpoint, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, Peer, Recorder, Snapshot, StepRecord, WorkerRecord,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
+    WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
 use plimsoll_wire::http1::HeadMemo;
@@ -56,9 +57,6 @@ const FLUSH_REQUESTS: usize = 64;
 const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
-/// Snapshot period.
-const INTERVAL: Nanos = Nanos::from_secs(1);
-
 /// What a worker hands in at the end.
 #[derive(Debug)]
 pub struct WorkerReport {
@@ -90,6 +88,8 @@ pub struct WorkerReport {
     pub drain: Nanos,
     /// How late arrivals may have been started on purpose.
     pub pacing_budget: Nanos,
+    /// What became of the log's entries.
+    pub log: LogRecord,
 }
 
 /// When the parts of a run begin and end, on the driver's clock.
@@ -113,8 +113,7 @@ struct Counts {
     last_done: Nanos,
     /// Iterations that the closed model may still start in the measured part; `None` without a count.
     remaining: Option<u64>,
-    /// Started and scheduled since the last snapshot, warm-up included.
-    new_started: u64,
+    /// Scheduled since the last snapshot, warm-up included.
     new_scheduled: u64,
     /// Iterations begun by this worker, the source of their global index in the closed model.
     begun: u64,
@@ -142,6 +141,8 @@ pub struct Worker<'p, B> {
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
     warmup: Recorder,
+    /// The log of single requests.
+    log: LogSink,
     pacer: Pacer,
     random: Random,
     times: Times,
@@ -252,6 +253,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sessions: Sessions::new(plan.variables),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
+            log: LogSink::default(),
             pacer: Pacer::new(plan.pacing, peak),
             // Stream 0 is the schedule's.
             random: Random::new(plan.seed, u64::from(shard.index) + 1),
@@ -297,6 +299,13 @@ impl<'p, B: Backend> Worker<'p, B> {
             blocked_since: None,
             blocked_at_limit: false,
         }
+    }
+
+    /// The same with a log of single requests.
+    #[must_use]
+    pub fn with_log(mut self, log: LogSink) -> Self {
+        self.log = log;
+        self
     }
 
     /// The worker's clock.
@@ -404,6 +413,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.record.cpu_system = end.system - cpu.system;
         self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
         self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+        let drain = self.snapshot(now);
+        if !drain.is_empty() {
+            send(drain);
+        }
         self.report(now)
     }
 }

@@ -189,6 +189,11 @@ impl Histogram {
         if self.count == 0 { None } else { Some(self.max) }
     }
 
+    /// The exact sum of all values.
+    pub const fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The arithmetic mean, from the exact sum.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
@@ -198,15 +203,7 @@ impl Histogram {
     /// About their own mean, not about the exact one: equal values have no deviation, wherever in a bucket
     /// they lie.
     pub fn stdev(&self) -> Option<f64> {
-        if self.count == 0 {
-            return None;
-        }
-        let count = self.count as f64;
-        let middle = |bucket: &Bucket| (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
-        let mean = self.buckets().map(|bucket| middle(&bucket) * bucket.count as f64).sum::<f64>() / count;
-        let squares: f64 =
-            self.buckets().map(|bucket| (middle(&bucket) - mean).powi(2) * bucket.count as f64).sum();
-        Some((squares / count).sqrt())
+        stdev_of(self.count, || self.buckets())
     }
 
     /// The percentile `p` (0 to 100) by nearest rank: the smallest recorded value such that at least
@@ -269,6 +266,18 @@ pub struct Bucket {
     pub count: u64,
 }
 
+/// The deviation of values in buckets from their mean, both from the buckets' middles.
+fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> Option<f64> {
+    if total == 0 {
+        return None;
+    }
+    let count = total as f64;
+    let middle = |bucket: &Bucket| (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
+    let mean = buckets().map(|bucket| middle(&bucket) * bucket.count as f64).sum::<f64>() / count;
+    let squares: f64 = buckets().map(|bucket| (middle(&bucket) - mean).powi(2) * bucket.count as f64).sum();
+    Some((squares / count).sqrt())
+}
+
 /// Nearest rank over ascending `(value, count)` pairs with the sum `total`.
 fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
     // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
@@ -313,6 +322,11 @@ impl Delta {
         self.0.is_empty()
     }
 
+    /// The smallest value of the lowest bucket.
+    pub fn lowest(&self) -> Option<u64> {
+        self.0.first().map(|&(index, _)| lowest_of(index as usize))
+    }
+
     /// Adds another delta: of another worker, or of another time.
     pub fn merge(&mut self, other: &Self) {
         if other.is_empty() {
@@ -342,6 +356,58 @@ impl Delta {
     /// `(largest value of the bucket, count)` in ascending order.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|&(index, count)| (highest_of(index as usize), count))
+    }
+}
+
+/// The counts of several deltas, to which one can be added and from which it can be taken away again: what
+/// slides along with a window.
+///
+/// Adding and taking away cost as much as the delta has buckets, whatever was added before. Memory is taken
+/// once, as much as a histogram's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sliding {
+    counts: Vec<u64>,
+    count: u64,
+}
+
+impl Sliding {
+    pub(crate) fn add(&mut self, delta: &Delta) {
+        if self.counts.is_empty() && !delta.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        for &(index, count) in &delta.0 {
+            self.counts[index as usize] += count;
+            self.count += count;
+        }
+    }
+
+    /// Takes away a delta that was added before.
+    pub(crate) fn take(&mut self, delta: &Delta) {
+        for &(index, count) in &delta.0 {
+            self.counts[index as usize] -= count;
+            self.count -= count;
+        }
+    }
+
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The buckets that hold anything, in ascending order.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| Bucket {
+            lowest: lowest_of(index),
+            highest: highest_of(index),
+            count,
+        })
+    }
+
+    pub(crate) fn percentile(&self, p: f64) -> Option<u64> {
+        percentile_of(p, self.count, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
+    }
+
+    pub(crate) fn stdev(&self) -> Option<f64> {
+        stdev_of(self.count, || self.buckets())
     }
 }
 

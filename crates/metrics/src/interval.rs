@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 
-use crate::Interval;
-use crate::histogram::Delta;
+use crate::{Interval, Outline, ScenarioInterval, Tally};
 
-/// Length of an interval; the last one of a run may be shorter.
+/// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);
 
 /// The percentiles of [`Interval::response_time`], in its order; the last one is the maximum.
@@ -16,49 +15,61 @@ pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 /// What one worker did in one interval. Made by [`Recorder::snapshot`](crate::Recorder::snapshot).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The nominal end of the interval, the same on all workers, since the start of the run.
+    /// The nominal end of the interval, the same on all workers, since the start of the run. Of the drain:
+    /// when it was over.
     pub at: Nanos,
     /// Whether the interval belongs to the warm-up.
     pub warmup: bool,
-    /// Requests started in it.
-    pub started: u64,
+    /// Whether it is what came after the end of the load.
+    pub drain: bool,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u64,
-    /// Requests that ended well in it.
-    pub ok: u64,
-    /// Requests that failed in it.
-    pub failed: u64,
-    /// Requests that timed out in it.
-    pub timed_out: u64,
-    /// Requests that ended in it with a whole response, whatever its status.
-    pub completed: u64,
-    /// Response times of what ended well or timed out in it.
-    pub response_time: Delta,
-    /// The exact maximum of the worker's whole run so far: the limit for values read from a bucket.
-    pub response_time_max: u64,
+    /// What became of the requests of each step of the plan.
+    pub steps: Vec<Tally>,
+}
+
+impl Snapshot {
+    /// All steps together.
+    pub fn total(&self) -> Tally {
+        merged(&self.steps)
+    }
+
+    /// Whether it tells nothing but gauges.
+    pub fn is_empty(&self) -> bool {
+        self.scheduled == 0 && self.steps.iter().all(Tally::is_empty)
+    }
+}
+
+/// Several tallies as one.
+fn merged(tallies: &[Tally]) -> Tally {
+    let mut total = Tally::default();
+    tallies.iter().for_each(|tally| total.merge(tally));
+    total
 }
 
 /// Merges the snapshots of all workers into the intervals of the run.
 ///
-/// Snapshots whose ends fall into the same second, and agree on being warm-up, are one interval. It is
-/// complete when every worker has sent its part. Workers may run ahead of one another; nothing is lost if one
-/// never sends its part, see [`finish`](Self::finish).
+/// Snapshots whose ends fall into the same interval, and agree on being warm-up, are one. It is complete when
+/// every worker has sent its part. Workers may run ahead of one another; nothing is lost if one never sends
+/// its part, see [`finish`](Self::finish). All parts of the drain are one interval.
 #[derive(Debug)]
 pub struct IntervalMerger {
     workers: usize,
+    length: Nanos,
+    outline: Outline,
     /// End of the last interval given out.
     last_end: Nanos,
     pending: BTreeMap<Key, Pending>,
 }
 
-/// Seconds in their order, and the warm-up's part of a second before the measured one.
+/// Intervals in their order, and the warm-up's part of one before the measured one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    second: u64,
+    number: u64,
     measured: bool,
 }
 
@@ -66,34 +77,47 @@ struct Key {
 struct Pending {
     parts: usize,
     interval: Interval,
-    response_time: Delta,
-    response_time_max: u64,
 }
 
 impl IntervalMerger {
-    /// A merger for that many workers.
+    /// A merger for that many workers, of intervals of a second.
     pub const fn new(workers: usize) -> Self {
-        Self { workers, last_end: Nanos::ZERO, pending: BTreeMap::new() }
+        let outline = Outline { scenarios: Vec::new(), steps: Vec::new() };
+        Self { workers, length: SECOND, outline, last_end: Nanos::ZERO, pending: BTreeMap::new() }
+    }
+
+    /// The same for intervals of another length.
+    #[must_use]
+    pub fn with_length(mut self, length: Nanos) -> Self {
+        self.length = length.max(Nanos(1));
+        self
+    }
+
+    /// The same with the figures of each scenario, if there are several.
+    #[must_use]
+    pub fn with_outline(mut self, outline: Outline) -> Self {
+        self.outline = outline;
+        self
     }
 
     /// Takes one worker's part. Afterwards [`next_complete`](Self::next_complete) may give out intervals.
     pub fn add(&mut self, snapshot: &Snapshot) {
-        let key = Key { second: snapshot.at.0.div_ceil(SECOND.0), measured: !snapshot.warmup };
-        let pending = self.pending.entry(key).or_default();
+        let number = if snapshot.drain { u64::MAX } else { snapshot.at.0.div_ceil(self.length.0) };
+        let pending = self.pending.entry(Key { number, measured: !snapshot.warmup }).or_default();
         pending.parts += 1;
         let interval = &mut pending.interval;
         interval.at = interval.at.max(snapshot.at);
         interval.warmup = snapshot.warmup;
-        interval.started += snapshot.started;
+        interval.drain = snapshot.drain;
         interval.scheduled += snapshot.scheduled;
         interval.in_flight += snapshot.in_flight;
         interval.connections += snapshot.connections;
-        interval.ok += snapshot.ok;
-        interval.failed += snapshot.failed;
-        interval.timed_out += snapshot.timed_out;
-        interval.completed += snapshot.completed;
-        pending.response_time.merge(&snapshot.response_time);
-        pending.response_time_max = pending.response_time_max.max(snapshot.response_time_max);
+        if interval.steps.len() < snapshot.steps.len() {
+            interval.steps.resize_with(snapshot.steps.len(), Tally::default);
+        }
+        for (mine, theirs) in interval.steps.iter_mut().zip(&snapshot.steps) {
+            mine.merge(theirs);
+        }
     }
 
     /// The next interval to which every worker has contributed, in order. An older one that some worker has
@@ -110,6 +134,11 @@ impl IntervalMerger {
         self.workers = self.workers.saturating_sub(1);
     }
 
+    /// The next of the intervals that are left, complete or not. For the end, when no worker sends any more.
+    pub fn next_left(&mut self) -> Option<Interval> {
+        self.take_first()
+    }
+
     /// The intervals that are left, complete or not.
     pub fn finish(mut self) -> Vec<Interval> {
         std::iter::from_fn(|| self.take_first()).collect()
@@ -120,11 +149,36 @@ impl IntervalMerger {
         let mut interval = pending.interval;
         interval.length = interval.at - self.last_end;
         self.last_end = self.last_end.max(interval.at);
-        let limit = pending.response_time_max;
-        interval.response_time = (!pending.response_time.is_empty()).then(|| {
-            PERCENTILES.map(|p| pending.response_time.percentile(p).map_or(0, |value| value.min(limit)))
-        });
+        let total = merged(&interval.steps);
+        interval.started = total.started;
+        interval.ok = total.ok;
+        interval.failed = total.failed;
+        interval.timed_out = total.timed_out;
+        interval.completed = total.completed;
+        interval.response_time = times(&total);
+        if self.outline.scenarios.len() > 1 {
+            interval.scenarios = self.outline.scenarios.iter().map(|s| of_scenario(s, &interval)).collect();
+        }
         Some(interval)
+    }
+}
+
+/// What an interval keeps of its response times.
+fn times(tally: &Tally) -> Option<[u64; 5]> {
+    (!tally.response_time.is_empty()).then(|| PERCENTILES.map(|p| tally.percentile(p).unwrap_or(0)))
+}
+
+fn of_scenario(scenario: &crate::ScenarioOutline, interval: &Interval) -> ScenarioInterval {
+    let steps = scenario.steps.start as usize..scenario.steps.end as usize;
+    let tally = merged(interval.steps.get(steps).unwrap_or_default());
+    ScenarioInterval {
+        name: scenario.name.clone(),
+        started: tally.started,
+        ok: tally.ok,
+        failed: tally.failed,
+        timed_out: tally.timed_out,
+        completed: tally.completed,
+        response_time: times(&tally),
     }
 }
 
@@ -139,6 +193,7 @@ mod tests {
     fn snapshot(recorder: &mut Recorder, gauges: Gauges, lengths_us: std::ops::Range<u64>) -> Snapshot {
         for length in lengths_us {
             let zero = Nanos::ZERO;
+            recorder.note_started(0);
             recorder.record(&Sample {
                 step: 0,
                 intended: zero,
@@ -156,7 +211,7 @@ mod tests {
     }
 
     fn gauges(at: Nanos) -> Gauges {
-        Gauges { at, started: 10, scheduled: 11, in_flight: 3, connections: 4, warmup: false }
+        Gauges { at, scheduled: 11, in_flight: 3, connections: 4, warmup: false, drain: false }
     }
 
     fn recorder() -> Recorder {
@@ -172,7 +227,7 @@ mod tests {
         merger.add(&snapshot(&mut slow, gauges(SECOND), 51..101));
         let interval = merger.next_complete().unwrap();
         assert_eq!((interval.at, interval.length, interval.warmup), (SECOND, SECOND, false));
-        assert_eq!((interval.started, interval.scheduled), (20, 22));
+        assert_eq!((interval.started, interval.scheduled), (100, 22));
         assert_eq!((interval.in_flight, interval.connections, interval.completed), (6, 8, 100));
         // 1..=100 µs: nearest rank, each the top of its bucket; the maximum is exact.
         let [p50, p90, p99, p999, max] = interval.response_time.unwrap();
@@ -197,6 +252,40 @@ mod tests {
         merger.add(&snapshot(&mut a, gauges(SECOND * 3), 0..0));
         let third = merger.next_complete().unwrap();
         assert_eq!((third.ok, third.response_time), (0, None));
+    }
+
+    #[test]
+    fn scenarios_are_told_apart_and_the_drain_is_one_interval() {
+        let outline = Outline {
+            scenarios: ["a", "b"]
+                .into_iter()
+                .zip([0..1, 1..3])
+                .map(|(name, steps)| crate::ScenarioOutline { name: name.to_owned(), steps })
+                .collect(),
+            steps: ["x", "y", "z"].map(str::to_owned).to_vec(),
+        };
+        let mut merger = IntervalMerger::new(2).with_length(SECOND * 2).with_outline(outline);
+        let tally = |ok| Tally { started: ok + 1, ok, completed: ok, ..Tally::default() };
+        let snapshot = |at, drain, counts: [u64; 3]| Snapshot {
+            at,
+            drain,
+            steps: counts.map(tally).to_vec(),
+            ..Snapshot::default()
+        };
+        merger.add(&snapshot(SECOND * 2, false, [1, 2, 3]));
+        merger.add(&snapshot(SECOND * 3, true, [10, 0, 0]));
+        merger.add(&snapshot(SECOND * 2, false, [4, 5, 6]));
+        merger.add(&snapshot(SECOND * 9, true, [0, 20, 0]));
+        let first = merger.next_complete().unwrap();
+        let shape = |interval: &Interval| {
+            let part = |s: &ScenarioInterval| (s.name.clone(), s.started, s.ok);
+            interval.scenarios.iter().map(part).collect::<Vec<_>>()
+        };
+        assert_eq!((first.at, first.length, first.ok, first.drain), (SECOND * 2, SECOND * 2, 21, false));
+        assert_eq!(shape(&first), [("a".to_owned(), 7, 5), ("b".to_owned(), 20, 16)]);
+        let drain = merger.next_complete().unwrap();
+        assert_eq!((drain.at, drain.length, drain.ok, drain.drain), (SECOND * 9, SECOND * 7, 30, true));
+        assert_eq!(merger.next_left(), None);
     }
 
     #[test]

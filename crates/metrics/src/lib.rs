@@ -9,15 +9,25 @@
 pub mod figure;
 pub mod histogram;
 pub mod interval;
+pub mod log;
+pub mod outline;
 pub mod record;
 pub mod recorder;
+pub mod tally;
+pub mod threshold;
 pub mod verdict;
 
 pub use histogram::{Histogram, samples_needed};
 pub use interval::{IntervalMerger, Snapshot};
+pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
+pub use outline::{Outline, ScenarioOutline};
 pub use record::{
-    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, Model, Peer, RunRecord,
-    Sample, Stall, StepRecord, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
+    RunRecord, Sample, ScenarioInterval, Stall, StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
+pub use tally::Tally;
+pub use threshold::{
+    Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
+};
 pub use verdict::{Reason, ReasonCode, Verdict, judge};

@@ -9,7 +9,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
-use crate::{Histogram, Verdict};
+use crate::{Histogram, Tally, ThresholdResult, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -209,6 +209,8 @@ pub struct WorkerRecord {
 }
 
 /// One second (or the last part of one) of the whole run, all workers merged.
+///
+/// Its length is that of the plan's intervals, a second unless the plan says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).
@@ -217,6 +219,8 @@ pub struct Interval {
     pub length: Nanos,
     /// Whether it belongs to the warm-up.
     pub warmup: bool,
+    /// Whether it is what came after the end of the load.
+    pub drain: bool,
     /// Requests started in it.
     pub started: u64,
     /// Requests that ended well in it.
@@ -234,6 +238,31 @@ pub struct Interval {
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
+    pub response_time: Option<[u64; 5]>,
+    /// Thresholds that did not hold when it ended: in the window that ended with it, or over the run so far.
+    pub thresholds_failed: u32,
+    /// The same scenario by scenario; empty if there is one.
+    pub scenarios: Vec<ScenarioInterval>,
+    /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
+    pub steps: Vec<Tally>,
+}
+
+/// What one scenario did in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioInterval {
+    /// Its name.
+    pub name: String,
+    /// Requests started in it.
+    pub started: u64,
+    /// Requests that ended well in it.
+    pub ok: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Requests that timed out in it.
+    pub timed_out: u64,
+    /// Requests that ended in it with a whole response, whatever its status.
+    pub completed: u64,
+    /// As [`Interval::response_time`].
     pub response_time: Option<[u64; 5]>,
 }
 
@@ -309,6 +338,33 @@ pub struct RunRecord {
     pub interrupted: Option<i32>,
     /// The verdict on the instrument.
     pub verdict: Verdict,
+    /// What became of the thresholds of the plan, in its order.
+    pub thresholds: Vec<ThresholdResult>,
+    /// What the log could not keep up with, and what became of the failed requests that were to be kept.
+    pub log: LogRecord,
+}
+
+/// What became of the entries of the request log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogRecord {
+    /// Entries that were handed over to be written.
+    pub entries: u64,
+    /// Entries that were given up, because they came faster than they could be written.
+    pub dropped: u64,
+    /// Failed requests that were handed over with their messages.
+    pub failed: u64,
+    /// Failed requests that were not, for one of these limits.
+    pub failed_dropped: u64,
+}
+
+impl LogRecord {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.dropped += other.dropped;
+        self.failed += other.failed;
+        self.failed_dropped += other.failed_dropped;
+    }
 }
 
 impl RunRecord {

@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
-use crate::{ConnectionRecord, Histogram, Sample, Snapshot, StepRecord};
+use crate::{Censored, ConnectionRecord, Histogram, Sample, Snapshot, StepRecord, Tally};
 
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
@@ -24,8 +24,6 @@ pub struct Recorder {
     steps: Vec<StepRecorder>,
     /// Everything about connections; the engine writes it directly.
     pub connections: ConnectionRecord,
-    /// Buckets of the last snapshot: the next one is likely to need as many.
-    delta_capacity: usize,
 }
 
 #[derive(Debug)]
@@ -39,8 +37,14 @@ struct StepRecorder {
     /// Those of requests that were sent when they were intended: response time, too.
     prompt_piece: Histogram,
     statuses: Box<[u64; STATUSES]>,
+    /// Requests that were started.
+    started: u64,
+    /// Censored response times since the last snapshot.
+    censored: Censored,
     /// What the last snapshot had seen.
     seen: Seen,
+    /// Buckets of the last snapshot: the next one is likely to need as many.
+    delta_capacity: usize,
 }
 
 /// What the last snapshot of a step had seen.
@@ -48,10 +52,8 @@ struct StepRecorder {
 struct Seen {
     response_time: Cursor,
     prompt_piece: Cursor,
-    ok: u64,
-    failed: u64,
-    timed_out: u64,
-    completed: u64,
+    /// Counts and the sum of the whole run up to then; nothing else in it is used.
+    totals: Tally,
 }
 
 /// What a worker knows about the time since its last snapshot, beside what was recorded.
@@ -61,8 +63,8 @@ pub struct Gauges {
     pub at: Nanos,
     /// Whether the interval belongs to the warm-up.
     pub warmup: bool,
-    /// Requests started since the last snapshot.
-    pub started: u64,
+    /// Whether it is what came after the end of the load.
+    pub drain: bool,
     /// Arrivals that fell due since the last snapshot (open model).
     pub scheduled: u64,
     /// Requests in flight now.
@@ -82,10 +84,22 @@ impl Recorder {
                 piece: Histogram::new(),
                 prompt_piece: Histogram::new(),
                 statuses: Box::new([0; STATUSES]),
+                started: 0,
+                censored: Censored::default(),
                 seen: Seen::default(),
+                delta_capacity: 256,
             })
             .collect();
-        Self { steps, connections: ConnectionRecord::default(), delta_capacity: 256 }
+        Self { steps, connections: ConnectionRecord::default() }
+    }
+
+    /// Counts a request that was started, for the snapshots.
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    #[inline]
+    pub fn note_started(&mut self, step: u32) {
+        self.steps[step as usize].started += 1;
     }
 
     /// Records one ended request.
@@ -136,25 +150,15 @@ impl Recorder {
 
     /// What happened since the last snapshot: once per second, to be sent to the run control.
     pub fn snapshot(&mut self, gauges: Gauges) -> Snapshot {
-        let mut snapshot = Snapshot {
+        Snapshot {
             at: gauges.at,
             warmup: gauges.warmup,
-            started: gauges.started,
+            drain: gauges.drain,
             scheduled: gauges.scheduled,
             in_flight: gauges.in_flight,
             connections: gauges.connections,
-            ok: 0,
-            failed: 0,
-            timed_out: 0,
-            completed: 0,
-            response_time: Delta::with_capacity(self.delta_capacity),
-            response_time_max: 0,
-        };
-        for step in &mut self.steps {
-            step.add_to(&mut snapshot);
+            steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
         }
-        self.delta_capacity = self.delta_capacity.max(snapshot.response_time.len());
-        snapshot
     }
 
     /// The records of the steps, in their order.
@@ -183,7 +187,7 @@ impl StepRecorder {
 
     #[inline(never)]
     fn record_bad(&mut self, sample: &Sample) {
-        let record = &mut self.record;
+        let Self { record, censored, .. } = self;
         let response = sample.response_time();
         match sample.outcome {
             Outcome::Ok => {}
@@ -196,6 +200,7 @@ impl StepRecorder {
                 record.timed_out += 1;
                 record.response_time.record(response.0);
                 record.censored_response.note(response);
+                censored.note(response);
                 // Never sent, it has no service time; a zero would flatter the percentiles.
                 if sample.sent != Nanos::MAX {
                     let service = sample.service_time();
@@ -206,21 +211,41 @@ impl StepRecorder {
         }
     }
 
-    /// Adds what happened since the last call.
-    fn add_to(&mut self, snapshot: &mut Snapshot) {
-        let (record, seen) = (&self.record, &mut self.seen);
-        let completed = record.completed();
-        snapshot.ok += record.ok - seen.ok;
-        snapshot.failed += record.failed - seen.failed;
-        snapshot.timed_out += record.timed_out - seen.timed_out;
-        snapshot.completed += completed - seen.completed;
-        (seen.ok, seen.failed, seen.timed_out) = (record.ok, record.failed, record.timed_out);
-        seen.completed = completed;
-        let parts =
-            [(&mut seen.response_time, &record.response_time), (&mut seen.prompt_piece, &self.prompt_piece)];
-        for (cursor, histogram) in parts {
-            cursor.advance(histogram, &mut snapshot.response_time);
-            snapshot.response_time_max = snapshot.response_time_max.max(histogram.max().unwrap_or(0));
+    /// What happened since the last call.
+    fn news(&mut self) -> Tally {
+        let totals = self.totals();
+        let mut news = totals.clone();
+        news.take_counts(&self.seen.totals);
+        self.seen.totals = totals;
+        news.censored = std::mem::take(&mut self.censored);
+        let mut delta = Delta::with_capacity(self.delta_capacity);
+        self.seen.response_time.advance(&self.record.response_time, &mut delta);
+        self.seen.prompt_piece.advance(&self.prompt_piece, &mut delta);
+        self.delta_capacity = self.delta_capacity.max(delta.len());
+        news.response_time = delta;
+        news
+    }
+
+    /// Counts, sum and limits of the whole run so far.
+    fn totals(&self) -> Tally {
+        let record = &self.record;
+        let among = |from: usize| self.statuses[from..from + 100].iter().sum();
+        let parts = [&record.response_time, &self.prompt_piece];
+        let least = parts.iter().filter_map(|part| part.min()).min();
+        Tally {
+            started: self.started,
+            ok: record.ok,
+            failed: record.failed,
+            timed_out: record.timed_out,
+            completed: record.completed(),
+            statuses: [among(300), among(400), among(500)],
+            errors: record.errors,
+            bytes_sent: record.bytes_sent,
+            bytes_received: record.bytes_received,
+            response_time: Delta::default(),
+            response_time_sum: parts.iter().map(|part| part.sum()).sum(),
+            censored: Censored::default(),
+            limits: least.zip(parts.iter().filter_map(|part| part.max()).max()),
         }
     }
 
@@ -351,17 +376,27 @@ mod tests {
         recorder.record(&OK);
         recorder.record(&Sample { step: 1, ..OK });
         recorder.record(&Sample { step: 1, outcome: Outcome::TimedOut, done: Nanos(1_500), ..OK });
-        let gauges = Gauges { at: Nanos::from_secs(1), started: 4, in_flight: 1, ..Gauges::default() };
+        recorder.note_started(0);
+        recorder.note_started(0);
+        let gauges = Gauges { at: Nanos::from_secs(1), in_flight: 1, ..Gauges::default() };
         let first = recorder.snapshot(gauges);
-        assert_eq!((first.ok, first.failed, first.timed_out), (2, 0, 1));
-        assert_eq!((first.started, first.in_flight, first.response_time_max), (4, 1, 1_000));
+        let shape = |tally: &Tally| [tally.started, tally.ok, tally.failed, tally.timed_out];
+        assert_eq!(first.steps.iter().map(shape).collect::<Vec<_>>(), [[2, 1, 0, 0], [0, 1, 0, 1]]);
+        assert_eq!(first.in_flight, 1);
+        let both = first.total();
         // One bucket for both steps' 1,000 ns, in ascending order after the 500 ns of the second step.
-        assert_eq!(first.response_time.values().collect::<Vec<_>>(), [(500, 1), (1_000, 2)]);
-        assert_eq!(first.completed, 2);
+        assert_eq!(both.response_time.values().collect::<Vec<_>>(), [(500, 1), (1_000, 2)]);
+        assert_eq!((both.limits, both.response_time_sum), (Some((500, 1_000)), 2_500));
+        assert_eq!(both.censored, crate::Censored { count: 1, from: Nanos(500) });
+        assert_eq!((both.completed, both.bytes_received), (2, 480));
         recorder.record(&Sample { outcome: Outcome::Failed(ErrorClass::Io), ..OK });
         recorder.record(&Sample { outcome: Outcome::Failed(ErrorClass::Status4xx), status: 404, ..OK });
-        let second = recorder.snapshot(Gauges { at: Nanos::from_secs(2), ..Gauges::default() });
-        assert_eq!((second.ok, second.failed, second.timed_out, second.completed), (0, 2, 0, 1));
-        assert!(second.response_time.is_empty());
+        recorder.record(&Sample { status: 302, ..OK });
+        let second = recorder.snapshot(Gauges { at: Nanos::from_secs(2), ..Gauges::default() }).total();
+        assert_eq!((second.ok, second.failed, second.timed_out, second.completed), (1, 2, 0, 2));
+        assert_eq!((second.statuses, second.started), ([1, 1, 0], 0));
+        assert_eq!(second.errors[ErrorClass::Io as usize], 1);
+        assert_eq!(second.response_time.values().collect::<Vec<_>>(), [(1_000, 1)]);
+        assert_eq!(second.censored, crate::Censored::default());
     }
 }

@@ -93,11 +93,23 @@ proptest! {
         let mut completed = 0;
         for samples in &seconds {
             samples.iter().for_each(|sample| recorder.record(sample));
-            let snapshot = recorder.snapshot(Gauges::default());
+            let snapshot = recorder.snapshot(Gauges::default()).total();
             let expected = defined(samples);
             prop_assert_eq!(snapshot.ok, expected.ok);
             prop_assert_eq!(snapshot.completed, samples.iter().filter(|s| s.is_complete()).count() as u64);
             prop_assert_eq!(snapshot.completed, expected.completed());
+            prop_assert_eq!((snapshot.failed, snapshot.timed_out), (expected.failed, expected.timed_out));
+            prop_assert_eq!(snapshot.errors, expected.errors);
+            prop_assert_eq!(snapshot.censored, expected.censored_response);
+            prop_assert_eq!(snapshot.response_time_sum, expected.response_time.sum());
+            prop_assert_eq!(
+                (snapshot.bytes_sent, snapshot.bytes_received),
+                (expected.bytes_sent, expected.bytes_received)
+            );
+            for (hundred, count) in (3_u16..).zip(snapshot.statuses) {
+                let of = expected.statuses.iter().filter(|(status, _)| **status / 100 == hundred);
+                prop_assert_eq!(count, of.map(|(_, count)| count).sum::<u64>());
+            }
             prop_assert_eq!(values(&snapshot.response_time), buckets(&expected.response_time));
             deltas.merge(&snapshot.response_time);
             completed += snapshot.completed;

@@ -71,6 +71,8 @@ fn good(model: Model) -> RunRecord {
         precise: false,
         interrupted: None,
         verdict: Verdict::default(),
+        thresholds: Vec::new(),
+        log: Default::default(),
     }
 }
 

@@ -22,7 +22,6 @@ mod script;
 mod server;
 mod step;
 mod text;
-mod threshold;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -144,7 +143,6 @@ impl Compiler<'_, '_> {
             }
         }
         let complete = scenarios.len() == document.scenarios.len();
-        self.check_thresholds(&scenarios);
         let feeds = self.feeds();
         let scripts = self.load_scripts();
         if self.variables.len() > usize::from(u16::MAX) + 1 {

@@ -23,6 +23,7 @@ mod connections;
 mod crud;
 mod draft;
 mod fingerprint;
+mod judging;
 mod layers;
 mod load;
 mod protocol;

@@ -209,6 +209,10 @@ pub struct PlanPatch {
     pub max_head_bytes: Option<Given>,
     /// Skip the request before the run.
     pub no_preflight: Switch,
+    /// What has to hold of the figures.
+    pub thresholds: Vec<Given>,
+    /// Length of the intervals of live figures.
+    pub interval: Option<Given>,
 }
 
 /// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks

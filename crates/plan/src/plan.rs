@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_metrics::{Outline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{
     Extract, FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource,
 };
@@ -64,6 +65,26 @@ pub struct Plan {
     pub ping_interval: Option<Nanos>,
     /// Whether to send one request before the run and to stop if it fails.
     pub preflight: bool,
+    /// What has to hold of the figures.
+    pub thresholds: Vec<ThresholdSpec>,
+    /// Length of the intervals that the run is cut into, and of which the windows of thresholds are made.
+    pub interval: Nanos,
+    /// How often live statistics are told: a multiple of the interval.
+    pub statistics: Nanos,
+}
+
+impl Plan {
+    /// The names of its scenarios and steps.
+    pub fn outline(&self) -> Outline {
+        let scenario = |scenario: &Scenario| ScenarioOutline {
+            name: scenario.name.clone(),
+            steps: scenario.steps.clone(),
+        };
+        Outline {
+            scenarios: self.scenarios.iter().map(scenario).collect(),
+            steps: self.steps.iter().map(|step| step.name.clone()).collect(),
+        }
+    }
 }
 
 /// What one iteration does: its steps in order, each started when the one before it has ended well.

@@ -11,6 +11,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 
 use crate::connections::Demand;
+use crate::judging::DEFAULT_INTERVAL;
 use crate::load::PerConnection;
 use crate::protocol::Wish;
 use crate::{
@@ -189,14 +190,15 @@ impl Resolver<'_> {
         let schedule = self.schedule(patch, per_connection.as_ref());
         let limits = self.limits(patch);
         let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
+        let judging = self.judging(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
-        let (http2, _) = (http2?, crud?);
+        let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let load = match schedule.profile {
             Some((profile, process)) => Load::Open { profile, process, overload: usage.overload },
             None => Load::Closed,
         };
         let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
-        Some(Plan {
+        let plan = Plan {
             scenarios: requests.scenarios,
             steps: requests.steps,
             variables: requests.variables,
@@ -223,7 +225,12 @@ impl Resolver<'_> {
             ping_interval: http2.ping_interval,
             preflight: !patch.no_preflight.is_on(),
             connections: usage.connections,
-        })
+            thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
+            interval: statistics.min(DEFAULT_INTERVAL),
+            statistics,
+        };
+        self.check_thresholds(&thresholds, &plan);
+        Some(plan)
     }
 
     fn limits(&mut self, patch: &PlanPatch) -> Option<LimitPart> {

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Http2Record, Interval, Model, Peer, Reason, RunRecord, StepRecord};
+use plimsoll_metrics::{
+    Http2Record, Interval, LogRecord, Model, Peer, Reason, RunRecord, ScenarioInterval, StepRecord,
+    ThresholdResult,
+};
 
 use crate::context::{RunContext, TargetContext};
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, ModelKind, ModelResult, Rate, Run, RunResult,
-    StallResult, StepResult, Target, Thresholds, Tool, VerdictResult, Worker,
+    IntervalResult, IntervalTimes, IterationResult, LogResult, ModelKind, ModelResult, ObservedResult, Rate,
+    Run, RunResult, ScenarioIntervalResult, StallResult, StepResult, Target, ThresholdOutcome, Thresholds,
+    Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
@@ -48,6 +52,11 @@ impl RunResult {
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
                 interrupted_by_signal: record.interrupted,
+                ended_by_threshold: record
+                    .thresholds
+                    .iter()
+                    .find(|result| result.ended_run)
+                    .map(|result| result.spec.to_string()),
             },
             verdict: VerdictResult::new(record),
             accounting: AccountingResult::new(record),
@@ -76,6 +85,8 @@ impl RunResult {
             error_examples: record.error_examples.clone(),
             connections: Connections::new(record),
             http2: Http2Result::new(&record.connections.http2),
+            thresholds: record.thresholds.iter().map(ThresholdOutcome::new).collect(),
+            log: LogResult::new(record.log),
             by_step: record.steps.iter().map(StepResult::new).collect(),
             intervals: record.intervals.iter().map(IntervalResult::new).collect(),
             generator: Generator::new(record),
@@ -121,8 +132,58 @@ impl VerdictResult {
             invalid_reasons,
             evidence: findings(&record.verdict.reasons),
             warnings: findings(&record.verdict.warnings),
-            thresholds: Thresholds::None,
+            thresholds: match &*record.thresholds {
+                [] => Thresholds::None,
+                all if all.iter().all(|result| result.passed) => Thresholds::Pass,
+                _ => Thresholds::Fail,
+            },
         }
+    }
+}
+
+impl ThresholdOutcome {
+    fn new(result: &ThresholdResult) -> Self {
+        let spec = &result.spec;
+        Self {
+            text: spec.threshold.to_string(),
+            scenario: spec.scenario.clone(),
+            step: spec.step.clone(),
+            window_s: spec.window.map(Nanos::as_secs_f64),
+            passed: result.passed,
+            observed: result.observed.map(|observed| ObservedResult {
+                value: observed.value,
+                unit: observed.unit.name().to_owned(),
+                at_least: observed.at_least,
+                text: observed.to_string(),
+            }),
+            reason: result.reason.clone(),
+            windows: result.windows.map(|windows| WindowsResult {
+                judged: windows.judged,
+                failed: windows.failed,
+                first_failed_at_s: windows.first_failed_at.map(Nanos::as_secs_f64),
+            }),
+            ended_run: result.ended_run,
+        }
+    }
+
+    /// What it is about, as in [`plimsoll_metrics::ThresholdSpec`]: the text with its scope.
+    pub(crate) fn heading(&self) -> String {
+        let name =
+            |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("of {what} \"{name}\""));
+        let window = self.window_s.map(|length| {
+            format!("in every {}", plimsoll_metrics::figure::nanos(Nanos::from_secs_f64(length)))
+        });
+        let parts =
+            [Some(self.text.clone()), name("step", &self.step), name("scenario", &self.scenario), window];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl LogResult {
+    /// `None` if nothing was to be logged.
+    fn new(record: LogRecord) -> Option<Self> {
+        let LogRecord { entries, dropped, failed, failed_dropped } = record;
+        (record != LogRecord::default()).then_some(Self { entries, dropped, failed, failed_dropped })
     }
 }
 
@@ -227,14 +288,34 @@ impl IntervalResult {
             in_flight: interval.in_flight,
             connections: interval.connections,
             achieved_per_s: per_second(interval.completed, interval.length),
-            response_time: IntervalTimes::new(interval),
+            response_time: IntervalTimes::new(interval.ok + interval.timed_out, interval.response_time),
+            drain: interval.drain,
+            thresholds_failed: interval.thresholds_failed,
+            by_scenario: interval
+                .scenarios
+                .iter()
+                .map(|scenario| ScenarioIntervalResult::new(scenario, interval.length))
+                .collect(),
+        }
+    }
+}
+
+impl ScenarioIntervalResult {
+    fn new(scenario: &ScenarioInterval, length: Nanos) -> Self {
+        Self {
+            scenario: scenario.name.clone(),
+            started: scenario.started,
+            ok: scenario.ok,
+            failed: scenario.failed,
+            timed_out: scenario.timed_out,
+            achieved_per_s: per_second(scenario.completed, length),
+            response_time: IntervalTimes::new(scenario.ok + scenario.timed_out, scenario.response_time),
         }
     }
 }
 
 impl IntervalTimes {
-    fn new(interval: &Interval) -> Self {
-        let count = interval.ok + interval.timed_out;
+    fn new(count: u64, times: Option<[u64; 5]>) -> Self {
         let mut p_missing = BTreeMap::new();
         let mut percentile = |index: usize| {
             let p = PERCENTILES[index];
@@ -242,7 +323,7 @@ impl IntervalTimes {
                 p_missing.insert(p.to_string(), reason);
                 return None;
             }
-            interval.response_time.map(|values| values[index])
+            times.map(|values| values[index])
         };
         let p = IntervalPercentiles {
             p50: percentile(0),
@@ -250,13 +331,7 @@ impl IntervalTimes {
             p99: percentile(2),
             p99_9: percentile(3),
         };
-        Self {
-            unit: "ns".to_owned(),
-            count,
-            p,
-            p_missing,
-            max: interval.response_time.map(|values| values[4]),
-        }
+        Self { unit: "ns".to_owned(), count, p, p_missing, max: times.map(|values| values[4]) }
     }
 }
 

@@ -72,9 +72,17 @@ pub struct RunResult {
     /// What happened on those that spoke HTTP/2 in the whole run, warm-up included; null if none did.
     #[serde(default)]
     pub http2: Option<Http2Result>,
+    /// What became of the thresholds of the plan, in its order.
+    #[serde(default)]
+    pub thresholds: Vec<ThresholdOutcome>,
+    /// What became of the log of single requests and of the failed ones that were to be kept; null without
+    /// either.
+    #[serde(default)]
+    pub log: Option<LogResult>,
     /// The figures of each step of the plan.
     pub by_step: Vec<StepResult>,
-    /// The run second by second, warm-up and drain included.
+    /// The run second by second, or in intervals of another length if the plan says so; warm-up and drain
+    /// included.
     pub intervals: Vec<IntervalResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
@@ -114,6 +122,9 @@ pub struct Run {
     pub preflight: Option<Preflight>,
     /// Number of the signal that interrupted the run; null if none did.
     pub interrupted_by_signal: Option<i32>,
+    /// The threshold that ended the run before its time; null if none did.
+    #[serde(default)]
+    pub ended_by_threshold: Option<String>,
 }
 
 /// A server under load.
@@ -197,6 +208,68 @@ pub enum Thresholds {
     Fail,
     /// The plan has none.
     None,
+}
+
+/// What became of one threshold. One that cannot be shown to hold has failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdOutcome {
+    /// What had to hold, in its canonical spelling.
+    pub text: String,
+    /// The scenario that it is about; null: all.
+    pub scenario: Option<String>,
+    /// The step that it is about; null: all.
+    pub step: Option<String>,
+    /// Length in seconds of the sliding windows in each of which it had to hold; null: over the run.
+    pub window_s: Option<f64>,
+    /// Whether it held.
+    pub passed: bool,
+    /// The figure over the run; of windows, that of the first which failed, else the worst. Null without
+    /// data.
+    pub observed: Option<ObservedResult>,
+    /// Why it could not be shown to hold; null if the figure says it.
+    pub reason: Option<String>,
+    /// The windows; null over the run.
+    pub windows: Option<WindowsResult>,
+    /// Whether it ended the run before its time.
+    pub ended_run: bool,
+}
+
+/// The value of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedResult {
+    /// The value.
+    pub value: f64,
+    /// Its unit: "ns", "percent", "count", "bytes" or "per_s".
+    pub unit: String,
+    /// Whether it is only a lower bound, because of timeouts.
+    pub at_least: bool,
+    /// The same for people.
+    pub text: String,
+}
+
+/// The windows of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowsResult {
+    /// How many were judged.
+    pub judged: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The end of the first that did, in seconds since the start of the run, warm-up included; null if none
+    /// did.
+    pub first_failed_at_s: Option<f64>,
+}
+
+/// What became of the log of single requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogResult {
+    /// Requests that were handed over to be written.
+    pub entries: u64,
+    /// Requests that were chosen and are not in the log, because they came faster than they could be written.
+    pub dropped: u64,
+    /// Failed requests that were handed over with their messages.
+    pub failed: u64,
+    /// Failed requests that were not: beyond the limit, or faster than they could be written.
+    pub failed_dropped: u64,
 }
 
 /// Where every arrival went.
@@ -352,6 +425,9 @@ pub struct IntervalResult {
     pub length_s: f64,
     /// Whether it belongs to the warm-up.
     pub warmup: bool,
+    /// Whether it is what came after the end of the load.
+    #[serde(default)]
+    pub drain: bool,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
     /// Requests started in it.
@@ -366,6 +442,32 @@ pub struct IntervalResult {
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u64,
+    /// Whole responses of any status per second; null if the interval has no length.
+    pub achieved_per_s: Option<f64>,
+    /// Response time of what ended well or timed out in it.
+    pub response_time: IntervalTimes,
+    /// Thresholds that did not hold in the window that ended with it, or, of those that may end the run, over
+    /// the run so far.
+    #[serde(default)]
+    pub thresholds_failed: u32,
+    /// The same figures scenario by scenario, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_scenario: Vec<ScenarioIntervalResult>,
+}
+
+/// The figures of one scenario in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioIntervalResult {
+    /// Its name.
+    pub scenario: String,
+    /// Requests started in it.
+    pub started: u64,
+    /// Requests that ended well in it.
+    pub ok: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Requests that timed out in it.
+    pub timed_out: u64,
     /// Whole responses of any status per second; null if the interval has no length.
     pub achieved_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.

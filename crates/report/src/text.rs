@@ -60,6 +60,10 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
         ));
     }
     page.field("run", &circumstances);
+    if let Some(threshold) = &run.ended_by_threshold {
+        let rest = format!(" by the threshold {threshold}: the figures are of the part before it");
+        page.emphasised_field("note", Emphasis::Doubtful, "ended early", &rest);
+    }
     if let Some(signal) = run.interrupted_by_signal {
         page.emphasised_field(
             "note",
@@ -97,6 +101,36 @@ fn verdict(page: &mut Page<'_>, result: &RunResult) {
     }
     for warning in &verdict.warnings {
         finding(page, Emphasis::Doubtful, &format!("warning, {}", warning.code), warning);
+    }
+    thresholds(page, result);
+}
+
+/// One line per threshold: whether it held, and what was seen.
+fn thresholds(page: &mut Page<'_>, result: &RunResult) {
+    let mut label = "thresholds";
+    for threshold in &result.thresholds {
+        let (emphasis, start) =
+            if threshold.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "FAIL") };
+        let mut rest = format!(" {}: ", threshold.heading());
+        let parts =
+            [threshold.observed.as_ref().map(|observed| observed.text.clone()), threshold.reason.clone()];
+        rest.push_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
+        if let Some(windows) = threshold.windows.filter(|windows| windows.judged > 0) {
+            let of = figure::count(windows.judged);
+            match windows.first_failed_at_s {
+                Some(at) => rest.push_str(&format!(
+                    "; in {} of {of} windows, first in the one that ended at {}",
+                    figure::count(windows.failed),
+                    seconds(at),
+                )),
+                None => rest.push_str(&format!(" at worst in {of} windows")),
+            }
+        }
+        page.emphasised_field(label, emphasis, start, &rest);
+        label = "";
+    }
+    if result.thresholds.iter().any(|threshold| !threshold.passed) && !result.verdict.valid {
+        page.field("", "an invalid run proves nothing about them");
     }
 }
 
@@ -423,6 +457,19 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         });
         let span = figure::nanos(Nanos(turnaround));
         page.field("", &format!("{span} from a response to the next request of its user{share}"));
+    }
+    if let Some(log) = &result.log {
+        let mut parts = Vec::new();
+        let mut part = |kept: u64, dropped: u64, what: &str, why: &str| {
+            if kept + dropped > 0 {
+                let lost =
+                    if dropped > 0 { format!(", {} {why}", figure::count(dropped)) } else { String::new() };
+                parts.push(format!("{} {what}{lost}", figure::count(kept)));
+            }
+        };
+        part(log.entries, log.dropped, "requests", "given up: the disk could not keep up");
+        part(log.failed, log.failed_dropped, "failed requests with their messages", "more are not kept");
+        page.field("log", &parts.join("; "));
     }
     let responses = generator.stamped + generator.unstamped;
     if responses > 0 {

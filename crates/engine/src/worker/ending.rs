@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::{Recorder, Sample};
+use plimsoll_metrics::{FailedExchange, LogEntry, Recorder, Sample};
 use plimsoll_plan::Load;
 
 use super::{Worker, WorkerReport};
@@ -45,6 +45,16 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: request.bytes_sent,
             bytes_received,
         };
+        let entry = || {
+            let unix = Nanos(intended.0.wrapping_add(self.unix_offset));
+            LogEntry::new(&sample, unix, !request.measured)
+        };
+        if self.log.wants() {
+            self.log.push(entry());
+        }
+        if outcome != Outcome::Ok && self.log.wants_failed() {
+            self.log.push_failed(FailedExchange::bare(entry()));
+        }
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
             self.warmup.record(&sample);
@@ -270,6 +280,7 @@ impl<B: Backend> Worker<'_, B> {
         self.recorder.connections.http2.streams_asked = self.plan.connections.streams;
         let pacing_budget = self.pacer.budget();
         let connections = std::mem::take(&mut self.recorder.connections);
+        self.log.flush();
         let steps = self.recorder.finish();
         let mut iterations = self.counts.iterations;
         let ended = iterations.completed + iterations.failed;
@@ -290,6 +301,7 @@ impl<B: Backend> Worker<'_, B> {
             window,
             drain: now.since(self.times.end),
             pacing_budget,
+            log: self.log.record(),
         }
     }
 }

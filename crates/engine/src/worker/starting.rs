@@ -293,7 +293,7 @@ impl<B: Backend> Worker<'_, B> {
         now: Nanos,
     ) {
         self.counts.in_flight += 1;
-        self.counts.new_started += 1;
+        self.recorder_of(request).note_started(request.step);
         self.counts.accounting.started += u64::from(request.measured);
         self.seat(lane, slot, request, ready, now);
     }

@@ -8,7 +8,7 @@ use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
 use plimsoll_plan::Load;
 
-use super::{INTERVAL, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
+use super::{LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::pacing::Outlook;
 
 impl<B: Backend> Worker<'_, B> {
@@ -102,16 +102,17 @@ impl<B: Backend> Worker<'_, B> {
 
     /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part.
     pub(super) fn edge_after(&self, at: Nanos) -> Nanos {
-        let edge = at + INTERVAL;
+        let edge = at + self.plan.interval;
         if at < self.times.measure { edge.min(self.times.measure) } else { edge }
     }
 
     pub(super) fn snapshot(&mut self, at: Nanos) -> Snapshot {
         let warmup = at <= self.times.measure && self.plan.warmup > Nanos::ZERO;
+        self.log.flush();
         let gauges = Gauges {
             at: at.since(self.times.start),
             warmup,
-            started: std::mem::take(&mut self.counts.new_started),
+            drain: at > self.times.end,
             scheduled: std::mem::take(&mut self.counts.new_scheduled),
             in_flight: self.counts.in_flight,
             connections: self.open_now,

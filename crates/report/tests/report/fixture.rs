@@ -43,6 +43,7 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
     let mut merger = IntervalMerger::new(1);
     let (mut second, mut since, mut completed) = (0, 0, 0);
     for sample in samples {
+        recorder.note_started(sample.step);
         recorder.record(&sample);
         since += 1;
         completed += u64::from(sample.is_complete());
@@ -51,7 +52,7 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
             let gauges = Gauges {
                 at: SECOND * second,
                 warmup: false,
-                started: since,
+                drain: false,
                 scheduled: if model == Model::Open { since } else { 0 },
                 in_flight: 2,
                 connections: 64,
@@ -121,6 +122,8 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
         precise: false,
         interrupted: None,
         verdict: Verdict::default(),
+        thresholds: Vec::new(),
+        log: Default::default(),
     };
     record.connections.opened = 64;
     record.connections.peak_open = 64;

@@ -1,0 +1,324 @@
+//! The files of single requests: a log of all or a sample, and failed ones with their messages.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use plimsoll_core::Outcome;
+use plimsoll_metrics::log::Message;
+use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
+use plimsoll_plan::{Plan, Problem};
+use plimsoll_scenario::header::is_secret;
+use serde_json::json;
+
+use crate::flags::LiveArgs;
+use crate::stats::{create, csv_cell, is_csv, unwritable};
+use crate::{Failure, describe};
+
+/// Failed requests that are written unless a flag says more.
+const FAILED_LIMIT: u64 = 1_000;
+
+/// The columns of the log.
+const COLUMNS: &str =
+    "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
+
+/// The log of a run, and the thread that writes it.
+pub(crate) struct RequestLog {
+    log: Log,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RequestLog {
+    /// Opens what was asked for, and starts the thread if there is something.
+    pub(crate) fn open(plan: &Plan, live: &LiveArgs) -> Result<Self, Failure> {
+        let share = match &live.log_sample {
+            Some(text) => parse_share(text).map_err(Failure::usage)?,
+            None => 1.0,
+        };
+        let limit = match &live.failed_limit {
+            Some(text) => parse_limit(text).map_err(Failure::usage)?,
+            None => FAILED_LIMIT,
+        };
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::create).transpose();
+        let (entries, failed) = (open(&live.log)?, open(&live.failed)?);
+        if entries.is_none() && failed.is_none() {
+            return Ok(Self { log: Log::default(), thread: None });
+        }
+        let options = LogOptions {
+            share: if entries.is_some() { share } else { 0.0 },
+            failed: if failed.is_some() { limit } else { 0 },
+            seed: plan.seed,
+        };
+        let mut writer = Writer { outline: plan.outline(), entries, failed };
+        writer.write_header();
+        let (log, receive) = Log::new(options);
+        let thread = std::thread::Builder::new().name("request-log".to_owned());
+        let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start the thread of the log: {error}")))
+        })?;
+        Ok(Self { log, thread: Some(thread) })
+    }
+
+    /// What makes the workers' sinks.
+    pub(crate) const fn handle(&self) -> &Log {
+        &self.log
+    }
+
+    /// Waits until everything is written.
+    pub(crate) fn finish(self) {
+        let Self { log, thread } = self;
+        drop(log);
+        if let Some(thread) = thread {
+            // It ends when nobody can send any more; a panic has been shown.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A share above 0, at most all: `1%`, `1/100`, `0.01`.
+fn parse_share(text: &str) -> Result<f64, Problem> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match (text.trim().strip_suffix('%'), text.split_once('/')) {
+        (Some(percent), _) => number(percent).map(|percent| percent / 100.0),
+        (_, Some((part, whole))) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
+        _ => number(text),
+    };
+    share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
+        Problem::new(format!("--log-sample: `{text}` is not a share above 0 and at most 1"))
+            .with_hint("write 1%, 1/100 or 0.01")
+    })
+}
+
+fn parse_limit(text: &str) -> Result<u64, Problem> {
+    plimsoll_schedule::parse_count(text)
+        .ok()
+        .filter(|limit| *limit > 0)
+        .ok_or_else(|| Problem::new(format!("--failed-limit: `{text}` is not a number above 0")))
+}
+
+/// One file. When it cannot be written any more, that is said once.
+struct Sink {
+    file: Option<BufWriter<File>>,
+    path: PathBuf,
+}
+
+impl Sink {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let file = create(path)?;
+        file.get_ref().metadata().map_err(|error| unwritable(path, &error))?;
+        Ok(Self { file: Some(file), path: path.to_owned() })
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = write(file) {
+            let path = self.path.display();
+            let message = format!("warning: cannot write to {path}: {error}; nothing more is written to it");
+            let _ = writeln!(std::io::stderr(), "{message}");
+            self.file = None;
+        }
+    }
+}
+
+struct Writer {
+    outline: Outline,
+    entries: Option<Sink>,
+    failed: Option<Sink>,
+}
+
+impl Writer {
+    fn write_header(&mut self) {
+        if let Some(sink) = self.entries.as_mut().filter(|sink| is_csv(&sink.path)) {
+            sink.write(|file| writeln!(file, "{COLUMNS}"));
+        }
+    }
+
+    fn run(mut self, batches: &Receiver<LogBatch>) {
+        for batch in batches {
+            match batch {
+                LogBatch::Entries(entries) => {
+                    if let Some(sink) = &mut self.entries {
+                        let (outline, csv) = (&self.outline, is_csv(&sink.path));
+                        sink.write(|file| {
+                            entries.iter().try_for_each(|entry| write_entry(file, outline, entry, csv))
+                        });
+                    }
+                }
+                LogBatch::Failed(exchange) => {
+                    if let Some(sink) = &mut self.failed {
+                        sink.write(|file| {
+                            write_exchange(file, &self.outline, &exchange)?;
+                            file.flush()
+                        });
+                    }
+                }
+            }
+        }
+        for sink in [&mut self.entries, &mut self.failed].into_iter().flatten() {
+            sink.write(Write::flush);
+        }
+    }
+}
+
+/// Names of scenario and step.
+fn names<'a>(outline: &'a Outline, entry: &LogEntry) -> (&'a str, &'a str) {
+    let scenario = outline.scenario_of(entry.step).and_then(|index| outline.scenarios.get(index));
+    let step = outline.steps.get(entry.step as usize);
+    (scenario.map_or("", |scenario| &scenario.name), step.map_or("", String::as_str))
+}
+
+const fn outcome(entry: &LogEntry) -> &'static str {
+    match entry.outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed(class) => class.name(),
+        Outcome::TimedOut => "timed_out",
+    }
+}
+
+fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, csv: bool) -> std::io::Result<()> {
+    let (scenario, step) = names(outline, entry);
+    if csv {
+        let service = entry.service_time.map_or(String::new(), |time| time.0.to_string());
+        return writeln!(
+            out,
+            "{},{},{},{},{},{},{service},{},{}",
+            entry.unix.0,
+            csv_cell(scenario),
+            csv_cell(step),
+            entry.status,
+            outcome(entry),
+            entry.response_time.0,
+            entry.bytes_received,
+            entry.warmup,
+        );
+    }
+    let line = json!({
+        "unix_ns": entry.unix.0,
+        "scenario": scenario,
+        "step": step,
+        "status": entry.status,
+        "outcome": outcome(entry),
+        "response_time_ns": entry.response_time.0,
+        "service_time_ns": entry.service_time.map(|time| time.0),
+        "bytes_received": entry.bytes_received,
+        "warmup": entry.warmup,
+    });
+    writeln!(out, "{line}")
+}
+
+fn write_exchange(out: &mut impl Write, outline: &Outline, exchange: &FailedExchange) -> std::io::Result<()> {
+    let entry = &exchange.entry;
+    let (scenario, step) = names(outline, entry);
+    let status = if entry.status == 0 { String::new() } else { format!(", status {}", entry.status) };
+    write!(out, "==== {} ns, {scenario}, {step}: {}{status}", entry.unix.0, outcome(entry))?;
+    if !exchange.reason.is_empty() {
+        write!(out, ": {}", exchange.reason)?;
+    }
+    writeln!(out, ", after {} ns", entry.response_time.0)?;
+    for (name, message) in [("request", &exchange.request), ("response", &exchange.response)] {
+        if message.head.is_empty() && message.body.is_empty() {
+            writeln!(out, "---- no {name} was kept")?;
+            continue;
+        }
+        writeln!(out, "---- {name}")?;
+        write_message(out, message)?;
+    }
+    writeln!(out)
+}
+
+fn write_message(out: &mut impl Write, message: &Message) -> std::io::Result<()> {
+    for line in message.head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match line.iter().skip(1).position(|byte| *byte == b':') {
+            Some(end) if is_hidden(&line[..end + 1]) => {
+                out.write_all(&line[..end + 1])?;
+                writeln!(out, ": {}", describe::HIDDEN)?;
+            }
+            _ => {
+                out.write_all(line)?;
+                writeln!(out)?;
+            }
+        }
+    }
+    writeln!(out)?;
+    out.write_all(&message.body)?;
+    if message.cut > 0 {
+        write!(out, "\n---- {} more bytes", message.cut)?;
+    }
+    writeln!(out)
+}
+
+/// Whether the value of this header is a secret; that of a response, too.
+fn is_hidden(name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| {
+        let name = name.trim();
+        is_secret(name) || name.eq_ignore_ascii_case("set-cookie")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{ErrorClass, Nanos};
+    use plimsoll_metrics::ScenarioOutline;
+
+    use super::*;
+
+    fn entry() -> LogEntry {
+        LogEntry {
+            unix: Nanos(1_772_366_401_250_000_000),
+            step: 1,
+            status: 503,
+            outcome: Outcome::Failed(ErrorClass::Status5xx),
+            response_time: Nanos(1_234_567),
+            service_time: Some(Nanos(1_234_000)),
+            bytes_received: 161,
+            warmup: false,
+        }
+    }
+
+    fn outline() -> Outline {
+        let scenario = ScenarioOutline { name: "buy, now".to_owned(), steps: 0..2 };
+        Outline { scenarios: vec![scenario], steps: vec!["login".to_owned(), "pay".to_owned()] }
+    }
+
+    #[test]
+    fn entries_and_failed_requests_are_written() {
+        let mut out = Vec::new();
+        let unsent =
+            LogEntry { outcome: Outcome::TimedOut, status: 0, service_time: None, step: 0, ..entry() };
+        for entry in [entry(), unsent] {
+            write_entry(&mut out, &outline(), &entry, true).unwrap();
+            write_entry(&mut out, &outline(), &entry, false).unwrap();
+        }
+        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later");
+        response.cut = 7;
+        let exchange = FailedExchange {
+            entry: entry(),
+            reason: "busy".to_owned(),
+            request: Message::new(b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80", b"{}"),
+            response,
+        };
+        write_exchange(&mut out, &outline(), &exchange).unwrap();
+        let lines = b":method: GET\ncookie: topsecret\naccept: */*";
+        let request = Message::new(lines, b"");
+        write_exchange(&mut out, &outline(), &FailedExchange { request, ..FailedExchange::bare(entry()) })
+            .unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains("topsecret"));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn shares_and_limits() {
+        for (text, share) in [("1%", 0.01), ("1/100", 0.01), ("0.01", 0.01), ("100%", 1.0), ("1/4", 0.25)] {
+            assert_eq!(parse_share(text).unwrap(), share, "{text}");
+        }
+        for text in ["0", "0%", "101%", "2/1", "1/0", "-1%", "many", ""] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_limit("1k").unwrap(), 1_000);
+        assert!(parse_limit("0").is_err() && parse_limit("-1").is_err());
+    }
+}

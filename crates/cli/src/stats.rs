@@ -1,0 +1,355 @@
+//! Statistics while the run goes on: one row per scenario and interval, and one for all of them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_engine::Progress;
+use plimsoll_metrics::{Outline, Tally, figure, samples_needed};
+use plimsoll_plan::{Plan, Problem};
+use serde_json::json;
+
+use crate::Failure;
+use crate::flags::LiveArgs;
+
+/// The name of the row of all scenarios.
+const TOTAL: &str = "total";
+
+/// The columns of a row, in every format.
+const COLUMNS: &str = "unix_s,at_s,length_s,phase,scenario,started,ended,ok,failed,timed_out,status_3xx,status_4xx,\
+                       status_5xx,checks,achieved_per_s,min_ns,p50_ns,p99_ns,max_ns,at_least";
+
+/// Writes the statistics. A file that cannot be written any more is named once, and does not end the run.
+pub(crate) struct Statistics {
+    out: Option<Output>,
+    outline: Outline,
+    every: Nanos,
+    pending: Option<Pending>,
+}
+
+struct Output {
+    writer: Box<dyn Write>,
+    name: String,
+    format: Format,
+    /// Rows of the table since its head was written.
+    rows: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Json,
+    /// For people, on stderr.
+    Table,
+}
+
+/// Intervals that make the next rows.
+struct Pending {
+    phase: &'static str,
+    unix: Nanos,
+    at: Nanos,
+    length: Nanos,
+    scenarios: Vec<Tally>,
+}
+
+impl Statistics {
+    /// Opens what was asked for.
+    pub(crate) fn open(plan: &Plan, live: &LiveArgs, quiet: bool) -> Result<Self, Failure> {
+        let mut this = Self { out: None, outline: plan.outline(), every: plan.statistics, pending: None };
+        let Some(path) = &live.stats else { return Ok(this) };
+        let name = path.display().to_string();
+        let (writer, format): (Box<dyn Write>, _) = if name == "-" {
+            if quiet {
+                let problem = Problem::new("--quiet and --stats - exclude each other");
+                return Err(Failure::usage(problem.with_hint("write the statistics to a file")));
+            }
+            (Box::new(std::io::stderr()), Format::Table)
+        } else {
+            (Box::new(create(path)?), if is_csv(path) { Format::Csv } else { Format::Json })
+        };
+        let mut output = Output { writer, name, format, rows: 0 };
+        if format == Format::Csv {
+            output.write(|out| writeln!(out, "{COLUMNS}")).map_err(|error| unwritable(path, &error))?;
+        }
+        this.out = Some(output);
+        Ok(this)
+    }
+
+    /// Whether stderr is taken.
+    pub(crate) fn is_on_stderr(&self) -> bool {
+        self.out.as_ref().is_some_and(|out| out.format == Format::Table)
+    }
+
+    /// Takes an interval, and writes when it completes the time between two rows.
+    pub(crate) fn add(&mut self, progress: &Progress<'_>) {
+        if self.out.is_none() {
+            return;
+        }
+        let interval = progress.interval;
+        let phase = match (interval.warmup, interval.drain) {
+            (true, _) => "warmup",
+            (_, true) => "drain",
+            _ => "measure",
+        };
+        if self.pending.as_ref().is_some_and(|pending| pending.phase != phase) {
+            self.write();
+        }
+        let scenarios = self.outline.scenarios.len();
+        let pending = self.pending.get_or_insert_with(|| Pending {
+            phase,
+            unix: Nanos::ZERO,
+            at: Nanos::ZERO,
+            length: Nanos::ZERO,
+            scenarios: vec![Tally::default(); scenarios],
+        });
+        pending.at = interval.at;
+        pending.unix = progress.started_unix + interval.at;
+        pending.length += interval.length;
+        for (scenario, tally) in self.outline.scenarios.iter().zip(&mut pending.scenarios) {
+            for step in scenario.steps.clone() {
+                if let Some(step) = interval.steps.get(step as usize) {
+                    tally.merge(step);
+                }
+            }
+        }
+        if pending.length >= self.every {
+            self.write();
+        }
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) {
+        self.write();
+    }
+
+    fn write(&mut self) {
+        let (Some(pending), Some(out)) = (self.pending.take(), &mut self.out) else { return };
+        let mut total = Tally::default();
+        pending.scenarios.iter().for_each(|tally| total.merge(tally));
+        let names = self.outline.scenarios.iter().map(|scenario| scenario.name.as_str());
+        let rows: Vec<Row<'_>> = names
+            .zip(&pending.scenarios)
+            .chain([(TOTAL, &total)])
+            .map(|(name, tally)| Row::new(name, tally, &pending))
+            .collect();
+        let format = out.format;
+        let heads = format == Format::Table && out.rows.is_multiple_of(20);
+        out.rows += 1;
+        let written = out.write(|out| {
+            if heads {
+                writeln!(out, "{TABLE_HEAD}")?;
+            }
+            rows.iter().try_for_each(|row| match format {
+                Format::Csv => writeln!(out, "{}", row.csv()),
+                Format::Json => writeln!(out, "{}", row.json()),
+                Format::Table => writeln!(out, "{}", row.table()),
+            })
+        });
+        if let Err(error) = written {
+            let message =
+                format!("warning: cannot write statistics to {}: {error}; no more are written", out.name);
+            let _ = writeln!(std::io::stderr(), "{message}");
+            self.out = None;
+        }
+    }
+}
+
+impl Output {
+    /// Writes rows together, so that a reader never sees half of them.
+    fn write(&mut self, rows: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+        let mut bytes = Vec::new();
+        rows(&mut bytes)?;
+        self.writer.write_all(&bytes)?;
+        self.writer.flush()
+    }
+}
+
+/// One row.
+struct Row<'a> {
+    scenario: &'a str,
+    tally: &'a Tally,
+    phase: &'static str,
+    unix_s: f64,
+    at_s: f64,
+    length_s: f64,
+    rate: Option<f64>,
+    /// min, p50, p99, max.
+    times: [Option<u64>; 4],
+    /// Which of these are lower bounds.
+    at_least: Vec<&'static str>,
+}
+
+impl<'a> Row<'a> {
+    fn new(scenario: &'a str, tally: &'a Tally, pending: &Pending) -> Self {
+        let count = tally.response_time.count();
+        let percentile = |p| (count >= samples_needed(p)).then(|| tally.percentile(p)).flatten();
+        let times = [tally.min(), percentile(50.0), percentile(99.0), tally.max()];
+        let named = ["min", "p50", "p99", "max"].into_iter().zip(times);
+        let at_least = named.filter(|(_, time)| time.is_some_and(|time| tally.is_at_least(time)));
+        let length_s = pending.length.as_secs_f64();
+        Self {
+            scenario,
+            tally,
+            phase: pending.phase,
+            unix_s: pending.unix.as_secs_f64(),
+            at_s: pending.at.as_secs_f64(),
+            length_s,
+            rate: (length_s > 0.0).then(|| tally.completed as f64 / length_s),
+            times,
+            at_least: at_least.map(|(name, _)| name).collect(),
+        }
+    }
+
+    /// Responses that were not as expected.
+    fn checks(&self) -> u64 {
+        let classes = ErrorClass::ALL.iter().zip(&self.tally.errors);
+        classes.filter(|(class, _)| class.name() == "check").map(|(_, count)| count).sum()
+    }
+
+    fn csv(&self) -> String {
+        let Self { tally, phase, unix_s, at_s, length_s, .. } = self;
+        let [redirects, client, server] = tally.statuses;
+        let rate = self.rate.map_or(String::new(), |rate| format!("{rate:.3}"));
+        let times = self.times.map(|time| time.map_or(String::new(), |time| time.to_string())).join(",");
+        format!(
+            "{unix_s:.3},{at_s:.3},{length_s:.3},{phase},{},{},{},{},{},{},{redirects},{client},{server},{},{rate},\
+             {times},{}",
+            csv_cell(self.scenario),
+            tally.started,
+            tally.ended(),
+            tally.ok,
+            tally.failed,
+            tally.timed_out,
+            self.checks(),
+            self.at_least.join(" "),
+        )
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let [min, p50, p99, max] = self.times;
+        let tally = self.tally;
+        json!({
+            "unix_s": self.unix_s,
+            "at_s": self.at_s,
+            "length_s": self.length_s,
+            "phase": self.phase,
+            "scenario": self.scenario,
+            "started": tally.started,
+            "ended": tally.ended(),
+            "ok": tally.ok,
+            "failed": tally.failed,
+            "timed_out": tally.timed_out,
+            "status_3xx": tally.statuses[0],
+            "status_4xx": tally.statuses[1],
+            "status_5xx": tally.statuses[2],
+            "checks": self.checks(),
+            "achieved_per_s": self.rate,
+            "min_ns": min,
+            "p50_ns": p50,
+            "p99_ns": p99,
+            "max_ns": max,
+            "at_least": self.at_least,
+        })
+    }
+
+    fn table(&self) -> String {
+        let name: String = self.scenario.chars().filter(|c| !c.is_control()).take(24).collect();
+        let number = |value: u64| format!(" {:>10}", figure::count(value));
+        let mut line = format!("{:>8.1} {:<7} {name:<24}", self.at_s, self.phase);
+        let tally = self.tally;
+        let [redirects, client, server] = tally.statuses;
+        for value in [tally.started, tally.ended(), tally.ok, redirects, client, server, tally.timed_out] {
+            line.push_str(&number(value));
+        }
+        line.push_str(&format!(" {:>10}", self.rate.map_or("-".to_owned(), figure::per_second)));
+        for (name, time) in ["min", "p50", "p99", "max"].iter().zip(self.times) {
+            let bound = if self.at_least.contains(name) { ">=" } else { "" };
+            let shown = time.map_or("-".to_owned(), |time| format!("{bound}{}", figure::nanos(Nanos(time))));
+            line.push_str(&format!(" {shown:>9}"));
+        }
+        line
+    }
+}
+
+const TABLE_HEAD: &str = "    at s phase   scenario                    started      ended         ok        3xx        \
+                          4xx        5xx  timed out       rate       min       p50       p99       max";
+
+/// A cell of a CSV file (RFC 4180).
+pub(crate) fn csv_cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whether a file is named as CSV.
+pub(crate) fn is_csv(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+/// Creates a file.
+pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    File::create(path).map(BufWriter::new).map_err(|error| unwritable(path, &error))
+}
+
+/// The failure of a file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let problem = Problem::new(format!("cannot write {}: {error}", path.display()));
+    Failure::environment(problem.with_hint("name a file in a folder that exists and may be written"))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Gauges, Recorder, Sample};
+
+    use super::*;
+
+    /// 400 responses of 1 to 400 ms, the slowest of which timed out, and one with a status of 404.
+    fn pending() -> Pending {
+        let mut recorder = Recorder::new(&["step".to_owned()]);
+        for ms in 1..=400 {
+            recorder.note_started(0);
+            let outcome = match ms {
+                7 => plimsoll_core::Outcome::Failed(ErrorClass::Status4xx),
+                400 => plimsoll_core::Outcome::TimedOut,
+                _ => plimsoll_core::Outcome::Ok,
+            };
+            recorder.record(&Sample {
+                step: 0,
+                intended: Nanos::ZERO,
+                started: Nanos::ZERO,
+                sent: Nanos::ZERO,
+                first_byte: Nanos::MAX,
+                done: Nanos::from_millis(ms),
+                outcome,
+                status: [200, 404, 0][usize::from(ms == 7) + 2 * usize::from(ms == 400)],
+                bytes_sent: 1,
+                bytes_received: 1,
+            });
+        }
+        Pending {
+            phase: "measure",
+            unix: Nanos::from_millis(1_772_366_401_250),
+            at: Nanos::from_secs(3),
+            length: Nanos::from_secs(2),
+            scenarios: recorder.snapshot(Gauges::default()).steps,
+        }
+    }
+
+    #[test]
+    fn rows_in_every_format() {
+        let pending = pending();
+        let row = Row::new("buy, \"now\"", &pending.scenarios[0], &pending);
+        let nothing = Tally::default();
+        let empty = Row::new("idle", &nothing, &pending);
+        insta::assert_snapshot!([COLUMNS.to_owned(), row.csv(), empty.csv()].join("\n"));
+        insta::assert_snapshot!([row.json().to_string(), empty.json().to_string()].join("\n"));
+        insta::assert_snapshot!([TABLE_HEAD.to_owned(), row.table(), empty.table()].join("\n"));
+        assert_eq!(COLUMNS.split(',').count(), empty.csv().split(',').count());
+        let json = empty.json();
+        let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys.join(","), COLUMNS);
+    }
+}

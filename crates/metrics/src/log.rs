@@ -1,0 +1,324 @@
+//! The log of single requests: what workers hand over, without a lock, and without ever waiting.
+//!
+//! A worker owns one [`LogSink`]. It asks whether an entry is [wanted](LogSink::wants), gives it, and goes
+//! on; entries leave in batches through a bounded channel to the thread that writes them. If that one cannot
+//! keep up, batches are given up and counted, and the load stays what it was.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use plimsoll_core::{Nanos, Outcome, Random};
+
+use crate::{LogRecord, Sample};
+
+/// Entries that are handed over at once.
+const BATCH: usize = 1_000;
+/// Batches that may wait to be written, over all workers: about 8 MiB.
+const BATCHES_WAITING: usize = 100;
+
+/// One ended request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// When it should have started, in Unix time.
+    pub unix: Nanos,
+    /// Which request of the plan it was: an index into its steps. The scenario follows from it.
+    pub step: u32,
+    /// Status of its response, 0 if there was none.
+    pub status: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// done − intended; of a timeout, a lower bound.
+    pub response_time: Nanos,
+    /// done − sent; `None` if it was never sent.
+    pub service_time: Option<Nanos>,
+    /// Bytes of its response on the wire.
+    pub bytes_received: u64,
+    /// Whether it belongs to the warm-up, and is in no figure.
+    pub warmup: bool,
+}
+
+impl LogEntry {
+    /// That of an ended request; `unix` is when it should have started, in Unix time.
+    #[inline]
+    pub fn new(sample: &Sample, unix: Nanos, warmup: bool) -> Self {
+        Self {
+            unix,
+            step: sample.step,
+            status: sample.status,
+            outcome: sample.outcome,
+            response_time: sample.response_time(),
+            service_time: (sample.sent != Nanos::MAX).then(|| sample.service_time()),
+            bytes_received: sample.bytes_received,
+            warmup,
+        }
+    }
+}
+
+/// A failed request with both messages, of which at most [`FailedExchange::LONGEST`] bytes are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedExchange {
+    /// The same as in the log.
+    pub entry: LogEntry,
+    /// What was wrong, in words; empty if the outcome says it all.
+    pub reason: String,
+    /// The request: head and body as they were sent. Of HTTP/2, its fields as lines.
+    pub request: Message,
+    /// The response, as far as it came. Empty if nothing did.
+    pub response: Message,
+}
+
+/// One message as text: its head, a blank line, its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// Its first line and its fields, each `Name: value`, without the blank line.
+    pub head: Vec<u8>,
+    /// Its body, as far as it is kept.
+    pub body: Vec<u8>,
+    /// How many bytes of the body are not here.
+    pub cut: u64,
+}
+
+impl FailedExchange {
+    /// Bytes that are kept of a head, and of a body.
+    pub const LONGEST: usize = 64 << 10;
+
+    /// One of which no message was kept.
+    pub fn bare(entry: LogEntry) -> Self {
+        let (request, response) = (Message::default(), Message::default());
+        Self { entry, reason: String::new(), request, response }
+    }
+}
+
+impl Message {
+    /// A message of this head and body, each cut to [`FailedExchange::LONGEST`].
+    pub fn new(head: &[u8], body: &[u8]) -> Self {
+        let kept = |bytes: &[u8]| bytes[..bytes.len().min(FailedExchange::LONGEST)].to_vec();
+        let cut = body.len().saturating_sub(FailedExchange::LONGEST) as u64;
+        Self { head: kept(head), body: kept(body), cut }
+    }
+}
+
+/// What leaves a worker.
+#[derive(Debug)]
+pub enum LogBatch {
+    /// Entries of the log, in the order in which requests ended on one worker.
+    Entries(Vec<LogEntry>),
+    /// One failed request.
+    Failed(Box<FailedExchange>),
+}
+
+/// What is to be logged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogOptions {
+    /// The share of requests that is logged, from 0 (no log) to 1 (all).
+    pub share: f64,
+    /// How many failed requests are kept with their messages, over all workers; 0: none.
+    pub failed: u64,
+    /// Seed of the choice.
+    pub seed: u64,
+}
+
+/// The shared side of a log: makes the sinks of the workers.
+///
+/// The default logs nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Option<Arc<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    options: LogOptions,
+    send: SyncSender<LogBatch>,
+    /// Failed requests that may still be kept.
+    failed_left: AtomicU64,
+}
+
+impl Log {
+    /// A log, and where its batches come out. They end when the log and all of its sinks are gone.
+    pub fn new(options: LogOptions) -> (Self, Receiver<LogBatch>) {
+        let (send, receive) = sync_channel(BATCHES_WAITING);
+        let failed_left = AtomicU64::new(options.failed);
+        (Self(Some(Arc::new(Shared { options, send, failed_left }))), receive)
+    }
+
+    /// The sink of one worker.
+    pub fn sink(&self, worker: u32) -> LogSink {
+        let seed = self.0.as_ref().map_or(0, |shared| shared.options.seed);
+        let share = self.0.as_ref().map_or(0.0, |shared| shared.options.share.clamp(0.0, 1.0));
+        LogSink {
+            share: (share * (1_u64 << 63) as f64) as u64,
+            shared: self.0.clone(),
+            // Far from the streams of schedule and workers, so that no choice of the load depends on this.
+            random: Random::new(seed, u64::from(worker) + (1 << 40)),
+            entries: Vec::new(),
+            record: LogRecord::default(),
+        }
+    }
+}
+
+/// One worker's side of the log. Nothing here locks or waits; it allocates once per batch.
+#[derive(Debug)]
+pub struct LogSink {
+    shared: Option<Arc<Shared>>,
+    /// In units of 2^-63; none of it: no log.
+    share: u64,
+    random: Random,
+    entries: Vec<LogEntry>,
+    record: LogRecord,
+}
+
+impl Default for LogSink {
+    /// One that wants nothing.
+    fn default() -> Self {
+        Log::default().sink(0)
+    }
+}
+
+impl LogSink {
+    /// Whether the next ended request is to be [pushed](Self::push). Draws the sample: ask once per request.
+    #[inline]
+    pub fn wants(&mut self) -> bool {
+        self.share > 0 && self.random.bits() >> 1 < self.share
+    }
+
+    /// Takes an entry, and hands over what there is when it makes a batch.
+    #[inline]
+    pub fn push(&mut self, entry: LogEntry) {
+        self.entries.push(entry);
+        if self.entries.len() >= BATCH {
+            self.flush();
+        }
+    }
+
+    /// Whether failed requests are kept with their messages, so that these have to be at hand. Stays true
+    /// when the limit is reached.
+    #[inline]
+    pub fn keeps_failed(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0)
+    }
+
+    /// Whether the next failed request is to be [pushed](Self::push_failed): ask before its messages are
+    /// copied. One that is not wanted because of the limit is counted.
+    pub fn wants_failed(&mut self) -> bool {
+        let Some(shared) = self.shared.as_ref().filter(|shared| shared.options.failed > 0) else {
+            return false;
+        };
+        let left = &shared.failed_left;
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        self.record.failed_dropped += u64::from(taken.is_err());
+        taken.is_ok()
+    }
+
+    /// Hands over a failed request for which [`wants_failed`](Self::wants_failed) was true.
+    pub fn push_failed(&mut self, exchange: FailedExchange) {
+        let Some(shared) = &self.shared else { return };
+        match shared.send.try_send(LogBatch::Failed(Box::new(exchange))) {
+            Ok(()) => self.record.failed += 1,
+            Err(_) => self.record.failed_dropped += 1,
+        }
+    }
+
+    /// Hands over the entries that there are: once per interval, and at the end.
+    pub fn flush(&mut self) {
+        let Some(shared) = self.shared.as_ref().filter(|_| !self.entries.is_empty()) else { return };
+        let count = self.entries.len() as u64;
+        let batch = std::mem::replace(&mut self.entries, Vec::with_capacity(BATCH));
+        match shared.send.try_send(LogBatch::Entries(batch)) {
+            Ok(()) => self.record.entries += count,
+            Err(TrySendError::Full(LogBatch::Entries(mut batch))) => {
+                self.record.dropped += count;
+                batch.clear();
+                self.entries = batch;
+            }
+            // Nobody writes any more, and has said why.
+            Err(_) => self.record.dropped += count,
+        }
+    }
+
+    /// What became of everything that was handed over; call [`flush`](Self::flush) before.
+    pub const fn record(&self) -> LogRecord {
+        self.record
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: u64) -> LogEntry {
+        LogEntry {
+            unix: Nanos(number),
+            step: 0,
+            status: 200,
+            outcome: Outcome::Ok,
+            response_time: Nanos(1),
+            service_time: None,
+            bytes_received: 0,
+            warmup: false,
+        }
+    }
+
+    #[test]
+    fn entries_leave_in_batches_and_what_does_not_fit_is_counted() {
+        let (log, receive) = Log::new(LogOptions { share: 1.0, failed: 0, seed: 1 });
+        let mut sink = log.sink(0);
+        drop(log);
+        let all = (BATCHES_WAITING * BATCH + 2_500) as u64;
+        for number in 0..all {
+            assert!(sink.wants());
+            sink.push(entry(number));
+        }
+        sink.flush();
+        let record = sink.record();
+        assert_eq!((record.entries, record.dropped), (all - 2_500, 2_500));
+        assert!(!sink.keeps_failed() && !sink.wants_failed());
+        drop(sink);
+        let mut next = 0;
+        for batch in receive {
+            let LogBatch::Entries(entries) = batch else { panic!("no request failed") };
+            for entry in entries {
+                assert_eq!(entry.unix, Nanos(next));
+                next += 1;
+            }
+        }
+        assert_eq!(next, all - 2_500);
+    }
+
+    #[test]
+    fn a_sample_is_that_share_and_no_log_wants_nothing() {
+        let (log, _receive) = Log::new(LogOptions { share: 0.01, failed: 0, seed: 7 });
+        let mut sink = log.sink(3);
+        let wanted = (0..100_000).filter(|_| sink.wants()).count();
+        // Binomial: 1,000 with a deviation of 31; five of them.
+        assert!((843..=1_157).contains(&wanted), "{wanted} of 100,000");
+        let mut none = LogSink::default();
+        assert!(!none.wants() && !none.keeps_failed() && !none.wants_failed());
+        none.flush();
+        assert_eq!(none.record(), LogRecord::default());
+    }
+
+    #[test]
+    fn failed_requests_are_limited_over_all_workers() {
+        let (log, receive) = Log::new(LogOptions { share: 0.0, failed: 3, seed: 1 });
+        let mut sinks = [log.sink(0), log.sink(1)];
+        drop(log);
+        for number in 0..10 {
+            let sink = &mut sinks[number % 2];
+            assert!(!sink.wants() && sink.keeps_failed());
+            if sink.wants_failed() {
+                sink.push_failed(FailedExchange {
+                    entry: entry(number as u64),
+                    reason: String::new(),
+                    request: Message::new(b"GET / HTTP/1.1", &[7; FailedExchange::LONGEST + 5]),
+                    response: Message::default(),
+                });
+            }
+        }
+        let [a, b] = sinks.map(|sink| sink.record());
+        assert_eq!((a.failed + b.failed, a.failed_dropped + b.failed_dropped), (3, 7));
+        let kept: Vec<_> = receive.iter().collect();
+        assert_eq!(kept.len(), 3);
+        let LogBatch::Failed(first) = &kept[0] else { panic!("not an exchange") };
+        assert_eq!((first.request.body.len(), first.request.cut), (FailedExchange::LONGEST, 5));
+    }
+}

@@ -1,0 +1,41 @@
+//! The names of a plan's scenarios and steps: what figures are grouped by.
+
+use std::ops::Range;
+
+/// The names of a plan's scenarios and steps, in the order of their indices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// The scenarios.
+    pub scenarios: Vec<ScenarioOutline>,
+    /// Names of the steps of all scenarios.
+    pub steps: Vec<String>,
+}
+
+/// One scenario of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioOutline {
+    /// Its name.
+    pub name: String,
+    /// Its steps, a range of [`Outline::steps`].
+    pub steps: Range<u32>,
+}
+
+impl Outline {
+    /// The scenario that a step belongs to.
+    pub fn scenario_of(&self, step: u32) -> Option<usize> {
+        self.scenarios.iter().position(|scenario| scenario.steps.contains(&step))
+    }
+
+    /// The steps that are meant by the name of a scenario, of a step, or of both; without any, all.
+    pub fn select(&self, scenario: Option<&str>, step: Option<&str>) -> Vec<u32> {
+        (0..self.steps.len() as u32)
+            .filter(|&index| {
+                let of_scenario = scenario.is_none_or(|name| {
+                    let mut named = self.scenarios.iter().filter(|scenario| scenario.name == name);
+                    named.any(|scenario| scenario.steps.contains(&index))
+                });
+                of_scenario && step.is_none_or(|name| self.steps[index as usize] == name)
+            })
+            .collect()
+    }
+}

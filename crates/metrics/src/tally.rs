@@ -1,0 +1,134 @@
+//! What became of requests within a time: the figures of which everything live is made.
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use crate::Censored;
+use crate::histogram::Delta;
+
+/// What became of the requests of one step, or of several, within a time.
+///
+/// Tallies of several workers, steps or times add up exactly ([`merge`](Self::merge)): percentiles are made
+/// from the merged counts, and are never averaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests that were started in it.
+    pub started: u64,
+    /// Requests that ended well in it.
+    pub ok: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
+    /// Requests that timed out in it.
+    pub timed_out: u64,
+    /// Requests that ended in it with a whole response, whatever its status.
+    pub completed: u64,
+    /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
+    /// judged: without redirects that are followed, one from 300 on is ok.
+    pub statuses: [u64; 3],
+    /// Failed requests by class, indexed by `ErrorClass as usize`.
+    pub errors: [u64; ErrorClass::COUNT],
+    /// Bytes of requests on the wire, without TLS framing.
+    pub bytes_sent: u64,
+    /// Bytes of responses on the wire, without TLS framing.
+    pub bytes_received: u64,
+    /// Response times of what ended well or timed out in it.
+    pub response_time: Delta,
+    /// Their exact sum in nanoseconds.
+    pub response_time_sum: u128,
+    /// Which of them are lower bounds.
+    pub censored: Censored,
+    /// The exact smallest and largest response time of the recorder's whole run so far: limits for values
+    /// that are read from a bucket. `None` before the first value.
+    pub limits: Option<(u64, u64)>,
+}
+
+impl Tally {
+    /// Requests that ended in it, however they did.
+    pub const fn ended(&self) -> u64 {
+        self.ok + self.failed + self.timed_out
+    }
+
+    /// Whether nothing was started and nothing ended.
+    pub const fn is_empty(&self) -> bool {
+        self.started == 0 && self.ended() == 0
+    }
+
+    /// Adds another one: of another worker, another step or another time.
+    pub fn merge(&mut self, other: &Self) {
+        self.add_counts(other);
+        self.response_time.merge(&other.response_time);
+    }
+
+    /// [`merge`](Self::merge) without the response times' own counts.
+    pub(crate) fn add_counts(&mut self, other: &Self) {
+        self.started += other.started;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.completed += other.completed;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.response_time_sum += other.response_time_sum;
+        self.censored.merge(other.censored);
+        for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+            *mine += theirs;
+        }
+        self.limits = match (self.limits, other.limits) {
+            (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+
+    /// Takes away one that was added before, but for what is no count: the limits, and from where on values
+    /// are lower bounds.
+    pub(crate) fn take_counts(&mut self, other: &Self) {
+        self.started -= other.started;
+        self.ok -= other.ok;
+        self.failed -= other.failed;
+        self.timed_out -= other.timed_out;
+        self.completed -= other.completed;
+        self.bytes_sent -= other.bytes_sent;
+        self.bytes_received -= other.bytes_received;
+        self.response_time_sum -= other.response_time_sum;
+        self.censored.count -= other.censored.count;
+        for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
+            *mine -= theirs;
+        }
+        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+            *mine -= theirs;
+        }
+    }
+
+    /// The percentile `p` of the response time by nearest rank; never larger than the largest value.
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        self.response_time.percentile(p).map(|value| self.limited(value))
+    }
+
+    /// The smallest response time: at most 0.1 % too small.
+    pub fn min(&self) -> Option<u64> {
+        self.response_time.lowest().map(|value| self.limited(value))
+    }
+
+    /// The largest response time: at most 0.1 % too large.
+    pub fn max(&self) -> Option<u64> {
+        self.percentile(100.0)
+    }
+
+    /// The mean response time, from the exact sum.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.response_time.count();
+        (count > 0).then(|| self.response_time_sum as f64 / count as f64)
+    }
+
+    /// Whether a figure of the response time with this value is only a lower bound: below the smallest lower
+    /// bound nothing changes, however large the true values are.
+    pub fn is_at_least(&self, value: u64) -> bool {
+        self.censored.count > 0 && Nanos(value) >= self.censored.from
+    }
+
+    fn limited(&self, value: u64) -> u64 {
+        self.limits.map_or(value, |(low, high)| value.clamp(low, high))
+    }
+}

@@ -1,0 +1,192 @@
+//! Thresholds: what has to hold of a run, over all of it or in every window.
+//!
+//! A threshold that cannot be shown to hold has failed: without data, with too few values for its percentile,
+//! and where timeouts leave the figure open. Figures are those of the measured part, without the warm-up. A
+//! percentile is the one that the report shows, less than 0.1 % too large; all other comparisons are exact.
+
+mod decimal;
+mod judgement;
+mod text;
+mod watch;
+
+use std::fmt;
+
+use plimsoll_core::Nanos;
+
+pub use self::decimal::Decimal;
+use self::judgement::{Judgement, Times, Values, View, judge};
+pub use self::judgement::{Observed, Unit};
+pub use self::text::{
+    Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind, Total,
+};
+pub use self::watch::ThresholdWatch;
+use crate::{Censored, Outline, RunRecord, StepRecord};
+
+/// A threshold, what it is about, and when it is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThresholdSpec {
+    /// What has to hold.
+    pub threshold: Threshold,
+    /// Only of this scenario, by its name.
+    pub scenario: Option<String>,
+    /// Only of this step, by its name; without a scenario, of all steps that are so called.
+    pub step: Option<String>,
+    /// In every sliding window of this length: a multiple of the plan's interval. `None`: over the run.
+    pub window: Option<Nanos>,
+    /// Windows that begin earlier after the start of the measured part are not looked at; over the run, it
+    /// does not end the run before.
+    pub delay: Nanos,
+    /// Whether the run ends as soon as it is shown not to hold.
+    pub abort_on_fail: bool,
+}
+
+/// What became of a threshold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdResult {
+    /// The threshold.
+    pub spec: ThresholdSpec,
+    /// Whether it was met.
+    pub passed: bool,
+    /// The figure over the run; of windows, the first that failed, else the worst.
+    pub observed: Option<Observed>,
+    /// Why it could not be shown to hold.
+    pub reason: Option<String>,
+    /// The windows that were looked at; `None` over the run.
+    pub windows: Option<Windows>,
+    /// Whether it ended the run before its time.
+    pub ended_run: bool,
+}
+
+/// The windows of a threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// How many were judged.
+    pub judged: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The end of the first that did, since the start of the run, warm-up included.
+    pub first_failed_at: Option<Nanos>,
+}
+
+/// A failure that was seen while the run went on.
+#[derive(Clone, Debug)]
+struct Failure {
+    at: Nanos,
+    judgement: Judgement,
+}
+
+impl ThresholdSpec {
+    /// Over the whole run and all steps.
+    pub const fn new(threshold: Threshold) -> Self {
+        Self { threshold, scenario: None, step: None, window: None, delay: Nanos::ZERO, abort_on_fail: false }
+    }
+
+    /// What is meant beside the threshold itself, for people: `of scenario "buy", in every 10 s`. Empty for
+    /// the whole run.
+    pub fn scope(&self) -> String {
+        let mut parts = Vec::new();
+        match (&self.step, &self.scenario) {
+            (Some(step), Some(scenario)) => {
+                parts.push(format!("of step \"{step}\" of scenario \"{scenario}\""))
+            }
+            (Some(step), None) => parts.push(format!("of step \"{step}\"")),
+            (None, Some(scenario)) => parts.push(format!("of scenario \"{scenario}\"")),
+            (None, None) => {}
+        }
+        if let Some(window) = self.window {
+            parts.push(format!("in every {}", crate::figure::nanos(window)));
+        }
+        parts.join(", ")
+    }
+
+    /// Whether it can be judged in a run of a plan with this outline and interval.
+    ///
+    /// # Errors
+    /// The first thing that makes no sense, as a place in the canonical spelling of the threshold.
+    pub fn check(&self, outline: &Outline, interval: Nanos) -> Result<(), ThresholdError> {
+        let text = self.threshold.to_string();
+        let error = |message: String, hint: String| Err(ThresholdError::new(0..text.len(), message, hint));
+        if self.scenario.is_some() && outline.select(self.scenario.as_deref(), None).is_empty() {
+            let names: Vec<_> = outline.scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
+            let message =
+                format!("there is no scenario \"{}\"", self.scenario.as_deref().unwrap_or_default());
+            return error(message, format!("write one of {}", names.join(", ")));
+        }
+        if outline.select(self.scenario.as_deref(), self.step.as_deref()).is_empty() {
+            let names: Vec<_> = outline.steps.iter().map(String::as_str).collect();
+            let message = format!("there is no step \"{}\"", self.step.as_deref().unwrap_or_default());
+            return error(message, format!("write one of {}", names.join(", ")));
+        }
+        let part = self.scenario.is_some() || self.step.is_some();
+        let (whole, live) = match self.threshold.metric {
+            Metric::Time(TimeKind::Response, _) => (false, true),
+            Metric::Time(TimeKind::Connect | TimeKind::Tls, _) => (true, false),
+            Metric::Time(..) => (false, false),
+            Metric::Count(Counted::Total(Total::Dropped)) => (true, false),
+            Metric::Rate if matches!(self.threshold.limit, Limit::OfTarget(_)) => (true, false),
+            _ => (false, true),
+        };
+        if part && whole {
+            let message = format!("`{text}` is known of the whole run only");
+            return error(message, "leave scenario and step away".to_owned());
+        }
+        if self.window.is_some() && !live {
+            let message = format!("`{text}` is known over the whole run only");
+            return error(message, "leave the window away".to_owned());
+        }
+        if self.abort_on_fail && !live {
+            let message = format!("`{text}` is known at the end only");
+            return error(message, "leave abort_on_fail away".to_owned());
+        }
+        match self.window {
+            Some(window) if window == Nanos::ZERO || !window.0.is_multiple_of(interval.0.max(1)) => {
+                let shown = crate::figure::nanos;
+                let message =
+                    format!("a window of {} is not made of intervals of {}", shown(window), shown(interval));
+                error(message, "use a multiple of the interval, or another --interval".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for ThresholdSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scope = self.scope();
+        let space = if scope.is_empty() { "" } else { " " };
+        write!(f, "{}{space}{scope}", self.threshold)
+    }
+}
+
+/// Judges thresholds by the record of a whole run alone. One with a window has no data: see
+/// [`ThresholdWatch`].
+pub fn judge_thresholds(
+    specs: &[ThresholdSpec],
+    outline: &Outline,
+    record: &RunRecord,
+) -> Vec<ThresholdResult> {
+    ThresholdWatch::new(specs, outline, Nanos::from_secs(1)).finish(record)
+}
+
+/// Judges one threshold over the whole run.
+fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judgement {
+    let all = spec.scenario.is_none() && spec.step.is_none();
+    if all {
+        let accounting = &record.accounting;
+        let completed = record.completed_in_window;
+        let mut view = View::of_record(&record.total, accounting.started, completed, record.duration);
+        view.dropped = Some(accounting.dropped);
+        view.scheduled = record.target_per_second.map(|_| accounting.scheduled);
+        let exact = |values| Some(Times { values: Values::Recorded(values), censored: Censored::default() });
+        view.times[TimeKind::Connect as usize] = exact(&record.connections.connect_time);
+        view.times[TimeKind::Tls as usize] = exact(&record.connections.tls_time);
+        return judge(&spec.threshold, &view);
+    }
+    let mut total = StepRecord::default();
+    for step in steps.iter().filter_map(|step| record.steps.get(*step as usize)) {
+        total.merge(step);
+    }
+    // Every started request has a start lag. A rate is not judged here.
+    let (started, completed) = (total.start_lag.count(), total.completed());
+    judge(&spec.threshold, &View::of_record(&total, started, completed, record.duration))
+}

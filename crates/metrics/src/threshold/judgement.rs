@@ -1,0 +1,356 @@
+//! One figure against its limit, with what statistics and timeouts allow to be said.
+
+use std::cmp::Ordering;
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use super::decimal::{Decimal, compare};
+use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
+use crate::histogram::{Bucket, Sliding};
+use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
+
+/// The value of a figure, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observed {
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Whether it is only a lower bound, because of timeouts.
+    pub at_least: bool,
+}
+
+/// Units of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanos,
+    /// Percent.
+    Percent,
+    /// A number.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Per second.
+    PerSecond,
+}
+
+impl Unit {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nanos => "ns",
+            Self::Percent => "percent",
+            Self::Count => "count",
+            Self::Bytes => "bytes",
+            Self::PerSecond => "per_s",
+        }
+    }
+}
+
+/// For people: `1.23 ms`, `≥ 2.00 s`, `0.1 %`.
+impl std::fmt::Display for Observed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.at_least {
+            f.write_str("≥ ")?;
+        }
+        match self.unit {
+            Unit::Nanos => f.write_str(&figure::nanos_f64(self.value)),
+            // A share that is near its limit has to be told from it.
+            Unit::Percent if self.value == self.value.round() => write!(f, "{} %", self.value),
+            Unit::Percent => write!(f, "{:.4} %", self.value),
+            Unit::Count => f.write_str(&figure::count(self.value as u64)),
+            Unit::Bytes => f.write_str(&figure::bytes(self.value as u64)),
+            Unit::PerSecond => f.write_str(&figure::per_second(self.value)),
+        }
+    }
+}
+
+/// What came out of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judgement {
+    pub(super) passed: bool,
+    pub(super) observed: Option<Observed>,
+    /// Why it failed, if the value does not say it.
+    pub(super) reason: Option<String>,
+}
+
+impl Judgement {
+    /// It cannot be said, so it is not met.
+    fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
+        Self { passed: false, observed, reason: Some(reason.into()) }
+    }
+
+    /// Whether the data show that the threshold is not met; else they only fail to show that it is.
+    pub(super) const fn is_shown(&self) -> bool {
+        !self.passed && self.reason.is_none()
+    }
+}
+
+/// The values of one kind of time.
+pub(super) struct Times<'a> {
+    pub(super) values: Values<'a>,
+    pub(super) censored: Censored,
+}
+
+/// Where they are counted.
+pub(super) enum Values<'a> {
+    Recorded(&'a Histogram),
+    Windowed(&'a Sliding, &'a Tally),
+}
+
+impl Values<'_> {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Recorded(histogram) => histogram.count(),
+            Self::Windowed(sliding, _) => sliding.count(),
+        }
+    }
+
+    fn figure(&self, figure: Figure) -> Option<f64> {
+        let whole = |value: Option<u64>| value.map(|value| value as f64);
+        match (self, figure) {
+            (Self::Recorded(histogram), Figure::Percentile(p)) => whole(histogram.percentile(p.p())),
+            (Self::Recorded(histogram), Figure::Min) => whole(histogram.min()),
+            (Self::Recorded(histogram), Figure::Max) => whole(histogram.max()),
+            (Self::Recorded(histogram), Figure::Mean) => histogram.mean(),
+            (Self::Recorded(histogram), Figure::Stdev) => histogram.stdev(),
+            (Self::Windowed(sliding, tally), Figure::Mean) => {
+                (sliding.count() > 0).then(|| tally.response_time_sum as f64 / sliding.count() as f64)
+            }
+            (Self::Windowed(sliding, _), Figure::Stdev) => sliding.stdev(),
+            (Self::Windowed(sliding, tally), figure) => {
+                let (low, high) = tally.limits?;
+                let value = match figure {
+                    Figure::Percentile(p) => sliding.percentile(p.p()),
+                    Figure::Min => sliding.buckets().next().map(|Bucket { lowest, .. }| lowest),
+                    _ => sliding.percentile(100.0),
+                };
+                whole(value.map(|value| value.clamp(low, high)))
+            }
+        }
+    }
+}
+
+/// Everything that thresholds read, over one time and for some steps.
+pub(super) struct View<'a> {
+    pub(super) started: u64,
+    pub(super) ok: u64,
+    pub(super) failed: u64,
+    pub(super) timed_out: u64,
+    /// Whole responses, and the time in which they came.
+    pub(super) completed: u64,
+    pub(super) length: Nanos,
+    /// Arrivals that were given up; known of the whole run only.
+    pub(super) dropped: Option<u64>,
+    /// Requests that fell due; known of the whole run only.
+    pub(super) scheduled: Option<u64>,
+    pub(super) errors: &'a [u64; ErrorClass::COUNT],
+    pub(super) bytes_sent: u64,
+    pub(super) bytes_received: u64,
+    /// By `TimeKind as usize`; those that are not known have none.
+    pub(super) times: [Option<Times<'a>>; TimeKind::ALL.len()],
+}
+
+impl<'a> View<'a> {
+    /// What a step, or several, recorded over the whole run.
+    pub(super) fn of_record(record: &'a StepRecord, started: u64, completed: u64, length: Nanos) -> Self {
+        let exact = Censored::default();
+        let times = |values: &'a Histogram, censored: Censored| {
+            Some(Times { values: Values::Recorded(values), censored })
+        };
+        Self {
+            started,
+            ok: record.ok,
+            failed: record.failed,
+            timed_out: record.timed_out,
+            completed,
+            length,
+            dropped: None,
+            scheduled: None,
+            errors: &record.errors,
+            bytes_sent: record.bytes_sent,
+            bytes_received: record.bytes_received,
+            times: [
+                times(&record.response_time, record.censored_response),
+                times(&record.service_time, record.censored_service),
+                times(&record.start_lag, exact),
+                times(&record.first_byte_time, exact),
+                None,
+                None,
+                times(&record.failed_response_time, exact),
+            ],
+        }
+    }
+
+    /// What happened in a window.
+    pub(super) fn of_window(tally: &'a Tally, sliding: &'a Sliding, length: Nanos) -> Self {
+        let response = Times { values: Values::Windowed(sliding, tally), censored: tally.censored };
+        Self {
+            started: tally.started,
+            ok: tally.ok,
+            failed: tally.failed,
+            timed_out: tally.timed_out,
+            completed: tally.completed,
+            length,
+            dropped: None,
+            scheduled: None,
+            errors: &tally.errors,
+            bytes_sent: tally.bytes_sent,
+            bytes_received: tally.bytes_received,
+            times: [Some(response), None, None, None, None, None, None],
+        }
+    }
+
+    const fn ended(&self) -> u64 {
+        self.ok + self.failed + self.timed_out
+    }
+
+    /// The number, and what it is a share of; `None` if there is nothing to count.
+    fn counted(&self, counted: Counted) -> Option<(u64, u64)> {
+        let ended = Some(self.ended()).filter(|ended| *ended > 0);
+        let due = self.scheduled.unwrap_or(self.started);
+        let due = Some(due).filter(|due| *due > 0);
+        let errors = |class: ErrorClass| self.errors[class as usize];
+        match counted {
+            Counted::Errors(class) => Some((errors(class), ended?)),
+            Counted::Total(total) => match total {
+                Total::Started => Some((self.started, due?)),
+                Total::Dropped => Some((self.dropped?, due?)),
+                Total::Ok => Some((self.ok, ended?)),
+                Total::Failed => Some((self.failed, ended?)),
+                Total::TimedOut => Some((self.timed_out, ended?)),
+                Total::Checks => {
+                    let class = ErrorClass::ALL.iter().find(|class| class.name() == "check")?;
+                    Some((errors(*class), ended?))
+                }
+                Total::BytesSent => Some((self.bytes_sent, ended?)),
+                Total::BytesReceived => Some((self.bytes_received, ended?)),
+            },
+        }
+    }
+}
+
+const NO_DATA: &str = "no data";
+
+/// Judges one figure.
+///
+/// What the data do not show is not met: without data, with too few values for a percentile (see
+/// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least so long: a
+/// figure among such values is a lower bound, which can be above a limit for certain, but never below one.
+pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
+    match (threshold.metric, threshold.limit) {
+        (Metric::Time(kind, figure), Limit::Time(limit)) => {
+            let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
+            time(threshold, times, figure, limit)
+        }
+        (Metric::ErrorRate, Limit::Percent(limit)) => {
+            share(threshold, view.failed + view.timed_out, view.ended(), limit)
+        }
+        (Metric::TimeoutRate, Limit::Percent(limit)) => share(threshold, view.timed_out, view.ended(), limit),
+        (Metric::Count(counted), Limit::Percent(limit)) => match view.counted(counted) {
+            Some((part, whole)) => share(threshold, part, whole, limit),
+            None => Judgement::unknown(None, NO_DATA),
+        },
+        (Metric::Count(counted), Limit::Count(limit)) => match view.counted(counted) {
+            Some((count, _)) => {
+                let bytes = matches!(counted, Counted::Total(Total::BytesSent | Total::BytesReceived));
+                let unit = if bytes { Unit::Bytes } else { Unit::Count };
+                let observed = Observed { value: count as f64, unit, at_least: false };
+                decided(threshold.operator, count.cmp(&limit), observed)
+            }
+            None => Judgement::unknown(None, NO_DATA),
+        },
+        (Metric::Rate, limit) => rate(threshold, view, limit),
+        // Parsing pairs every figure with a limit of its kind.
+        _ => Judgement::unknown(None, format!("{} has no such limit", Shown(threshold.metric))),
+    }
+}
+
+fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) -> Judgement {
+    let count = times.values.count();
+    let Some(value) = times.values.figure(figure) else { return Judgement::unknown(None, NO_DATA) };
+    if let Figure::Percentile(percentile) = figure {
+        let needed = samples_needed(percentile.p());
+        if count < needed {
+            let reason = format!("needs {} samples, has {}", figure::count(needed), figure::count(count));
+            return Judgement::unknown(None, reason);
+        }
+    }
+    let censored = times.censored.count > 0;
+    let at_least = match figure {
+        Figure::Percentile(_) | Figure::Min => censored && value >= times.censored.from.0 as f64,
+        Figure::Mean | Figure::Max => censored,
+        Figure::Stdev => false,
+    };
+    let timeouts = || format!("{} timed-out requests", figure::count(times.censored.count));
+    if censored && figure == Figure::Stdev {
+        return Judgement::unknown(None, format!("{} have no exact time", timeouts()));
+    }
+    let observed = Observed { value, unit: Unit::Nanos, at_least };
+    let ordering = value.total_cmp(&(limit.0 as f64));
+    if !at_least {
+        return decided(threshold.operator, ordering, observed);
+    }
+    match (threshold.operator, ordering) {
+        // The true value is at least this one.
+        (Operator::Greater | Operator::AtLeast | Operator::Unequal, Ordering::Greater)
+        | (Operator::AtLeast, Ordering::Equal) => {
+            Judgement { passed: true, observed: Some(observed), reason: None }
+        }
+        (Operator::Less, Ordering::Greater | Ordering::Equal)
+        | (Operator::AtMost | Operator::Equal, Ordering::Greater) => {
+            Judgement { passed: false, observed: Some(observed), reason: None }
+        }
+        _ => Judgement::unknown(Some(observed), format!("{} may have taken longer", timeouts())),
+    }
+}
+
+fn share(threshold: &Threshold, part: u64, whole: u64, limit: Decimal) -> Judgement {
+    if whole == 0 {
+        return Judgement::unknown(None, NO_DATA);
+    }
+    let value = part as f64 * 100.0 / whole as f64;
+    let observed = Observed { value, unit: Unit::Percent, at_least: false };
+    let ordering = compare(u128::from(part) * 100, u128::from(whole), limit);
+    decided(threshold.operator, ordering, observed)
+}
+
+fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
+    if view.length == Nanos::ZERO || (view.started == 0 && view.ended() == 0) {
+        return Judgement::unknown(None, NO_DATA);
+    }
+    let value = view.completed as f64 / view.length.as_secs_f64();
+    let observed = Observed { value, unit: Unit::PerSecond, at_least: false };
+    let completed = u128::from(view.completed);
+    let ordering = match limit {
+        Limit::Rate(count, span) => {
+            let part = completed * 1_000_000_000 * u128::from(span.seconds());
+            compare(part, u128::from(view.length.0), count)
+        }
+        Limit::OfTarget(share) => match view.scheduled.filter(|scheduled| *scheduled > 0) {
+            Some(scheduled) => compare(completed, u128::from(scheduled), share),
+            None => return Judgement::unknown(Some(observed), "there is no target rate"),
+        },
+        _ => return Judgement::unknown(Some(observed), "it is no rate"),
+    };
+    decided(threshold.operator, ordering, observed)
+}
+
+fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
+    Judgement { passed: operator.holds(ordering), observed: Some(observed), reason: None }
+}
+
+impl Operator {
+    /// Whether it holds between a figure and its limit that are so ordered.
+    pub(super) const fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Less => ordering.is_lt(),
+            Self::AtMost => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::AtLeast => ordering.is_ge(),
+            Self::Equal => ordering.is_eq(),
+            Self::Unequal => ordering.is_ne(),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! Thresholds as people write them: `p99<10ms`, `error_rate<0.1%`, `rate>=0.99*target`.
+
+use std::fmt;
+use std::ops::Range;
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use super::decimal::Decimal;
+
+/// Units of time and their lengths in nanoseconds.
+const TIMES: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+/// Thousands, millions, thousand millions.
+const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
+/// Units of bytes.
+const BYTES: &[(&str, u64)] = &[
+    ("", 1),
+    ("B", 1),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+/// What has to hold of one figure.
+///
+/// Parsed from `METRIC OP VALUE`; its `Display` is the same in one canonical spelling, and is parsed to the
+/// same threshold again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// Which figure.
+    pub metric: Metric,
+    /// How it is compared.
+    pub operator: Operator,
+    /// With what.
+    pub limit: Limit,
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// A figure of one kind of time.
+    Time(TimeKind, Figure),
+    /// Requests that failed or timed out, as a share of those that ended.
+    ErrorRate,
+    /// Requests that timed out, as a share of those that ended.
+    TimeoutRate,
+    /// A number; with a limit in percent, its share of what ended (of dropped and started: of what was due).
+    Count(Counted),
+    /// Whole responses of any status per second.
+    Rate,
+}
+
+macro_rules! named {
+    ($(#[$enum_doc:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type { $($(#[$doc])* $variant,)+ }
+
+        impl $type {
+            /// All of them, in the order of their discriminants.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Its name in thresholds.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+named! {
+    /// The times that are measured.
+    TimeKind {
+        /// done − intended; the one that is meant without a name.
+        Response = "response_time",
+        /// done − sent.
+        Service = "service_time",
+        /// started − intended.
+        StartLag = "start_lag",
+        /// first byte − sent.
+        FirstByte = "first_byte_time",
+        /// TCP handshakes, warm-up included.
+        Connect = "connect_time",
+        /// TLS handshakes, warm-up included.
+        Tls = "tls_time",
+        /// done − intended of failed requests.
+        Failed = "failed_response_time",
+    }
+}
+
+/// One figure of a distribution of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// A percentile by nearest rank.
+    Percentile(Percentile),
+    /// The smallest.
+    Min,
+    /// The arithmetic mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// The standard deviation.
+    Stdev,
+}
+
+/// A percentile above 0 and below 100, in units of 10^-8 percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Percentile(u64);
+
+impl Percentile {
+    /// Of 0 to 100.
+    pub fn p(self) -> f64 {
+        self.0 as f64 / 1e8
+    }
+}
+
+named! {
+    /// What is counted, beside the classes of errors.
+    Total {
+        /// Requests that were started.
+        Started = "started",
+        /// Arrivals that were given up.
+        Dropped = "dropped",
+        /// Requests that ended well.
+        Ok = "ok",
+        /// Requests that failed.
+        Failed = "failed",
+        /// Requests that timed out.
+        TimedOut = "timed_out",
+        /// Responses that were not as expected: the error class `check`.
+        Checks = "checks",
+        /// Bytes of requests.
+        BytesSent = "bytes_sent",
+        /// Bytes of responses.
+        BytesReceived = "bytes_received",
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// One of the accounts.
+    Total(Total),
+    /// Failed requests of a class.
+    Errors(ErrorClass),
+}
+
+impl Counted {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Total(total) => total.name(),
+            Self::Errors(class) => class.name(),
+        }
+    }
+
+    const fn is_bytes(self) -> bool {
+        matches!(self, Self::Total(Total::BytesSent | Total::BytesReceived))
+    }
+}
+
+named! {
+    /// How a figure is compared with its limit.
+    Operator {
+        /// Below it.
+        Less = "<",
+        /// Not above it.
+        AtMost = "<=",
+        /// Above it.
+        Greater = ">",
+        /// Not below it.
+        AtLeast = ">=",
+        /// Equal to it.
+        Equal = "==",
+        /// Not equal to it.
+        Unequal = "!=",
+    }
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A time.
+    Time(Nanos),
+    /// A share in percent.
+    Percent(Decimal),
+    /// A number, or bytes.
+    Count(u64),
+    /// So many per this span.
+    Rate(Decimal, Span),
+    /// So much of what fell due: requests, so the later ones of an iteration once it has come to them.
+    OfTarget(Decimal),
+}
+
+named! {
+    /// The spans that rates are given for.
+    Span {
+        /// Per second.
+        Second = "s",
+        /// Per minute.
+        Minute = "m",
+        /// Per hour.
+        Hour = "h",
+    }
+}
+
+impl Span {
+    /// Its length in seconds.
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+        }
+    }
+}
+
+/// A text that is no threshold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThresholdError {
+    /// The part of the text that is wrong, in bytes.
+    pub at: Range<usize>,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl ThresholdError {
+    pub(super) fn new(at: Range<usize>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { at, message: message.into(), hint: hint.into() }
+    }
+}
+
+impl fmt::Display for ThresholdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for ThresholdError {}
+
+impl Threshold {
+    /// Parses `METRIC OP VALUE`, with spaces between them or without.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, ThresholdError> {
+        let start = text.find(['<', '>', '=', '!']).ok_or_else(|| {
+            ThresholdError::new(
+                0..text.len(),
+                format!("`{text}` compares nothing"),
+                "write a figure, <, <=, >, >=, == or !=, and a limit, such as p99<10ms",
+            )
+        })?;
+        let length = text[start..].find(|c| !"<>=!".contains(c)).unwrap_or(text.len() - start);
+        let behind = start + length;
+        let operator = operator(&text[start..behind], start..behind)?;
+        let metric = metric(&trimmed(text, 0..start))?;
+        let limit = limit(metric, &trimmed(text, behind..text.len()))?;
+        Ok(Self { metric, operator, limit })
+    }
+}
+
+/// A part of a text, and where it is.
+struct Part<'a> {
+    text: &'a str,
+    at: Range<usize>,
+}
+
+impl Part<'_> {
+    fn error(&self, message: impl Into<String>, hint: impl Into<String>) -> ThresholdError {
+        ThresholdError::new(self.at.clone(), message, hint)
+    }
+}
+
+/// The part without the spaces around it.
+fn trimmed(text: &str, range: Range<usize>) -> Part<'_> {
+    let part = &text[range.clone()];
+    let start = range.start + part.len() - part.trim_start().len();
+    let trimmed = part.trim();
+    Part { text: trimmed, at: start..start + trimmed.len() }
+}
+
+fn operator(text: &str, at: Range<usize>) -> Result<Operator, ThresholdError> {
+    if let Some(known) = Operator::ALL.iter().find(|operator| operator.name() == text) {
+        return Ok(*known);
+    }
+    let hint = match text {
+        "=" => "write == for equal",
+        "=<" => "write <=",
+        "=>" => "write >=",
+        _ => "write <, <=, >, >=, == or !=",
+    };
+    Err(ThresholdError::new(at, format!("`{text}` is no comparison"), hint))
+}
+
+fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
+    if part.text.is_empty() {
+        return Err(part.error("the figure is missing", "write one before the comparison, such as p99<10ms"));
+    }
+    if let Some(kind) = TimeKind::ALL.iter().find(|kind| kind.name() == part.text) {
+        let hint = format!("write {}.p99, or another percentile, min, mean, max or stdev", kind.name());
+        return Err(part.error(format!("`{}` is many figures", part.text), hint));
+    }
+    let (kind, figure) = match part.text.split_once('.') {
+        // The point of p99.9 is not one of these.
+        Some((name, rest)) => match TimeKind::ALL.iter().find(|kind| kind.name() == name) {
+            Some(kind) => (*kind, rest),
+            None => (TimeKind::Response, part.text),
+        },
+        None => (TimeKind::Response, part.text),
+    };
+    match figure {
+        "min" => return Ok(Metric::Time(kind, Figure::Min)),
+        "mean" => return Ok(Metric::Time(kind, Figure::Mean)),
+        "max" => return Ok(Metric::Time(kind, Figure::Max)),
+        "stdev" => return Ok(Metric::Time(kind, Figure::Stdev)),
+        _ => {}
+    }
+    if let Some(number) = figure.strip_prefix('p')
+        && number.starts_with(|c: char| c.is_ascii_digit())
+    {
+        let percentile = Decimal::parse(number).and_then(|number| number.scaled(8));
+        return match percentile.filter(|units| (1..10_000_000_000).contains(units)) {
+            Some(units) => Ok(Metric::Time(kind, Figure::Percentile(Percentile(units)))),
+            None => Err(part.error(
+                format!("`{figure}` is no percentile"),
+                "write one above 0 and below 100, such as p99.9; the largest value is max",
+            )),
+        };
+    }
+    match part.text {
+        "error_rate" => return Ok(Metric::ErrorRate),
+        "timeout_rate" => return Ok(Metric::TimeoutRate),
+        "rate" => return Ok(Metric::Rate),
+        _ => {}
+    }
+    let total = Total::ALL.iter().find(|total| total.name() == part.text).map(|t| Counted::Total(*t));
+    let class = ErrorClass::ALL.iter().find(|class| class.name() == part.text).map(|c| Counted::Errors(*c));
+    total.or(class).map(Metric::Count).ok_or_else(|| unknown(part))
+}
+
+/// Names of figures that have no prefix.
+fn names() -> impl Iterator<Item = &'static str> {
+    ["p50", "p99", "min", "mean", "max", "stdev", "error_rate", "timeout_rate", "rate"]
+        .into_iter()
+        .chain(Total::ALL.iter().map(|total| total.name()))
+        .chain(ErrorClass::ALL.iter().map(|class| class.name()))
+}
+
+fn unknown(part: &Part<'_>) -> ThresholdError {
+    let habit = match part.text {
+        "med" | "median" => Some("p50"),
+        "avg" | "average" => Some("mean"),
+        "errors" | "error" | "http_req_failed" => Some("error_rate or failed"),
+        "rps" | "throughput" => Some("rate"),
+        "latency" | "duration" | "http_req_duration" => Some("p99, or another percentile"),
+        _ => None,
+    };
+    let near = names().filter(|name| distance(name, part.text) <= 2).min_by_key(|n| distance(n, part.text));
+    let hint = match habit.or(near) {
+        Some(name) => format!("write {name}"),
+        None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
+                 timed_out, checks, dropped, or the class of an error such as status_5xx"
+            .to_owned(),
+    };
+    part.error(format!("`{}` is no figure", part.text), hint)
+}
+
+/// Single characters to insert, delete or replace (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.chars().enumerate() {
+            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
+    if part.text.is_empty() {
+        return Err(part.error("the limit is missing", format!("write one, such as {}", example(metric))));
+    }
+    let wrong = || {
+        let message = format!("`{}` is no limit for {}", part.text, Shown(metric));
+        part.error(message, format!("write one such as {}", example(metric)))
+    };
+    let split = part.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.text.len());
+    let (number, unit) = part.text.split_at(split);
+    let number = Decimal::parse(number).ok_or_else(wrong)?;
+    let unit = unit.trim();
+    let in_units = |units: &[(&str, u64)]| {
+        let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)?;
+        number.whole_times(factor)
+    };
+    match metric {
+        Metric::Time(..) => in_units(TIMES).map(|ns| Limit::Time(Nanos(ns))),
+        Metric::ErrorRate | Metric::TimeoutRate if unit.is_empty() => {
+            number.times(100).map(Limit::Percent).filter(|_| number.is_at_most(1))
+        }
+        Metric::ErrorRate | Metric::TimeoutRate => percent(number, unit),
+        Metric::Count(counted) if counted.is_bytes() => in_units(BYTES).map(Limit::Count),
+        Metric::Count(_) if unit == "%" => percent(number, unit),
+        Metric::Count(_) => in_units(THOUSANDS).map(Limit::Count),
+        Metric::Rate => rate(number, unit),
+    }
+    .ok_or_else(wrong)
+}
+
+fn percent(number: Decimal, unit: &str) -> Option<Limit> {
+    (unit == "%" && number.is_at_most(100)).then_some(Limit::Percent(number))
+}
+
+fn rate(number: Decimal, unit: &str) -> Option<Limit> {
+    if let Some(target) = unit.strip_prefix('*') {
+        return (target.trim() == "target").then_some(Limit::OfTarget(number));
+    }
+    if unit == "% of target" || unit == "%*target" {
+        return number.hundredth().map(Limit::OfTarget);
+    }
+    let (thousands, span) = unit.split_once('/').unwrap_or((unit, "s"));
+    let factor = THOUSANDS.iter().find(|(name, _)| *name == thousands.trim())?.1;
+    let span = Span::ALL
+        .iter()
+        .find(|known| known.name() == span.trim() || span == "min" && known.seconds() == 60)?;
+    Some(Limit::Rate(number.times(factor)?, *span))
+}
+
+fn example(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time(..) => "10ms, 250us or 1.5s",
+        Metric::ErrorRate | Metric::TimeoutRate => "0.1%",
+        Metric::Count(counted) if counted.is_bytes() => "10MiB",
+        Metric::Count(_) => "100, 10k or 0.1%",
+        Metric::Rate => "5000, 5k/s, 300/m or 0.99*target",
+    }
+}
+
+/// The name of a metric.
+pub(super) struct Shown(pub(super) Metric);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Metric::Time(kind, figure) => {
+                if kind != TimeKind::Response {
+                    write!(f, "{}.", kind.name())?;
+                }
+                match figure {
+                    Figure::Percentile(Percentile(units)) => write!(f, "p{}", Decimal::of_units(units, 8)),
+                    Figure::Min => f.write_str("min"),
+                    Figure::Mean => f.write_str("mean"),
+                    Figure::Max => f.write_str("max"),
+                    Figure::Stdev => f.write_str("stdev"),
+                }
+            }
+            Metric::ErrorRate => f.write_str("error_rate"),
+            Metric::TimeoutRate => f.write_str("timeout_rate"),
+            Metric::Count(counted) => f.write_str(counted.name()),
+            Metric::Rate => f.write_str("rate"),
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Shown(self.metric), self.operator.name())?;
+        match self.limit {
+            Limit::Time(Nanos(ns)) => {
+                // The largest unit that needs no point; minutes and hours read worse than seconds.
+                let unit = TIMES[..5].iter().rev().filter(|(name, _)| name.is_ascii());
+                let mut unit = unit.filter(|(_, length)| ns.is_multiple_of(*length));
+                let (name, length) = unit.next().copied().unwrap_or(("ns", 1));
+                write!(f, "{}{name}", ns / length)
+            }
+            Limit::Percent(percent) => write!(f, "{percent}%"),
+            Limit::Count(count) => write!(f, "{count}"),
+            Limit::Rate(count, span) => write!(f, "{count}/{}", span.name()),
+            Limit::OfTarget(share) => write!(f, "{share}*target"),
+        }
+    }
+}

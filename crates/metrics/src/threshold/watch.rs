@@ -1,0 +1,238 @@
+//! Thresholds while the run goes on: every window, and whether to go on at all.
+
+use std::collections::VecDeque;
+
+use plimsoll_core::Nanos;
+
+use super::judgement::{Judgement, View, judge};
+use super::text::{Metric, Operator};
+use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
+use crate::histogram::Sliding;
+use crate::{Interval, Outline, RunRecord, Tally};
+
+/// Looks at every complete interval of a run, in order, and judges at its end.
+///
+/// Windows are made of whole intervals of the measured part, by adding and taking away their exact counts.
+/// Call [`look`](Self::look) with each interval, then [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct ThresholdWatch {
+    watched: Vec<Watched>,
+    interval: Nanos,
+    /// End of the warm-up.
+    measured_from: Option<Nanos>,
+    ended_by: Option<usize>,
+}
+
+/// One threshold, and what was seen of it.
+#[derive(Debug)]
+struct Watched {
+    spec: ThresholdSpec,
+    steps: Vec<u32>,
+    window: Window,
+    windows: Windows,
+    worst: Option<Judgement>,
+    failed: Option<Failure>,
+}
+
+/// The intervals that are looked at together.
+#[derive(Debug, Default)]
+struct Window {
+    /// Ends and contents; of a window without a limit of length only the sum is kept.
+    parts: VecDeque<(Nanos, Tally)>,
+    total: Tally,
+    times: Sliding,
+    length: Nanos,
+}
+
+impl Window {
+    fn add(&mut self, tally: Tally, length: Nanos) {
+        self.total.add_counts(&tally);
+        self.times.add(&tally.response_time);
+        self.length += length;
+        self.parts.push_back((length, tally));
+    }
+
+    /// Keeps the last so many parts.
+    fn shorten(&mut self, parts: usize) {
+        while self.parts.len() > parts
+            && let Some((length, tally)) = self.parts.pop_front()
+        {
+            self.total.take_counts(&tally);
+            self.times.take(&tally.response_time);
+            self.length = self.length - length;
+            let censored = self.parts.iter().map(|(_, tally)| tally.censored.from).min();
+            self.total.censored.from = censored.unwrap_or(Nanos::MAX);
+        }
+    }
+}
+
+impl ThresholdWatch {
+    /// A watch over the thresholds of a plan, whose intervals have this length.
+    pub fn new(specs: &[ThresholdSpec], outline: &Outline, interval: Nanos) -> Self {
+        let watched = specs.iter().map(|spec| Watched {
+            spec: spec.clone(),
+            steps: outline.select(spec.scenario.as_deref(), spec.step.as_deref()),
+            window: Window::default(),
+            windows: Windows::default(),
+            worst: None,
+            failed: None,
+        });
+        Self {
+            watched: watched.collect(),
+            interval: interval.max(Nanos(1)),
+            measured_from: None,
+            ended_by: None,
+        }
+    }
+
+    /// Takes the next interval with its steps, notes in it how many thresholds did not hold, and says whether
+    /// a threshold asks for the end of the run. It asks once.
+    ///
+    /// The warm-up and the drain are not looked at. Over the run so far, only those thresholds are judged that
+    /// may end the run; it goes on where data are missing, or where more load may still bring a figure to its
+    /// limit.
+    pub fn look(&mut self, interval: &mut Interval) -> bool {
+        if interval.warmup || interval.drain {
+            return false;
+        }
+        let from = *self.measured_from.get_or_insert(interval.at - interval.length);
+        let since = interval.at.since(from);
+        let mut ends = false;
+        for (index, watched) in self.watched.iter_mut().enumerate() {
+            let Some((judgement, window)) = watched.look(interval, since, self.interval) else { continue };
+            if judgement.passed {
+                continue;
+            }
+            if window || judgement.is_shown() {
+                interval.thresholds_failed += 1;
+            }
+            if watched.spec.abort_on_fail && judgement.is_shown() && self.ended_by.is_none() {
+                self.ended_by = Some(index);
+                watched.failed.get_or_insert(Failure { at: interval.at, judgement });
+                ends = true;
+            }
+        }
+        ends
+    }
+
+    /// The threshold that asked for the end of the run, by its place in the plan.
+    pub const fn ended_by(&self) -> Option<usize> {
+        self.ended_by
+    }
+
+    /// What became of each threshold, in the order of the plan. `record` is that of the whole run; its own
+    /// thresholds are not looked at.
+    pub fn finish(self, record: &RunRecord) -> Vec<ThresholdResult> {
+        let ended_by = self.ended_by;
+        let result = |(index, watched): (usize, Watched)| watched.finish(record, ended_by == Some(index));
+        self.watched.into_iter().enumerate().map(result).collect()
+    }
+}
+
+impl Watched {
+    /// Judges what can be judged with this interval; and whether that was a window.
+    fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<(Judgement, bool)> {
+        let window = self.spec.window;
+        if window.is_none() && !self.spec.abort_on_fail && !self.spec.is_rate_of_part() {
+            return None;
+        }
+        let begins = since.since(interval.length);
+        if window.is_some() && begins < self.spec.delay {
+            return None;
+        }
+        let mut tally = Tally::default();
+        for step in &self.steps {
+            if let Some(step) = interval.steps.get(*step as usize) {
+                tally.merge(step);
+            }
+        }
+        self.window.add(tally, interval.length);
+        let Some(window) = window else {
+            // Of the run so far the sum says everything.
+            self.window.parts.clear();
+            let early = since < self.spec.delay || self.spec.may_still_be_met();
+            return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
+        };
+        self.window.shorten(window.0.div_ceil(length.0).max(1) as usize);
+        // A last interval that was cut short makes no window of its own: the one before had its time.
+        if self.window.length < window {
+            return None;
+        }
+        let judgement = self.judge_window();
+        self.windows.judged += 1;
+        if !judgement.passed {
+            self.windows.failed += 1;
+            self.failed.get_or_insert_with(|| Failure { at: interval.at, judgement: judgement.clone() });
+        }
+        if self.worst.as_ref().is_none_or(|worst| self.spec.threshold.operator.is_worse(&judgement, worst)) {
+            self.worst = Some(judgement.clone());
+        }
+        Some((judgement, true))
+    }
+
+    fn judge_window(&self) -> Judgement {
+        let Window { total, times, length, .. } = &self.window;
+        judge(&self.spec.threshold, &View::of_window(total, times, *length))
+    }
+
+    fn finish(self, record: &RunRecord, ended_run: bool) -> ThresholdResult {
+        let so_far = self.spec.is_rate_of_part().then(|| self.judge_window());
+        let Self { spec, steps, windows, worst, failed, .. } = self;
+        let (judgement, windows) = match spec.window {
+            None => match failed {
+                // What made the run end is what it is judged by, whatever came in the drain.
+                Some(Failure { judgement, .. }) if ended_run => (judgement, None),
+                _ => (so_far.unwrap_or_else(|| super::judge_record(&spec, &steps, record)), None),
+            },
+            Some(_) => {
+                let first = failed.as_ref().map(|failure| failure.at);
+                let judgement =
+                    failed.map(|failure| failure.judgement).or(worst).unwrap_or_else(|| Judgement {
+                        passed: false,
+                        observed: None,
+                        reason: Some("no data: the run was shorter than a window".to_owned()),
+                    });
+                (judgement, Some(Windows { first_failed_at: first, ..windows }))
+            }
+        };
+        ThresholdResult {
+            spec,
+            passed: judgement.passed,
+            observed: judgement.observed,
+            reason: judgement.reason,
+            windows,
+            ended_run,
+        }
+    }
+}
+
+impl ThresholdSpec {
+    /// Whether it is the rate of some steps: their responses in the drain are told apart by intervals only.
+    const fn is_rate_of_part(&self) -> bool {
+        matches!(self.threshold.metric, Metric::Rate) && (self.scenario.is_some() || self.step.is_some())
+    }
+
+    /// Whether the figure of a run can still come to its limit as the run goes on, because it only grows.
+    const fn may_still_be_met(&self) -> bool {
+        matches!(self.threshold.metric, Metric::Count(_))
+            && matches!(self.threshold.limit, super::text::Limit::Count(_))
+            && matches!(
+                self.threshold.operator,
+                Operator::Greater | Operator::AtLeast | Operator::Equal | Operator::Unequal
+            )
+    }
+}
+
+impl Operator {
+    /// Whether the first is further on the wrong side than the second; what has no value is worst.
+    fn is_worse(self, first: &Judgement, second: &Judgement) -> bool {
+        let (Some(first), Some(second)) = (first.observed, second.observed) else {
+            return first.observed.is_none() && second.observed.is_some();
+        };
+        match self {
+            Self::Less | Self::AtMost => first.value > second.value,
+            Self::Greater | Self::AtLeast => first.value < second.value,
+            Self::Equal | Self::Unequal => true,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What a threshold comes to over a whole run.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::threshold::{Observed, Unit};
+use plimsoll_metrics::{
+    Accounting, Interval, IterationRecord, Model, Outline, RunRecord, ScenarioOutline, StepRecord, Tally,
+    Threshold, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict, judge_thresholds,
+};
+
+const MS: u64 = 1_000_000;
+
+fn spec(text: &str) -> ThresholdSpec {
+    ThresholdSpec::new(Threshold::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")))
+}
+
+fn outline() -> Outline {
+    let scenario = |name: &str, steps| ScenarioOutline { name: name.to_owned(), steps };
+    Outline {
+        scenarios: vec![scenario("buy", 0..2), scenario("look", 2..3)],
+        steps: ["login", "pay", "login"].map(str::to_owned).to_vec(),
+    }
+}
+
+/// Good responses of so many milliseconds each, timeouts after the largest of them, and failures.
+fn step(good: std::ops::RangeInclusive<u64>, timed_out: u64, failed: u64) -> StepRecord {
+    let mut step = StepRecord { name: "step".to_owned(), ..StepRecord::default() };
+    for ms in good.clone() {
+        step.ok += 1;
+        step.response_time.record(ms * MS);
+        step.service_time.record(ms * MS / 2);
+        step.start_lag.record(0);
+    }
+    for _ in 0..timed_out {
+        let least = Nanos::from_millis(*good.end());
+        step.timed_out += 1;
+        step.response_time.record(least.0);
+        step.censored_response.note(least);
+        step.start_lag.record(0);
+    }
+    for _ in 0..failed {
+        step.failed += 1;
+        step.errors[ErrorClass::Status5xx as usize] += 1;
+        step.failed_response_time.record(MS);
+        step.start_lag.record(0);
+    }
+    step.bytes_received = 100 * step.ok;
+    step
+}
+
+fn record(steps: Vec<StepRecord>) -> RunRecord {
+    let mut total = StepRecord::default();
+    steps.iter().for_each(|step| total.merge(step));
+    let started = total.start_lag.count();
+    RunRecord {
+        model: Model::Open,
+        duration: Nanos::from_secs(10),
+        warmup: Nanos::ZERO,
+        drain: Nanos::ZERO,
+        started_unix: Nanos::ZERO,
+        started_monotonic: Nanos::ZERO,
+        completed_in_window: total.completed(),
+        target_per_second: Some((started + 10) as f64 / 10.0),
+        accounting: Accounting { scheduled: started + 10, started, dropped: 10, ..Accounting::default() },
+        iterations: IterationRecord::default(),
+        total,
+        steps,
+        connections: Default::default(),
+        peers: Vec::new(),
+        error_examples: Default::default(),
+        protocols: Default::default(),
+        tls_versions: Default::default(),
+        intervals: Vec::new(),
+        workers: Vec::new(),
+        backend: "simulated",
+        rss_peak_bytes: None,
+        pacing_budget: Nanos::ZERO,
+        precise: false,
+        interrupted: None,
+        verdict: Verdict::default(),
+        thresholds: Vec::new(),
+        log: Default::default(),
+    }
+}
+
+fn judged(record: &RunRecord, spec: ThresholdSpec) -> ThresholdResult {
+    judge_thresholds(&[spec], &outline(), record).swap_remove(0)
+}
+
+#[track_caller]
+fn assert_judged(record: &RunRecord, table: &[(&str, bool, Option<&str>)]) {
+    for (text, passed, reason) in table {
+        let result = judged(record, spec(text));
+        assert_eq!((result.passed, result.reason.as_deref()), (*passed, *reason), "{text}: {result:?}");
+    }
+}
+
+#[test]
+fn figures_of_a_run_are_compared() {
+    let record = record(vec![step(1..=990, 0, 10)]);
+    assert_judged(
+        &record,
+        &[
+            ("p50<497ms", true, None),
+            ("p50<495ms", false, None),
+            ("p99<=1s", true, None),
+            ("min==1ms", true, None),
+            ("max!=990ms", false, None),
+            ("max>=990ms", true, None),
+            ("max>990ms", false, None),
+            ("mean<=495500us", true, None),
+            ("mean<495500us", false, None),
+            ("stdev>280ms", true, None),
+            ("service_time.max<=495ms", true, None),
+            ("start_lag.p99==0ms", true, None),
+            ("failed_response_time.max<=1ms", true, None),
+            // 10 of 1,000 ended.
+            ("error_rate<=1%", true, None),
+            ("error_rate<1%", false, None),
+            ("error_rate>0.999999%", true, None),
+            ("timeout_rate==0", true, None),
+            ("failed==10", true, None),
+            ("status_5xx<10", false, None),
+            ("status_5xx<1.1%", true, None),
+            ("ok>989", true, None),
+            ("started<1000", false, None),
+            ("dropped<=10", true, None),
+            ("dropped<1%", true, None),
+            ("dropped<0.99%", false, None),
+            ("bytes_received==99kB", true, None),
+            // 1,000 responses in 10 s, of 1,010 that were due.
+            ("rate>=100", true, None),
+            ("rate>100/s", false, None),
+            ("rate==6000/m", true, None),
+            ("rate>=0.99*target", true, None),
+            ("rate>=0.991*target", false, None),
+        ],
+    );
+    let observed = |value, unit| Some(Observed { value, unit, at_least: false });
+    assert_eq!(judged(&record, spec("error_rate<1%")).observed, observed(1.0, Unit::Percent));
+    assert_eq!(judged(&record, spec("rate<1")).observed, observed(100.0, Unit::PerSecond));
+    assert_eq!(judged(&record, spec("max<1s")).observed, observed(990e6, Unit::Nanos));
+}
+
+#[test]
+fn without_data_a_threshold_has_failed() {
+    let nothing = Some("no data");
+    assert_judged(
+        &record(vec![StepRecord::default()]),
+        &[
+            ("p99<10ms", false, nothing),
+            ("max<10ms", false, nothing),
+            ("error_rate<1%", false, nothing),
+            ("failed==0", false, nothing),
+            ("status_5xx<1%", false, nothing),
+            ("checks==0", false, nothing),
+            ("rate<10", false, nothing),
+        ],
+    );
+    let record = record(vec![step(1..=298, 0, 0)]);
+    assert_judged(
+        &record,
+        &[
+            ("p95<1s", true, None),
+            ("p99<1s", false, Some("needs 299 samples, has 298")),
+            ("p99>1ms", false, Some("needs 299 samples, has 298")),
+            ("connect_time.p99<1s", false, nothing),
+            ("failed_response_time.p50<1s", false, nothing),
+        ],
+    );
+}
+
+#[test]
+fn timeouts_are_lower_bounds_and_never_show_that_something_was_fast() {
+    // 1 to 980 ms, and 20 that took at least 980.
+    let record = record(vec![step(1..=980, 20, 0)]);
+    let may = Some("20 timed-out requests may have taken longer");
+    assert_judged(
+        &record,
+        &[
+            ("p95<1s", true, None),
+            ("p99<1s", false, may),
+            ("p99<500ms", false, None),
+            ("p99<=500ms", false, None),
+            ("p99==500ms", false, None),
+            ("p99==2s", false, may),
+            ("p99>500ms", true, None),
+            ("p99>=500ms", true, None),
+            ("p99!=500ms", true, None),
+            ("p99>2s", false, may),
+            ("p99!=2s", false, may),
+            ("mean<1s", false, may),
+            ("mean<1ms", false, None),
+            ("max<2s", false, may),
+            ("min<2ms", true, None),
+            ("stdev<10s", false, Some("20 timed-out requests have no exact time")),
+            ("service_time.p99<1s", true, None),
+            ("timeout_rate<=2%", true, None),
+        ],
+    );
+    assert!(judged(&record, spec("p99<1s")).observed.is_some_and(|observed| observed.at_least));
+}
+
+#[test]
+fn a_scenario_and_a_step_are_judged_alone() {
+    let record = record(vec![step(1..=1, 0, 0), step(10..=10, 0, 9), step(100..=100, 0, 0)]);
+    for (scenario, step, text, passed) in [
+        (None, None, "max<100ms", false),
+        (Some("buy"), None, "max<100ms", true),
+        (Some("buy"), None, "max<10ms", false),
+        (Some("look"), None, "failed==0", true),
+        (None, Some("login"), "min<=1ms", true),
+        (None, Some("login"), "max<100ms", false),
+        (Some("buy"), Some("login"), "max<=1ms", true),
+        (Some("buy"), Some("pay"), "error_rate<90%", false),
+    ] {
+        let spec = ThresholdSpec {
+            scenario: scenario.map(str::to_owned),
+            step: step.map(str::to_owned),
+            ..spec(text)
+        };
+        assert_eq!(judged(&record, spec).passed, passed, "{scenario:?} {step:?} {text}");
+    }
+}
+
+#[test]
+fn what_is_not_known_in_a_part_or_a_window_is_refused() {
+    let interval = Nanos::from_secs(1);
+    let check = |change: fn(&mut ThresholdSpec), text: &str| {
+        let mut spec = spec(text);
+        change(&mut spec);
+        spec.check(&outline(), interval).map_err(|error| error.message)
+    };
+    let window = |spec: &mut ThresholdSpec| spec.window = Some(Nanos::from_secs(5));
+    let abort = |spec: &mut ThresholdSpec| spec.abort_on_fail = true;
+    let part = |spec: &mut ThresholdSpec| spec.scenario = Some("buy".to_owned());
+    for text in ["p99<1s", "failed==0", "error_rate<1%", "rate>5", "checks==0", "bytes_sent>5"] {
+        assert_eq!(check(window, text), Ok(()), "{text}");
+        assert_eq!(check(abort, text), Ok(()), "{text}");
+        assert_eq!(check(part, text), Ok(()), "{text}");
+    }
+    for text in ["service_time.p99<1s", "start_lag.max<1s", "dropped==0", "rate>=0.9*target"] {
+        assert_eq!(check(|_| {}, text), Ok(()), "{text}");
+        assert_eq!(check(window, text), Err(format!("`{text}` is known over the whole run only")));
+        assert_eq!(check(abort, text), Err(format!("`{text}` is known at the end only")));
+    }
+    for text in ["connect_time.p99<1s", "dropped==0", "rate>=0.9*target"] {
+        assert_eq!(check(part, text), Err(format!("`{text}` is known of the whole run only")));
+    }
+    let wrong = check(|spec| spec.window = Some(Nanos::from_millis(1_500)), "p99<1s");
+    assert_eq!(wrong, Err("a window of 1.50 s is not made of intervals of 1.00 s".to_owned()));
+    let wrong = check(|spec| spec.step = Some("paid".to_owned()), "p99<1s");
+    assert_eq!(wrong, Err("there is no step \"paid\"".to_owned()));
+    let wrong = check(|spec| spec.scenario = Some("sell".to_owned()), "p99<1s");
+    assert_eq!(wrong, Err("there is no scenario \"sell\"".to_owned()));
+}
+
+/// One second in which so many requests ended well, and so many failed.
+fn second(number: u64, ok: u64, failed: u64) -> Interval {
+    let length = Nanos::from_secs(1);
+    let tally = Tally { started: ok + failed, ok, failed, completed: ok, ..Tally::default() };
+    Interval { at: length * number, length, steps: vec![tally], ..Interval::default() }
+}
+
+#[test]
+fn the_run_ends_when_a_threshold_is_shown_to_fail_and_not_before() {
+    let abort = |text: &str, delay: u64| ThresholdSpec {
+        abort_on_fail: true,
+        delay: Nanos::from_secs(delay),
+        ..spec(text)
+    };
+    let outline = Outline { scenarios: Vec::new(), steps: vec!["only".to_owned()] };
+    for (spec, seconds, ends) in [
+        // Over the run so far: 1 of 100, then 2 of 200, then 6 of 300.
+        (abort("error_rate<=1%", 0), vec![(99, 1), (99, 1), (96, 4)], Some(3)),
+        (abort("error_rate<=1%", 5), vec![(0, 9), (0, 9), (0, 9), (0, 9), (0, 9)], Some(5)),
+        // Only more load can bring it there.
+        (abort("ok>=1000", 0), vec![(10, 0), (10, 0)], None),
+        (abort("failed<3", 0), vec![(9, 2), (9, 0), (9, 1)], Some(3)),
+        // Nothing came: that shows nothing.
+        (abort("error_rate<=1%", 0), vec![(0, 0), (0, 0)], None),
+        (abort("p99<1s", 0), vec![(10, 0), (10, 0)], None),
+    ] {
+        let mut watch = ThresholdWatch::new(std::slice::from_ref(&spec), &outline, Nanos::from_secs(1));
+        let ended =
+            (1..).zip(&seconds).find(|(number, (ok, failed))| watch.look(&mut second(*number, *ok, *failed)));
+        assert_eq!(ended.map(|(number, _)| number), ends, "{spec}");
+        assert_eq!(watch.ended_by().is_some(), ends.is_some());
+        let result = watch.finish(&record(vec![step(1..=500, 0, 0)])).swap_remove(0);
+        assert_eq!(result.ended_run, ends.is_some(), "{spec}");
+        // What ended the run has failed, whatever the drain made of its figure.
+        assert!(!result.ended_run || !result.passed, "{spec}");
+    }
+}

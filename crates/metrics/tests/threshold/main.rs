@@ -1,0 +1,5 @@
+//! Thresholds: their texts, their judgement, and windows against a definition by brute force.
+
+mod judging;
+mod texts;
+mod windows;

@@ -1,0 +1,155 @@
+//! Sliding windows against a definition by brute force: every window recorded anew.
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_metrics::{
+    Accounting, Gauges, Interval, IntervalMerger, Model, Outline, Recorder, RunRecord, Sample, StepRecord,
+    Threshold, ThresholdSpec, ThresholdWatch, judge_thresholds,
+};
+use proptest::prelude::*;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+fn outline() -> Outline {
+    Outline { scenarios: Vec::new(), steps: vec!["a".to_owned(), "b".to_owned()] }
+}
+
+fn sample(step: u32, span: u64, kind: u8) -> Sample {
+    let outcome = match kind {
+        0 => Outcome::Failed(ErrorClass::Status5xx),
+        1 => Outcome::TimedOut,
+        _ => Outcome::Ok,
+    };
+    Sample {
+        step,
+        intended: Nanos::ZERO,
+        started: Nanos::ZERO,
+        sent: Nanos::ZERO,
+        first_byte: Nanos::MAX,
+        done: Nanos(span),
+        outcome,
+        status: if kind == 0 { 503 } else { 200 },
+        bytes_sent: 1,
+        bytes_received: 2,
+    }
+}
+
+/// What so many seconds recorded, as one run.
+fn recorded(seconds: &[Vec<Sample>]) -> (Vec<StepRecord>, Vec<Interval>) {
+    let mut recorder = Recorder::new(&outline().steps);
+    let mut merger = IntervalMerger::new(1);
+    for (number, samples) in (1..).zip(seconds) {
+        for sample in samples {
+            recorder.note_started(sample.step);
+            recorder.record(sample);
+        }
+        merger.add(&recorder.snapshot(Gauges { at: SECOND * number, ..Gauges::default() }));
+    }
+    (recorder.finish(), merger.finish())
+}
+
+fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
+    let (steps, _) = recorded(seconds);
+    let mut total = StepRecord::default();
+    steps.iter().for_each(|step| total.merge(step));
+    RunRecord {
+        model: Model::Closed,
+        duration: SECOND * seconds.len() as u64,
+        warmup: Nanos::ZERO,
+        drain: Nanos::ZERO,
+        started_unix: Nanos::ZERO,
+        started_monotonic: Nanos::ZERO,
+        completed_in_window: total.completed(),
+        target_per_second: None,
+        accounting: Accounting { started: total.start_lag.count(), ..Accounting::default() },
+        iterations: Default::default(),
+        total,
+        steps,
+        connections: Default::default(),
+        peers: Vec::new(),
+        error_examples: Default::default(),
+        protocols: Default::default(),
+        tls_versions: Default::default(),
+        intervals: Vec::new(),
+        workers: Vec::new(),
+        backend: "simulated",
+        rss_peak_bytes: None,
+        pacing_budget: Nanos::ZERO,
+        precise: false,
+        interrupted: None,
+        verdict: Default::default(),
+        thresholds: Vec::new(),
+        log: Default::default(),
+    }
+}
+
+fn seconds() -> impl Strategy<Value = Vec<Vec<Sample>>> {
+    let span = prop_oneof![1_u64..2_000, 1_000_000..20_000_000_u64, Just(5_000_000)];
+    let sample = (0_u32..2, span, 0_u8..12).prop_map(|(step, span, kind)| sample(step, span, kind));
+    prop::collection::vec(prop::collection::vec(sample, 0..40), 1..9)
+}
+
+proptest! {
+    #[test]
+    fn every_window_is_judged_as_if_it_had_been_recorded_alone(
+        seconds in seconds(),
+        length in 1_usize..4,
+        delay in 0_usize..3,
+        step in prop::option::of(prop::sample::select(&["a", "b"][..])),
+        text in prop::sample::select(&[
+            "p50<5ms", "p90<=18ms", "p75>2ms", "max<20ms", "min<=2us", "min>1us", "mean<6ms", "stdev<5ms",
+            "error_rate<10%", "timeout_rate==0", "failed<4", "ok>=10", "status_5xx<5%", "bytes_received>40",
+            "started>=20", "rate>=12/s", "rate<900/m",
+        ][..]),
+    ) {
+        let threshold = Threshold::parse(text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let whole = ThresholdSpec { step: step.map(str::to_owned), ..ThresholdSpec::new(threshold) };
+        let spec = ThresholdSpec {
+            window: Some(SECOND * length as u64),
+            delay: SECOND * delay as u64,
+            ..whole.clone()
+        };
+        let (_, intervals) = recorded(&seconds);
+        let mut watch = ThresholdWatch::new(&[spec], &outline(), SECOND);
+        let mut expected = Vec::new();
+        for (end, mut interval) in (1_usize..).zip(intervals) {
+            watch.look(&mut interval);
+            let Some(begin) = end.checked_sub(length).filter(|begin| *begin >= delay) else {
+                prop_assert_eq!(interval.thresholds_failed, 0);
+                continue;
+            };
+            // A rate of one step is made from intervals alone: then the window is a run of its own.
+            let window = &seconds[begin..end];
+            let mut alone = ThresholdWatch::new(std::slice::from_ref(&whole), &outline(), SECOND);
+            for mut interval in recorded(window).1 {
+                alone.look(&mut interval);
+            }
+            let record = as_record(window);
+            let truth = if text.starts_with("rate") {
+                alone.finish(&record).swap_remove(0)
+            } else {
+                judge_thresholds(std::slice::from_ref(&whole), &outline(), &record).swap_remove(0)
+            };
+            prop_assert_eq!(interval.thresholds_failed, u32::from(!truth.passed), "{} of {:?}", text, begin..end);
+            expected.push((end, truth));
+        }
+        let result = watch.finish(&as_record(&seconds)).swap_remove(0);
+        let windows = result.windows.expect("it has windows");
+        let failed = expected.iter().filter(|(_, truth)| !truth.passed);
+        prop_assert_eq!(windows.judged, expected.len() as u64);
+        prop_assert_eq!(windows.failed, failed.clone().count() as u64);
+        let first = failed.clone().next();
+        prop_assert_eq!(windows.first_failed_at, first.map(|(end, _)| SECOND * *end as u64));
+        prop_assert_eq!(result.passed, !expected.is_empty() && first.is_none());
+        if let Some((_, truth)) = first {
+            prop_assert_eq!(&result.reason, &truth.reason);
+            match (result.observed, truth.observed) {
+                // The largest and smallest value of a window are read from buckets.
+                (Some(seen), Some(known)) => {
+                    prop_assert!((seen.value - known.value).abs() <= known.value / 1e3, "{} {}", seen, known);
+                    prop_assert_eq!(seen.at_least, known.at_least);
+                }
+                (seen, known) => prop_assert_eq!(seen, known),
+            }
+        }
+    }
+}
