@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, ExtractSpec, ReactionSpec, Source, check_method, parse_header};
+use plimsoll_scenario::{Body, ExtractSpec, Source, check_method, parse_header};
 
-use crate::requests::{Draft, from_template};
+use crate::draft::Draft;
+use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{Given, PlanPatch, Problem};
@@ -241,24 +242,19 @@ impl Crud {
             as_path: true,
             default: None,
         };
-        let takes_resource = ReactionSpec { extract: vec![resource], ..ReactionSpec::default() };
-        let mut drafts = vec![Draft {
-            name: format!("create {} {place}", self.create.method),
-            method: self.create.method.clone(),
-            target: url.target.clone(),
-            body: self.create.body.clone(),
-            variables: Vec::new(),
-            reaction: if self.steps() > 1 { takes_resource } else { ReactionSpec::default() },
-        }];
+        let name = format!("create {} {place}", self.create.method);
+        let (method, body) = (self.create.method.clone(), self.create.body.clone());
+        let mut drafts = vec![Draft::new(name, method, url.target.clone(), body)];
+        if self.steps() > 1 {
+            drafts[0].reaction.extract.push(resource);
+        }
         for (verb, operation) in followers {
-            let Some(operation) = operation else { continue };
+            let Some(Operation { method, body }) = operation else { continue };
+            let name = format!("{verb} {method}{origin}");
+            let target = format!("${{{RESOURCE}}}");
             drafts.push(Draft {
-                name: format!("{verb} {}{origin}", operation.method),
-                method: operation.method.clone(),
-                target: format!("${{{RESOURCE}}}"),
-                body: operation.body.clone(),
-                variables: vec![RESOURCE.to_owned()],
-                reaction: ReactionSpec::default(),
+                variables: Arc::from([RESOURCE.to_owned()]),
+                ..Draft::new(name, method.clone(), target, body.clone())
             });
         }
         (format!("crud{origin}"), drafts)

@@ -1,7 +1,7 @@
 //! Files that a plan refers to.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -11,6 +11,13 @@ use plimsoll_wire::tls::KeyLogSink;
 pub trait Files {
     /// The whole content of `path`.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The first bytes of `path`, at most `limit`: data files may be larger than memory.
+    fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let mut content = self.read(path)?;
+        content.truncate(limit);
+        Ok(content)
+    }
 
     /// A sink that appends TLS secrets to `path`, which is created readable by its owner only.
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
@@ -26,6 +33,12 @@ impl Files for Disk {
             return std::fs::read("/dev/stdin");
         }
         std::fs::read(path)
+    }
+
+    fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        File::open(path)?.take(limit as u64).read_to_end(&mut head)?;
+        Ok(head)
     }
 
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile> {

@@ -3,9 +3,11 @@
 use plimsoll_core::Nanos;
 use plimsoll_metrics::threshold::{Limit, Metric};
 use plimsoll_metrics::{Threshold, ThresholdError, ThresholdSpec};
+use plimsoll_schedule::parse_duration;
 
+use crate::document::{self, Field, Text};
 use crate::resolve::Resolver;
-use crate::{Load, Plan, PlanPatch, Problem};
+use crate::{Load, Place, Plan, PlanPatch, Problem};
 
 /// Length of an interval, unless a flag asks for a shorter one: longer ones are put together from these.
 pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -13,8 +15,8 @@ pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Resolver<'_> {
-    /// The thresholds, and how often statistics are told.
-    pub(crate) fn judging(&mut self, patch: &PlanPatch) -> Option<(Vec<ThresholdSpec>, Nanos)> {
+    /// The thresholds of flags and of the plan file, and how often statistics are told.
+    pub(crate) fn judging(&mut self, patch: &PlanPatch) -> Option<(Vec<Judged>, Nanos)> {
         let interval = self.read_duration(patch.interval.as_ref());
         let interval = self.check(patch.interval.as_ref(), interval, |&interval| {
             let broken = interval > DEFAULT_INTERVAL && !interval.0.is_multiple_of(DEFAULT_INTERVAL.0);
@@ -24,42 +26,89 @@ impl Resolver<'_> {
                 _ => None,
             }
         });
-        let mut thresholds = Some(Vec::new());
+        let mut all = Vec::new();
         for given in &patch.thresholds {
-            match Threshold::parse(given.text.trim()) {
-                Ok(threshold) => {
-                    if let Some(list) = &mut thresholds {
-                        list.push(ThresholdSpec::new(threshold));
-                    }
-                }
-                Err(error) => {
-                    thresholds = None;
-                    self.problems.push(threshold_problem(&given.by, &error));
-                }
-            }
+            let threshold = self.threshold(&given.text, &given.by, given.place);
+            all.push(threshold.map(|threshold| Judged {
+                spec: ThresholdSpec::new(threshold),
+                by: given.by.to_string(),
+                place: given.place,
+            }));
         }
-        Some((thresholds?, interval?.unwrap_or(DEFAULT_INTERVAL)))
+        let document = self.document.clone();
+        for field in document.iter().flat_map(|loaded| &loaded.document.thresholds) {
+            all.push(field.get().and_then(|spec| self.document_threshold(spec, field.place())));
+        }
+        let all: Option<Vec<Judged>> = all.into_iter().collect();
+        Some((all?, interval?.unwrap_or(DEFAULT_INTERVAL)))
+    }
+
+    /// A threshold of the plan file.
+    fn document_threshold(&mut self, spec: &document::ThresholdSpec, place: Option<Place>) -> Option<Judged> {
+        let by = "thresholds";
+        let threshold = match &spec.that {
+            Field::Absent => {
+                let problem = Problem::new("the threshold does not say what has to hold").at(place);
+                self.fail(problem.with_hint("write `that: p99<10ms`"))
+            }
+            field => field.get().and_then(|text| self.threshold(text.as_str(), by, field.place())),
+        };
+        let window = self.document_duration(&spec.window);
+        let delay = self.document_duration(&spec.delay);
+        let name = |field: &Field<Text>| field.get().map(|text| text.0.clone());
+        let spec = ThresholdSpec {
+            threshold: threshold?,
+            scenario: name(&spec.scenario),
+            step: name(&spec.step),
+            window: window?,
+            delay: delay?.unwrap_or(Nanos::ZERO),
+            abort_on_fail: spec.abort_on_fail.get().copied().unwrap_or(false),
+        };
+        Some(Judged { spec, by: by.to_owned(), place })
+    }
+
+    fn document_duration(&mut self, field: &Field<Text>) -> Option<Option<Nanos>> {
+        match field {
+            Field::Absent => Some(None),
+            field => match parse_duration(field.get()?.as_str().trim()) {
+                Ok(duration) => Some(Some(duration)),
+                Err(error) => self.fail(Problem::from_line(&error.to_string()).at(field.place())),
+            },
+        }
+    }
+
+    fn threshold(&mut self, text: &str, by: &str, place: Option<Place>) -> Option<Threshold> {
+        match Threshold::parse(text.trim()) {
+            Ok(threshold) => Some(threshold),
+            Err(error) => self.fail(threshold_problem(by, &error).at(place)),
+        }
     }
 
     /// Reports thresholds that make no sense in this plan.
-    pub(crate) fn check_thresholds(&mut self, patch: &PlanPatch, plan: &Plan) {
+    pub(crate) fn check_thresholds(&mut self, thresholds: &[Judged], plan: &Plan) {
         let outline = plan.outline();
-        for (spec, given) in plan.thresholds.iter().zip(&patch.thresholds) {
+        for Judged { spec, by, place } in thresholds {
             if let Err(error) = spec.check(&outline, plan.interval) {
-                self.problems.push(threshold_problem(&given.by, &error));
+                self.problems.push(threshold_problem(by, &error).at(*place));
             }
             let of_target =
                 matches!((spec.threshold.metric, spec.threshold.limit), (Metric::Rate, Limit::OfTarget(_)));
             if of_target && matches!(plan.load, Load::Closed) {
-                let message = format!(
-                    "{}: `{}` needs a target, and the closed model has none",
-                    given.by, spec.threshold
-                );
-                self.problems
-                    .push(Problem::new(message).with_hint("name a rate, as in rate>=5000/s, or use --rate"));
+                let message =
+                    format!("{by}: `{}` needs a target, and the closed model has none", spec.threshold);
+                let problem = Problem::new(message).at(*place);
+                self.problems.push(problem.with_hint("name a rate, as in rate>=5000/s, or use --rate"));
             }
         }
     }
+}
+
+/// A threshold, and what it was given by.
+pub(crate) struct Judged {
+    pub(crate) spec: ThresholdSpec,
+    by: String,
+    /// Where it stands, if the plan file has it.
+    place: Option<Place>,
 }
 
 /// The problem that an error of a threshold describes.

@@ -12,15 +12,19 @@
 #![forbid(unsafe_code)]
 
 pub mod document;
+pub mod environment;
 pub mod files;
 pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod compile;
 mod connections;
 mod crud;
+mod draft;
 mod fingerprint;
 mod judging;
+mod layers;
 mod load;
 mod protocol;
 mod requests;
@@ -28,10 +32,14 @@ mod resolve;
 mod route;
 mod security;
 mod size;
+mod targets;
 mod url;
 
+pub use document::{Document, LoadedDocument, Source};
+pub use environment::Environment;
 pub use files::{Disk, Files, KeyLogFile};
-pub use patch::{CrudPatch, Given, PlanPatch};
+pub use layers::{GaveWay, Layered};
+pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
     Scenario, Step, Target, TlsTarget,

@@ -106,6 +106,8 @@ pub struct Scenario {
     pub weight: u32,
     /// It joins so long after the start of the run, warm-up included.
     pub start_after: Nanos,
+    /// Identifies what a plan file says about it besides its requests; empty if there is none.
+    pub logic: Fingerprint,
 }
 
 /// One request of the plan.

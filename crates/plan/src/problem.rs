@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A part of a plan file, in bytes; the default is: nowhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The first byte.
     pub start: u32,
@@ -67,6 +67,11 @@ impl Problems {
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// The problems, in order.

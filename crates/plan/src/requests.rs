@@ -1,46 +1,17 @@
 //! What is sent, and to whom.
 
-use core::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
-use plimsoll_scenario::{
-    Body, Fingerprint, Op, Program, Reaction, ReactionSpec, RequestSpec, RequestTemplate, Scheme, Scope,
-    Template, TemplateError, check_method, parse_header,
-};
-use plimsoll_wire::http2::HeaderBook;
+use plimsoll_scenario::{Body, Template, TemplateError, check_method, parse_header};
 
 use crate::crud::{self, Crud};
+use crate::draft::{Draft, Requests, ScenarioDraft, Work};
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
-use crate::route::Routes;
-use crate::security::{TlsSettings, basic_authorization};
+use crate::security::basic_authorization;
+use crate::targets::Servers;
 use crate::url::Url;
-use crate::{Address, PlanPatch, Problem, Protocol, Scenario, Step, Target, TlsTarget};
-
-/// The request side of a plan.
-pub(crate) struct Requests {
-    pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) targets: Vec<Target>,
-    /// Variables of one iteration.
-    pub(crate) variables: usize,
-    /// Whether a header asks for every connection to be closed.
-    pub(crate) closes: bool,
-}
-
-/// One request of a scenario, before it is compiled.
-pub(crate) struct Draft {
-    pub(crate) name: String,
-    pub(crate) method: String,
-    /// Path and query; a template.
-    pub(crate) target: String,
-    pub(crate) body: Body,
-    /// Variables that the target may name.
-    pub(crate) variables: Vec<String>,
-    /// What is made of its response.
-    pub(crate) reaction: ReactionSpec,
-}
+use crate::{PlanPatch, Problem, Protocol};
 
 impl Resolver<'_> {
     /// Reads the URLs and everything that goes into a request, and compiles one scenario per URL.
@@ -56,95 +27,44 @@ impl Resolver<'_> {
         let body = self.body(patch);
         let method = self.method(patch);
         let authorization = self.authorization(patch);
-        let https = urls.as_ref().is_some_and(|urls| urls.iter().any(|url| url.https));
+        let mut servers = Servers::default();
+        let indices: Option<Vec<usize>> = urls.as_ref().map(|urls| {
+            let several = urls.iter().map(|url| {
+                let index = servers.add(url);
+                servers.show(index, crud.map_or_else(|| url.shown(), |crud| crud.shown(url)));
+                index
+            });
+            several.collect()
+        });
         // Without a valid URL it is not known whether TLS is needed: nothing to say about its flags then.
-        let tls = if urls.is_some() { self.tls(patch, wish, https) } else { None };
-        if let Some(urls) = &urls {
-            self.check_schemes(patch, wish, urls.iter().any(|url| !url.https), https);
-        }
-        let (urls, headers, authorization) = (urls?, headers?, authorization?);
-        let mut routes = routes?;
-
-        let targets = self.targets(patch, wish, &urls, &mut routes, tls?);
-        self.check_used(&routes);
-        let (targets, indices) = targets?;
-        let (body, method) = (body?, method?);
+        let (urls, indices) = (urls?, indices?);
+        let targets = self.targets(patch, wish, &servers, routes);
+        let (headers, authorization) = (headers?, authorization?);
+        let (targets, body, method) = (targets?, body?, method?);
         if let Some(crud) = crud {
             self.check_variable(patch, crud, &urls)?;
         }
-        let mut requests = Requests {
-            scenarios: Vec::with_capacity(urls.len()),
-            steps: Vec::with_capacity(urls.len()),
-            targets,
+        let mut work = Work {
+            servers,
             variables: if crud.is_some() { crud::VARIABLES } else { 0 },
-            closes: headers.iter().any(|(name, value)| {
-                let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
-                name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
-            }),
+            closes: headers.iter().any(|(name, value)| closes(name, value)),
+            ..Work::default()
         };
-        for (url, target) in urls.iter().zip(indices) {
+        for (url, server) in urls.iter().zip(indices) {
             let headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
             let (name, drafts) = match crud {
                 Some(crud) => crud.scenario(url, urls.len() > 1),
                 None => single(url, &method, &body),
             };
-            let shown = crud.map_or_else(|| url.shown(), |crud| crud.shown(url));
-            let known = &mut requests.targets[target].urls;
-            if !known.contains(&shown) {
-                known.push(shown);
-            }
-            let start = requests.steps.len() as u32;
-            for draft in drafts {
-                self.compile(patch, url, &headers, draft, target, &mut requests);
-            }
-            let steps = start..requests.steps.len() as u32;
-            let program = Program::new(steps.clone().map(Op::Send).collect());
-            requests.scenarios.push(Scenario { name, steps, program, weight: 1, start_after: Nanos::ZERO });
+            let drafts = drafts.into_iter().map(|draft| Draft {
+                server,
+                authority: url.authority.clone(),
+                headers: headers.clone(),
+                ..draft
+            });
+            work.scenarios.push(ScenarioDraft::straight(name, drafts.collect()));
         }
-        for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
-            book.seal();
-        }
-        Some(requests)
-    }
-
-    /// Compiles one request to `target` and adds it.
-    fn compile(
-        &mut self,
-        patch: &PlanPatch,
-        url: &Url,
-        headers: &[(String, String)],
-        draft: Draft,
-        target: usize,
-        requests: &mut Requests,
-    ) {
-        let spec = RequestSpec {
-            method: draft.method,
-            scheme: if url.https { Scheme::Https } else { Scheme::Http },
-            target: draft.target,
-            authority: url.authority.clone(),
-            headers: headers.to_vec(),
-            body: draft.body,
-            keep_alive: !patch.disable_keepalive,
-            ..RequestSpec::default()
-        };
-        let scope = Scope::new(&draft.variables);
-        let request = RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut());
-        match request.and_then(|request| Ok((request, Reaction::compile(&draft.reaction, &scope)?))) {
-            Ok((request, reaction)) => {
-                requests.steps.push(Step {
-                    name: draft.name,
-                    target,
-                    request,
-                    needs: reaction.needs().clone(),
-                    logic: Fingerprint::EMPTY.with(format!("{:?}", draft.reaction).as_bytes()),
-                    reaction,
-                    timeout: None,
-                    make_script: None,
-                    check_script: None,
-                });
-            }
-            Err(error) => self.problems.push(from_template(&error)),
-        }
+        Some(self.assemble(patch, work, targets))
     }
 
     fn urls(&mut self, patch: &PlanPatch, crud: Option<&Crud>) -> Option<Vec<Url>> {
@@ -173,64 +93,6 @@ impl Resolver<'_> {
         (urls.len() == patch.urls.len()).then_some(urls)
     }
 
-    /// The servers behind the URLs, each once, and for every URL the index of its server.
-    fn targets(
-        &mut self,
-        patch: &PlanPatch,
-        wish: &Wish,
-        urls: &[Url],
-        routes: &mut Routes,
-        tls: Option<TlsSettings>,
-    ) -> Option<(Vec<Target>, Vec<usize>)> {
-        let sni = self.read(patch.sni.as_ref(), parse_server_name)?;
-        let mut known: Vec<&Url> = Vec::new();
-        let mut targets = Vec::new();
-        let mut indices = Vec::new();
-        for url in urls {
-            let same =
-                |other: &&Url| (other.https, &other.host, other.port) == (url.https, &url.host, url.port);
-            if let Some(index) = known.iter().position(same) {
-                indices.push(index);
-                continue;
-            }
-            let address = routes.address(url);
-            self.check_family(patch, &address);
-            indices.push(known.len());
-            known.push(url);
-            let protocol = wish.protocol(url.https);
-            targets.push(Target {
-                authority: url.authority.clone(),
-                urls: Vec::new(),
-                address,
-                pool: Vec::new(),
-                fail_over: true,
-                fail_back: false,
-                protocol,
-                book: protocol.may_be_http2().then(HeaderBook::new),
-                tls: tls.as_ref().filter(|_| url.https).map(|tls| TlsTarget {
-                    config: tls.config.clone(),
-                    settings: tls.fingerprint,
-                    server_name: sni.clone().unwrap_or_else(|| url.host.clone()),
-                }),
-            });
-        }
-        Some((targets, indices))
-    }
-
-    /// Refuses `-4` and `-6` for addresses that are known to be of the other family.
-    fn check_family(&mut self, patch: &PlanPatch, address: &Address) {
-        let ips: Vec<IpAddr> = match address {
-            Address::Host { host, .. } => host.parse().into_iter().collect(),
-            Address::Fixed(addresses) => addresses.iter().map(SocketAddr::ip).collect(),
-            Address::Unix(_) => Vec::new(),
-        };
-        for (only, flag, family) in [(patch.ipv4, "-4", "IPv4"), (patch.ipv6, "-6", "IPv6")] {
-            if let (true, Some(ip)) = (only, ips.iter().find(|ip| ip.is_ipv4() != (flag == "-4"))) {
-                self.problems.push(Problem::new(format!("{flag}: {ip} is not an {family} address")));
-            }
-        }
-    }
-
     fn method(&mut self, patch: &PlanPatch) -> Option<String> {
         match &patch.method {
             // As curl: a body without a method is a POST.
@@ -238,18 +100,18 @@ impl Resolver<'_> {
             None => Some("GET".to_owned()),
             Some(given) => match check_method(&given.text) {
                 Ok(()) => Some(given.text.clone()),
-                Err(error) => self.fail(from_template(&error.at(&given.by))),
+                Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
             },
         }
     }
 
-    fn headers(&mut self, patch: &PlanPatch, wish: &Wish) -> Option<Vec<(String, String)>> {
+    pub(crate) fn headers(&mut self, patch: &PlanPatch, wish: &Wish) -> Option<Vec<(String, String)>> {
         let mut headers = Vec::new();
         for (index, given) in patch.headers.iter().enumerate() {
             match parse_header(&given.text) {
                 Ok((name, value)) => {
                     if let Some(problem) = foreign_to_http2(wish, &name, &value) {
-                        self.problems.push(problem);
+                        self.problems.push(problem.at(given.place));
                     }
                     headers.push((name, value));
                 }
@@ -257,7 +119,8 @@ impl Resolver<'_> {
                     // By its number: the text may be a secret.
                     let place =
                         if patch.headers.len() == 1 { String::new() } else { format!(" {}", index + 1) };
-                    self.problems.push(from_template(&error.at(format!("{}{place}", given.by))));
+                    let problem = from_template(&error.at(format!("{}{place}", given.by)));
+                    self.problems.push(problem.at(given.place));
                 }
             }
         }
@@ -272,7 +135,7 @@ impl Resolver<'_> {
         }
         match Template::parse(given.text.as_bytes()) {
             Ok(_) => Some(Body::Text(given.text.clone().into_bytes())),
-            Err(error) => self.fail(from_template(&error.at(&given.by))),
+            Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
         }
     }
 
@@ -312,20 +175,19 @@ impl Resolver<'_> {
 /// The scenario of one request to a URL: its name and the request.
 fn single(url: &Url, method: &str, body: &Body) -> (String, Vec<Draft>) {
     let name = format!("{method} {}", url.shown());
-    let draft = Draft {
-        name: name.clone(),
-        method: method.to_owned(),
-        target: url.target.clone(),
-        body: body.clone(),
-        variables: Vec::new(),
-        reaction: ReactionSpec::default(),
-    };
+    let draft = Draft::new(name.clone(), method.to_owned(), url.target.clone(), body.clone());
     (name, vec![draft])
+}
+
+/// Whether a header asks for the connection to be closed.
+pub(crate) fn closes(name: &str, value: &str) -> bool {
+    let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
+    name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
 }
 
 /// Headers that are about an HTTP/1.1 connection have no place in HTTP/2 (RFC 9113 section 8.2.2): servers
 /// reject them, so they would have to be left out silently. An empty value only leaves out a default header.
-fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
+pub(crate) fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
     const FOREIGN: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
     let name_is = |other: &str| name.eq_ignore_ascii_case(other);
     let foreign = match wish {
@@ -344,12 +206,4 @@ fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
 
 pub(crate) fn from_template(error: &TemplateError) -> Problem {
     Problem { message: error.message().to_owned(), hint: error.hint().map(str::to_owned), place: None }
-}
-
-fn parse_server_name(text: &str) -> Result<String, String> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
-    if text.is_empty() || !text.bytes().all(legal) {
-        return Err(format!("`{text}` is not a host name"));
-    }
-    Ok(text.to_ascii_lowercase())
 }

@@ -22,6 +22,11 @@ pub(crate) struct Url {
 }
 
 impl Url {
+    /// Whether both lead to the same host and port by the same scheme.
+    pub(crate) fn same_server(&self, other: &Self) -> bool {
+        (self.https, &self.host, self.port) == (other.https, &other.host, other.port)
+    }
+
     /// The URL without user and password, for names and messages.
     pub(crate) fn shown(&self) -> String {
         let scheme = if self.https { "https" } else { "http" };
@@ -141,7 +146,7 @@ pub(crate) fn parse_port(text: &str) -> Option<u16> {
 }
 
 /// Path and query of `tail`, which is empty or starts with `/`, `?` or `#`.
-fn target(tail: &str) -> Result<String, Problem> {
+pub(crate) fn target(tail: &str) -> Result<String, Problem> {
     let without_fragment = tail.split('#').next().unwrap_or_default();
     let mut target = String::new();
     if !without_fragment.starts_with('/') {

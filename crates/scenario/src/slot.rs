@@ -9,7 +9,8 @@ mod write;
 use plimsoll_core::Random;
 
 pub use function::{Call, Function};
-pub(crate) use parse::{Parsed, Parser, slot_end};
+pub use parse::slot_end;
+pub(crate) use parse::{Parsed, Parser};
 pub(crate) use write::write_decimal;
 
 use crate::Context;
@@ -188,6 +189,15 @@ impl Slot {
         match self {
             Self::Call(call) => call.argument.uses_variables(),
             _ => matches!(self, Self::Variable { .. }),
+        }
+    }
+
+    /// Appends the positions of the variables that it reads.
+    pub(crate) fn add_variables(&self, into: &mut Vec<u16>) {
+        match self {
+            Self::Variable { index, .. } => into.push(*index),
+            Self::Call(call) => call.argument.slots().for_each(|slot| slot.add_variables(into)),
+            _ => {}
         }
     }
 

@@ -167,6 +167,13 @@ impl Template {
         })
     }
 
+    /// The positions of the variables that it reads, in order, also those within functions.
+    pub fn variables(&self) -> Vec<u16> {
+        let mut variables = Vec::new();
+        self.slots().for_each(|slot| slot.add_variables(&mut variables));
+        variables
+    }
+
     /// Whether every rendering is the same: [`literals`](Self::literals).
     pub fn is_static(&self) -> bool {
         self.slots().next().is_none()

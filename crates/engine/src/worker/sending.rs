@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, ConnId};
 use plimsoll_plan::Step;
-use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate, Scheme};
+use plimsoll_scenario::{Context, DynamicRequest, FieldNeeds, Needs, RequestTemplate, Scheme};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
@@ -297,7 +297,7 @@ impl<B: Backend> Worker<'_, B> {
         let made = scripts.make_request(script, &session.state, &mut self.dynamic);
         made.map_err(|error| error.message)?;
         if http2 && !self.dynamic.raw.is_empty() {
-            return Err("TEMPORARY".to_owned());
+            self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
         }
         self.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;

@@ -218,7 +218,7 @@ impl<'s> Parser<'s> {
 
 /// Where the slot ends that `text` starts with, behind its `${`: at the first `}` that belongs to no slot
 /// inside of it, and is not in quotes at the begin of an argument.
-pub(crate) fn slot_end(text: &[u8]) -> Option<usize> {
+pub fn slot_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at, mut begins) = (0_u32, 0, false);
     while let Some(&byte) = text.get(at) {
         match byte {

@@ -1,0 +1,216 @@
+//! From a plan file to what is sent: targets, scenarios, programs, steps, variables and data sources.
+//!
+//! Names are collected first (targets, data sources and their columns, variables), so that a scenario can be
+//! compiled in one walk over its steps. The walk knows at each step which variables have been set on every
+//! way to it: reading another one is an error before the run.
+//!
+//! ```text
+//! targets ──► servers ─┐
+//! data ──► columns ────┼─► scenario: steps ──► drafts and instructions ──► [`Work`] ──► requests
+//! variables ───────────┘
+//! ```
+
+mod body;
+mod control;
+mod data;
+mod extraction;
+mod known;
+mod matching;
+mod request;
+mod scenario;
+mod script;
+mod server;
+mod step;
+mod text;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_scenario::{Constants, Scope, Template, TemplateError, suggest};
+
+use crate::document::{Field, LoadedDocument, Text};
+use crate::draft::{Requests, Work};
+use crate::protocol::Wish;
+use crate::requests::{closes, from_template};
+use crate::resolve::Resolver;
+use crate::targets::Servers;
+use crate::{Place, PlanPatch, Problem};
+
+use data::SourceDraft;
+use script::ScriptText;
+use server::NamedTarget;
+
+/// What is known about a plan file while it is compiled. Problems go to the resolver.
+struct Compiler<'r, 'a> {
+    resolver: &'r mut Resolver<'a>,
+    loaded: &'r LoadedDocument,
+    wish: &'r Wish,
+    /// Headers of every request: those of the run and its credentials.
+    headers: Vec<(String, String)>,
+    /// The values from the environment that functions were given so far.
+    environment: BTreeMap<String, String>,
+    /// The values of the secrets that were named so far.
+    secrets: BTreeMap<String, String>,
+    constants: Constants,
+    /// The names of all variables; a variable's position in it is its number.
+    variables: Arc<[String]>,
+    servers: Servers,
+    targets: Vec<NamedTarget>,
+    sources: Vec<SourceDraft>,
+    scripts: Vec<ScriptText>,
+}
+
+impl Resolver<'_> {
+    /// Compiles the scenarios of a plan file. Headers, credentials and TLS settings of `patch` hold for all
+    /// of their requests.
+    pub(crate) fn compiled(
+        &mut self,
+        patch: &PlanPatch,
+        document: &LoadedDocument,
+        wish: &Wish,
+    ) -> Option<Requests> {
+        self.refuse_url_flags(patch);
+        let routes = self.routes(patch);
+        let headers = self.headers(patch, wish);
+        let authorization = self.authorization(patch);
+        let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
+        let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
+        let mut compiler = Compiler {
+            resolver: self,
+            loaded: document,
+            wish,
+            headers: headers.clone().unwrap_or_default(),
+            environment: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            constants: Constants::default(),
+            variables: Arc::from([]),
+            servers: Servers::default(),
+            targets: Vec::new(),
+            sources: Vec::new(),
+            scripts: Vec::new(),
+        };
+        let known = compiler.resolver.problems.len();
+        let work = compiler.work();
+        // Which flags fit is known only if every server is.
+        let complete = work.filter(|_| self.problems.len() == known);
+        let work = Work { closes: everywhere, ..complete? };
+        let targets = self.targets(patch, wish, &work.servers, routes)?;
+        headers?;
+        Some(self.assemble(patch, work, targets))
+    }
+
+    /// The scenarios of a plan file say what is sent; flags that say it, too, have no effect.
+    fn refuse_url_flags(&mut self, patch: &PlanPatch) {
+        let given = [patch.urls.first(), patch.method.as_ref(), patch.body.as_ref(), patch.crud.first()];
+        for given in given.into_iter().flatten() {
+            let problem =
+                given.problem(format!("{} has no effect: the plan's scenarios say what is sent", given.by));
+            self.problems.push(problem.with_hint("change the plan, or leave it out"));
+        }
+    }
+
+    /// Headers of every request.
+    fn common_headers(
+        &mut self,
+        patch: &PlanPatch,
+        mut headers: Vec<(String, String)>,
+        authorization: Option<String>,
+    ) -> Option<Vec<(String, String)>> {
+        let Some(value) = authorization else { return Some(headers) };
+        if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+            let flag = patch.basic.as_ref().or(patch.bearer.as_ref()).map_or("", |given| &given.by);
+            let message = format!("the header `Authorization` and {flag} exclude each other");
+            return self.fail(Problem::new(message));
+        }
+        headers.push(("Authorization".to_owned(), Template::escape(&value)));
+        Some(headers)
+    }
+}
+
+impl Compiler<'_, '_> {
+    fn work(&mut self) -> Option<Work> {
+        let loaded = self.loaded;
+        let document = &loaded.document;
+        self.name_targets();
+        self.name_sources();
+        self.name_variables();
+        let mut names = Vec::new();
+        let mut scenarios = Vec::new();
+        for (index, scenario) in document.scenarios.iter().enumerate() {
+            let name = self.scenario_name(index, scenario, &mut names);
+            if let Some(spec) = scenario.get() {
+                scenarios.extend(self.scenario(name, spec, scenario.place()));
+            }
+        }
+        let complete = scenarios.len() == document.scenarios.len();
+        let feeds = self.feeds();
+        let scripts = self.load_scripts();
+        if self.variables.len() > usize::from(u16::MAX) + 1 {
+            return self.fail(None, Problem::new("the plan has more than 65536 variables"));
+        }
+        complete.then(|| Work {
+            servers: std::mem::take(&mut self.servers),
+            scenarios,
+            variables: self.variables.len(),
+            feeds,
+            scripts,
+            constants: self.constants.clone(),
+            closes: false,
+        })
+    }
+
+    /// Reports a problem at a place.
+    fn report(&mut self, place: Option<Place>, problem: Problem) {
+        self.resolver.problems.push(problem.at(place));
+    }
+
+    /// The same; returns `None` for `return self.fail(…)`.
+    fn fail<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
+        self.report(place, problem);
+        None
+    }
+
+    /// Reports what is wrong with a template.
+    fn fail_template<T>(&mut self, place: Option<Place>, error: &TemplateError) -> Option<T> {
+        // A name that nobody knows may be that of a column in a file that could not be read.
+        if self.columns_are_unknown() && error.message().contains("unknown template slot") {
+            return None;
+        }
+        self.fail(place, from_template(error))
+    }
+
+    /// Parses a value, if it is there. `None`: it is, and is wrong.
+    fn read<T, E: std::fmt::Display>(
+        &mut self,
+        field: &Field<Text>,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<Option<T>> {
+        if field.is_absent() {
+            return Some(None);
+        }
+        let text = self.plain(field)?;
+        match parse(text.trim()) {
+            Ok(value) => Some(Some(value)),
+            Err(error) => self.fail(field.place(), Problem::from_line(&error.to_string())),
+        }
+    }
+
+    /// What templates may name, with secrets.
+    fn scope<'s>(&self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
+        Scope { variables, constants: Some(constants) }
+    }
+}
+
+/// A switch that is off unless it is given.
+fn is_on(field: &Field<bool>) -> bool {
+    field.get().copied().unwrap_or(false)
+}
+
+/// `did you mean …?`, or what there is.
+fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match suggest::closest(word, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,152 @@
+//! Bodies of requests.
+
+use std::sync::Arc;
+
+use plimsoll_scenario::{Body, Slot, Template};
+use serde_json::Value;
+
+use super::Compiler;
+use super::known::Known;
+use super::request::Headers;
+use super::scenario::Part;
+use super::text::slots;
+use crate::document::{Field, StepSpec, Text};
+use crate::{Place, Problem};
+
+/// A body, and the headers that come with it.
+pub(super) struct Content {
+    pub(super) body: Body,
+    pub(super) headers: Headers,
+}
+
+impl Compiler<'_, '_> {
+    /// The body of a step: at most one of its four forms.
+    pub(super) fn body(&mut self, spec: &StepSpec, part: &mut Part<'_>, known: &Known) -> Option<Content> {
+        let forms = [
+            ("body", spec.body.place()),
+            ("body_file", spec.body_file.place()),
+            ("template_file", spec.template_file.place()),
+            ("json", spec.json.place()),
+        ];
+        let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
+        if let [(one, _), (other, place), ..] = given.as_slice() {
+            let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
+            return self.fail(*place, problem.with_hint("a request has one body"));
+        }
+        let plain = |body| Some(Content { body, headers: Vec::new() });
+        match given.first() {
+            None => plain(Body::None),
+            Some(("body", place)) => {
+                let text = self.text(&spec.body)?;
+                self.template(&text, *place, part, known)?;
+                plain(Body::Text(text.into_bytes()))
+            }
+            Some(("body_file", _)) => plain(Body::Raw(Arc::from(self.named_file(&spec.body_file)?))),
+            Some(("template_file", place)) => {
+                let content = self.named_file(&spec.template_file)?;
+                let text = self.filled_bytes(&content, *place, Template::escape)?;
+                let template = self.parsed(&text, *place)?;
+                let reads = template.variables().into_iter();
+                let reads = reads.map(|variable| self.check_read(variable, *place, part, known));
+                reads.fold(Some(()), Option::and)?;
+                plain(Body::Text(text))
+            }
+            Some((_, place)) => {
+                let text = self.json_text(spec.json.get()?, *place)?;
+                self.template(&text, *place, part, known)?;
+                let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+                Some(Content { body: Body::Text(text.into_bytes()), headers })
+            }
+        }
+    }
+
+    /// The content of a file that the plan names.
+    pub(super) fn named_file(&mut self, field: &Field<Text>) -> Option<Vec<u8>> {
+        let name = self.plain(field)?;
+        match self.resolver.files.read(&self.loaded.path(&name)) {
+            Ok(content) => Some(content),
+            Err(error) => self.fail(field.place(), Problem::new(format!("cannot read `{name}`: {error}"))),
+        }
+    }
+
+    /// A value as JSON whose texts are templates, with the environment's values filled in.
+    fn json_text(&mut self, value: &Value, place: Option<Place>) -> Option<String> {
+        let mut text = String::new();
+        self.write_json(value, place, &mut text)?;
+        Some(text)
+    }
+
+    fn write_json(&mut self, value: &Value, place: Option<Place>, text: &mut String) -> Option<()> {
+        match value {
+            Value::String(string) => self.write_json_text(string, place, text)?,
+            Value::Array(items) => {
+                text.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    text.push_str(if index > 0 { "," } else { "" });
+                    self.write_json(item, place, text)?;
+                }
+                text.push(']');
+            }
+            Value::Object(members) => {
+                text.push('{');
+                for (index, (name, value)) in members.iter().enumerate() {
+                    text.push_str(if index > 0 { "," } else { "" });
+                    self.write_json_text(name, place, text)?;
+                    text.push(':');
+                    self.write_json(value, place, text)?;
+                }
+                text.push('}');
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),
+        }
+        Some(())
+    }
+
+    /// A slot that renders what may stand within a text of JSON.
+    fn escaping(&self, slot: &str) -> String {
+        let scope = self.scope(&self.variables, &self.constants);
+        let Ok(template) = Template::parse_in(slot.as_bytes(), &scope) else { return slot.to_owned() };
+        let any_text = |slot: &Slot| matches!(slot, Slot::Variable { .. } | Slot::Call(_) | Slot::Pick(_));
+        match template.has_secret() || template.slots().any(any_text) {
+            true => format!("${{json({slot})}}"),
+            false => slot.to_owned(),
+        }
+    }
+
+    /// A text in quotes: what is around its slots is escaped, and what they render.
+    fn write_json_text(&mut self, string: &str, place: Option<Place>, text: &mut String) -> Option<()> {
+        let mut original = string;
+        let mut written = String::new();
+        // So that secrets are known when their slots are looked at.
+        self.filled(string, place)?;
+        for slot in slots(string) {
+            let (before, after) = original.split_once(slot).unwrap_or((original, ""));
+            written.push_str(&escaped(before));
+            written.push_str(&self.escaping(slot));
+            original = after;
+        }
+        written.push_str(&escaped(original));
+        let done = self.filled_bytes(written.as_bytes(), place, |value| Template::escape(&escaped(value)))?;
+        text.push('"');
+        text.push_str(&String::from_utf8_lossy(&done));
+        text.push('"');
+        Some(())
+    }
+}
+
+/// A text as JSON writes it between its quotes.
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_escaped_without_their_quotes() {
+        assert_eq!(escaped("a\"b\\\n"), "a\\\"b\\\\\\n");
+        assert_eq!(escaped(""), "");
+    }
+}

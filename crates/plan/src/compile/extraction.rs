@@ -1,0 +1,113 @@
+//! What a request takes from its exchange.
+
+use plimsoll_scenario::{ExtractSpec, ReactionSpec, Source};
+
+use super::known::Known;
+use super::matching::{json_source, not_a_json_place};
+use super::scenario::Part;
+use super::{Compiler, is_on};
+use crate::document::{self, Field, Keyed};
+use crate::{Place, Problem};
+
+impl Compiler<'_, '_> {
+    /// The values that a step takes.
+    pub(super) fn extractions(
+        &mut self,
+        extract: &Keyed<Field<document::ExtractSpec>>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Vec<ExtractSpec>> {
+        let mut all = Vec::new();
+        for (name, place, field) in &extract.0 {
+            let variable = self.variable(&name.0);
+            let spec =
+                field.get().and_then(|spec| self.extraction(variable?, spec, Some(*place), part, known));
+            all.push(spec);
+        }
+        all.into_iter().collect()
+    }
+
+    fn extraction(
+        &mut self,
+        variable: u16,
+        spec: &document::ExtractSpec,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<ExtractSpec> {
+        let source = self.source(spec, place)?;
+        let default = match spec.default.is_absent() {
+            true => None,
+            false => {
+                let text = self.text(&spec.default)?;
+                self.template(&text, spec.default.place(), part, known)?;
+                Some(text)
+            }
+        };
+        let regex = match &spec.regex {
+            Field::Absent => None,
+            field => Some(field.get()?.0.clone()),
+        };
+        let extract = ExtractSpec { variable, source, regex, as_path: is_on(&spec.as_path), default };
+        self.try_reaction(ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() }, place)?;
+        Some(extract)
+    }
+
+    /// Where the value is: exactly one place, or the body if there is but a regular expression.
+    fn source(&mut self, spec: &document::ExtractSpec, place: Option<Place>) -> Option<Source> {
+        let mut sources: Vec<Option<Source>> = Vec::new();
+        let texts: [(&Field<document::Text>, fn(String) -> Option<Source>); 6] = [
+            (&spec.header, |name| Some(Source::Header(name.to_ascii_lowercase()))),
+            (&spec.request_header, |name| Some(Source::RequestHeader(name.to_ascii_lowercase()))),
+            (&spec.cookie, |name| Some(Source::Cookie(name))),
+            (&spec.json, |path| json_source(&path)),
+            (&spec.request_json, |path| json_source(&path).and_then(of_request)),
+            (&spec.xpath, |path| Some(Source::XPath(path))),
+        ];
+        for (field, make) in texts {
+            if field.is_absent() {
+                continue;
+            }
+            let text = self.plain(field)?;
+            let source = make(text);
+            if source.is_none() {
+                return self.fail(field.place(), not_a_json_place());
+            }
+            sources.push(source);
+        }
+        for (field, source) in [(&spec.status, Source::Status), (&spec.body, Source::Body)] {
+            match field {
+                Field::Absent => {}
+                field if is_on(field) => sources.push(Some(source)),
+                field => {
+                    let problem = Problem::new("`false` names no place");
+                    return self.fail(field.place(), problem.with_hint("write `true`, or leave it out"));
+                }
+            }
+        }
+        match (sources.as_slice(), spec.regex.is_absent()) {
+            ([Some(only)], _) => Some(only.clone()),
+            ([], false) => Some(Source::Body),
+            ([], true) => {
+                let problem = Problem::new("it is not said where the value is");
+                self.fail(
+                    place,
+                    problem
+                        .with_hint("write one of `header`, `cookie`, `json`, `xpath`, `regex`, `body: true`"),
+                )
+            }
+            _ => {
+                let problem = Problem::new("a value is taken from exactly one place");
+                self.fail(place, problem.with_hint("take two values, with two names"))
+            }
+        }
+    }
+}
+
+/// The same place in the body of the request, where only JSON Pointers are understood.
+fn of_request(source: Source) -> Option<Source> {
+    match source {
+        Source::JsonPointer(pointer) => Some(Source::RequestJsonPointer(pointer)),
+        _ => None,
+    }
+}

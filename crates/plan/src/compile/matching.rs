@@ -1,0 +1,200 @@
+//! What a response has to be.
+
+use plimsoll_scenario::{CheckSpec, Matching, Reaction, ReactionSpec, Source, StatusRange};
+
+use super::Compiler;
+use super::known::Known;
+use super::scenario::Part;
+use crate::document::{ExpectSpec, Field, MatchSpec, Text};
+use crate::{Place, Problem};
+
+/// Statuses that a response can end with: those below 200 are interim (RFC 9110 section 15.2).
+const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
+
+/// What a plain text has to be.
+#[derive(Clone, Copy)]
+enum Plain {
+    Equal,
+    Contained,
+}
+
+impl Compiler<'_, '_> {
+    /// What the step expects, without what it takes.
+    pub(super) fn expectations(
+        &mut self,
+        field: &Field<ExpectSpec>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<ReactionSpec> {
+        let mut reaction = ReactionSpec::default();
+        if field.is_absent() {
+            return Some(reaction);
+        }
+        let spec = field.get()?;
+        let mut complete = Some(());
+        for status in &spec.status {
+            match self.read(status, parse_statuses) {
+                Some(range) => reaction.statuses.extend(range),
+                None => complete = None,
+            }
+        }
+        let headers = spec.headers.0.iter().map(|(name, place, field)| match name.0.as_str() {
+            ":status" => (Some(Source::Status), *place, field, Plain::Equal),
+            name => (Some(Source::Header(name.to_ascii_lowercase())), *place, field, Plain::Equal),
+        });
+        let bodies = spec
+            .body
+            .iter()
+            .map(|field| (Some(Source::Body), field.place().unwrap_or_default(), field, Plain::Contained));
+        let values =
+            spec.json.0.iter().map(|(at, place, field)| (json_source(&at.0), *place, field, Plain::Equal));
+        for (source, place, field, plain) in headers.chain(bodies).chain(values) {
+            let check = match source {
+                Some(source) => self.check(source, Some(place), field, plain, part, known),
+                None => self.fail(Some(place), not_a_json_place()),
+            };
+            match check {
+                Some(check) => reaction.checks.push(check),
+                None => complete = None,
+            }
+        }
+        complete.map(|()| reaction)
+    }
+
+    fn check(
+        &mut self,
+        source: Source,
+        place: Option<Place>,
+        field: &Field<MatchSpec>,
+        plain: Plain,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<CheckSpec> {
+        let spec = field.get()?;
+        let texts: [(&Field<Text>, fn(String) -> Matching); 6] = [
+            (
+                &spec.plain,
+                match plain {
+                    Plain::Equal => Matching::Equals,
+                    Plain::Contained => Matching::Contains,
+                },
+            ),
+            (&spec.equals, Matching::Equals),
+            (&spec.starts, Matching::Starts),
+            (&spec.ends, Matching::Ends),
+            (&spec.contains, Matching::Contains),
+            (&spec.regex, Matching::Regex),
+        ];
+        let given: Vec<_> = texts.into_iter().filter(|(field, _)| !field.is_absent()).collect();
+        if given.len() + usize::from(!spec.exists.is_absent()) != 1 {
+            let problem = Problem::new(
+                "a match is exactly one of `equals`, `starts`, `ends`, `contains`, `regex`, `exists`",
+            );
+            return self
+                .fail(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
+        }
+        let negated = spec.not.get().copied().unwrap_or(false);
+        let (matching, negated) = match given.first() {
+            None => (Matching::Exists, negated == *spec.exists.get()?),
+            Some((text, make)) => {
+                let matching = make(text.get()?.0.clone());
+                let matching = match matching {
+                    Matching::Regex(regex) => Matching::Regex(regex),
+                    _ => make(self.compared(text, part, known)?),
+                };
+                (matching, negated)
+            }
+        };
+        let check = CheckSpec { source, matching, negated };
+        self.try_reaction(ReactionSpec { checks: vec![check.clone()], ..ReactionSpec::default() }, place)?;
+        Some(check)
+    }
+
+    /// A text that is compared: a template without secrets, which a failed check would show.
+    fn compared(&mut self, field: &Field<Text>, part: &mut Part<'_>, known: &Known) -> Option<String> {
+        let text = self.text(field)?;
+        self.without_secrets(&text, field.place(), "an expectation")?;
+        self.template(&text, field.place(), part, known)?;
+        Some(text)
+    }
+
+    /// Compiles a part of a reaction alone, so that what is wrong is said where it stands.
+    pub(super) fn try_reaction(&mut self, spec: ReactionSpec, place: Option<Place>) -> Option<()> {
+        match Reaction::compile(&spec, &self.scope(&self.variables, &self.constants)) {
+            Ok(_) => Some(()),
+            Err(error) => self.fail_template(place, &error),
+        }
+    }
+}
+
+/// A JSON Pointer is empty or begins with `/`, a JSONPath with `$`.
+pub(super) fn json_source(text: &str) -> Option<Source> {
+    match text.chars().next() {
+        None | Some('/') => Some(Source::JsonPointer(text.to_owned())),
+        Some('$') => Some(Source::JsonPath(text.to_owned())),
+        Some(_) => None,
+    }
+}
+
+pub(super) fn not_a_json_place() -> Problem {
+    Problem::new("not a place in JSON").with_hint("write a JSON Pointer, `/name`, or a JSONPath, `$.name`")
+}
+
+/// `200`, `2xx` or `200-204`.
+fn parse_statuses(text: &str) -> Result<StatusRange, String> {
+    let wrong = || format!("`{text}` is not a status: write 200, 2xx or 200-204");
+    let number = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
+    let lower = text.to_ascii_lowercase();
+    let (first, last) = match (lower.strip_suffix("xx"), text.split_once('-')) {
+        (Some(class), _) if class.len() == 1 => {
+            let class = number(class)?;
+            (class * 100, class * 100 + 99)
+        }
+        (_, Some((first, last))) => (number(first)?, number(last)?),
+        _ => (number(text)?, number(text)?),
+    };
+    if first > last {
+        return Err(format!("`{text}` has no status in it: write {last}-{first}"));
+    }
+    if !(STATUSES.contains(&first) && STATUSES.contains(&last)) {
+        return Err(format!("no response ends with the status `{text}`: write one from 200 to 599"));
+    }
+    Ok(StatusRange { first, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses() {
+        let parsed = |text| parse_statuses(text).map(|range| (range.first, range.last)).ok();
+        for (text, expected) in [
+            ("200", Some((200, 200))),
+            ("2xx", Some((200, 299))),
+            ("4XX", Some((400, 499))),
+            ("200-204", Some((200, 204))),
+            ("200 - 204", Some((200, 204))),
+            ("204-200", None),
+            ("99", None),
+            ("1xx", None),
+            ("600", None),
+            ("20x", None),
+            ("22xx", None),
+            ("", None),
+            ("ok", None),
+            ("-1", None),
+            ("99999", None),
+        ] {
+            assert_eq!(parsed(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn places_in_json() {
+        assert_eq!(json_source("/a/0"), Some(Source::JsonPointer("/a/0".to_owned())));
+        assert_eq!(json_source(""), Some(Source::JsonPointer(String::new())));
+        assert_eq!(json_source("$.a"), Some(Source::JsonPath("$.a".to_owned())));
+        assert_eq!(json_source("a"), None);
+    }
+}

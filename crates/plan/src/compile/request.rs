@@ -1,0 +1,358 @@
+//! Request steps.
+
+use plimsoll_scenario::{Reaction, RequestTemplate, check_method, parse_header_in};
+use plimsoll_schedule::parse_duration;
+
+use super::known::{Known, Last};
+use super::scenario::{Part, keep_path};
+use super::server::Origin;
+use super::step::requests;
+use super::variables::LAST_PATH;
+use super::{Compiler, is_on};
+use crate::document::{Field, Keyed, StepSpec, Text};
+use crate::draft::Draft;
+use crate::requests::{closes, foreign_to_http2, from_template};
+use crate::url::target as checked_path;
+use crate::{Place, Problem};
+
+/// Names and values of headers.
+pub(super) type Headers = Vec<(String, String)>;
+
+/// Where a request goes, and what it asks for.
+struct Aim {
+    origin: Origin,
+    /// Path and query; a template.
+    path: String,
+    /// How it is called in reports.
+    shown: String,
+}
+
+impl Compiler<'_, '_> {
+    /// Compiles a request up to its templates.
+    pub(super) fn request(
+        &mut self,
+        spec: &StepSpec,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Draft> {
+        let aim = self.aim(spec, place, part, known);
+        let body = self.body(spec, part, known);
+        let method = self.method(spec);
+        let own = self.own_headers(&spec.headers, part, known);
+        let scenario = part.spec;
+        let shared = self.own_headers(&scenario.headers, part, known);
+        let timeout = self.read(&spec.timeout, parse_duration);
+        let timeout = match timeout {
+            Some(Some(plimsoll_core::Nanos::ZERO)) => {
+                self.fail(spec.timeout.place(), Problem::new("a timeout must be above 0"))
+            }
+            timeout => timeout,
+        };
+        let checks = self.expectations(&spec.expect, part, known);
+        let extract = self.extractions(&spec.extract, part, known);
+        let name = self.step_name(spec, method.as_deref(), aim.as_ref(), part);
+        let script = self.script(&spec.script, name.as_deref());
+        let (aim, body, method, name) = (aim?, body?, method?, name?);
+        let mut reaction = checks?;
+        reaction.extract = extract?;
+        reaction.cookies = part.cookies;
+        let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
+        let layers = [credentials.into_iter().collect(), shared?, body.headers, own?];
+        let draft = Draft {
+            server: aim.origin.server,
+            authority: aim.origin.authority,
+            headers: layers.into_iter().fold(self.headers.clone(), over),
+            cookies: part.cookies,
+            variables: self.variables.clone(),
+            reaction,
+            timeout: timeout?,
+            script: script?,
+            place,
+            ..Draft::new(name, method, aim.path, body.body)
+        };
+        self.check_draft(draft)
+    }
+
+    /// Compiles the request once, to find what is wrong with it beside everything else that is.
+    fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
+        let scope = self.scope(&draft.variables, &self.constants);
+        let spec = draft.spec(self.servers.get(draft.server), true);
+        let request = RequestTemplate::compile(&spec, &scope, None).map(|_| ());
+        let reaction = Reaction::compile(&draft.reaction, &scope).map(|_| ());
+        match request.and(reaction) {
+            Ok(()) => Some(draft),
+            Err(error) => self.fail_template(draft.place, &error),
+        }
+    }
+
+    /// Where the request goes.
+    fn aim(
+        &mut self,
+        spec: &StepSpec,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Aim> {
+        let Some((_, field)) = requests(spec).into_iter().find(|(_, field)| !field.is_absent()) else {
+            return self.same_aim(spec, place, part, known);
+        };
+        let named = match spec.target.is_absent() {
+            true => None,
+            false => Some(self.named_target(&spec.target)),
+        };
+        let text = self.text(field)?.trim().to_owned();
+        self.template(&text, field.place(), part, known)?;
+        if has_scheme(&text) {
+            if named.is_some() {
+                let problem = Problem::new("`target` has no effect beside a whole URL");
+                return self
+                    .fail(spec.target.place(), problem.with_hint("write the path alone, or leave it out"));
+            }
+            let (origin, path) = self.absolute(&text, field.place())?;
+            let shown = text.split(['#', '?']).next().unwrap_or_default();
+            let shown = shown.rsplit_once('@').map_or(shown.to_owned(), |_| path.clone());
+            return Some(Aim { origin, path, shown });
+        }
+        let from_variable = text.starts_with("${");
+        if !(text.starts_with('/') || from_variable || text == "*") {
+            let problem = Problem::new(format!("`{}` is neither a path nor a URL", text.escape_debug()));
+            let hint = format!("write `/{text}` for a path, `http://{text}` for a URL");
+            return self.fail(field.place(), problem.with_hint(hint));
+        }
+        let origin = match named {
+            Some(origin) => origin?,
+            None => self.default_origin(place, part)?,
+        };
+        let shown = text.clone();
+        let path = match checked_path(&text) {
+            Ok(path) => path,
+            Err(problem) => return self.fail(field.place(), problem),
+        };
+        // A variable that begins a path is a whole path: it was taken from a response, with its prefix.
+        let path = match from_variable || text == "*" {
+            true => text,
+            false => format!("{}{path}", origin.prefix),
+        };
+        Some(Aim { origin, path, shown })
+    }
+
+    fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
+        if let Some(origin) = &part.origin {
+            return Some(origin.clone());
+        }
+        if !part.spec.target.is_absent() || self.only_target().is_some() {
+            // It is wrong, and was reported.
+            return None;
+        }
+        let problem = Problem::new("it is not said which server the path is on");
+        let names = self.target_names();
+        let hint = match names.is_empty() {
+            true => "write a whole URL, or give the plan a target: `targets: {api: http://127.0.0.1:8080}`"
+                .to_owned(),
+            false => {
+                format!("choose one with `target`, in the scenario or in the step: {}", names.join(", "))
+            }
+        };
+        self.fail(place, problem.with_hint(hint))
+    }
+
+    /// The URL of the request before.
+    fn same_aim(
+        &mut self,
+        spec: &StepSpec,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Aim> {
+        if !is_on(&spec.same_url) {
+            let problem = Problem::new("`same_url: false` asks for nothing");
+            return self
+                .fail(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
+        }
+        if !spec.target.is_absent() {
+            let problem = Problem::new("`target` has no effect beside `same_url`");
+            return self.fail(spec.target.place(), problem);
+        }
+        let variable = self.variable(LAST_PATH)?;
+        let before = match known.last {
+            Last::Nothing => {
+                let problem = Problem::new("there is no request before this one on every way to it");
+                return self.fail(spec.same_url.place(), problem.with_hint("write the path: `get: /path`"));
+            }
+            Last::One(index) => index,
+            Last::Several => {
+                part.asks_again = Some(place);
+                part.drafts.len().checked_sub(1)?
+            }
+        };
+        // If the one before was wrong, there is nothing to say about this one.
+        let draft = part.drafts.get_mut(before)?;
+        let is_static = known.last != Last::Several && !draft.target.contains("${");
+        let path = match is_static {
+            true => draft.target.clone(),
+            false => {
+                keep_path(draft, variable);
+                format!("${{{LAST_PATH}}}")
+            }
+        };
+        let origin = Origin {
+            server: draft.server,
+            authority: draft.authority.clone(),
+            prefix: String::new(),
+            authorization: None,
+        };
+        let shown = match known.last {
+            Last::Several => "same URL".to_owned(),
+            _ => draft.name.split_once(' ').map_or("same URL", |(_, shown)| shown).to_owned(),
+        };
+        Some(Aim { origin, path, shown })
+    }
+
+    fn method(&mut self, spec: &StepSpec) -> Option<String> {
+        let word = requests(spec).into_iter().find(|(_, field)| !field.is_absent());
+        if let Some((word, _)) = word.filter(|(word, _)| *word != "request") {
+            if !spec.method.is_absent() {
+                let problem = Problem::new(format!("`method` has no effect beside `{word}`"));
+                return self.fail(
+                    spec.method.place(),
+                    problem.with_hint("write `request: /path` for another method"),
+                );
+            }
+            return Some(word.to_ascii_uppercase());
+        }
+        let Some(given) = self.plain_given(&spec.method)? else {
+            let bodies = [spec.body.is_absent(), spec.body_file.is_absent(), spec.template_file.is_absent()];
+            let empty = bodies.into_iter().all(|absent| absent) && spec.json.is_absent();
+            return Some(if empty { "GET" } else { "POST" }.to_owned());
+        };
+        match check_method(&given) {
+            Ok(()) => Some(given),
+            Err(error) => self.fail(spec.method.place(), from_template(&error)),
+        }
+    }
+
+    /// A text that may be absent. `None`: it is there, and is wrong.
+    pub(super) fn plain_given(&mut self, field: &Field<Text>) -> Option<Option<String>> {
+        match field.is_absent() {
+            true => Some(None),
+            false => self.plain(field).map(Some),
+        }
+    }
+
+    /// Headers of a scenario or a step.
+    fn own_headers(
+        &mut self,
+        headers: &Keyed<Field<Text>>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Headers> {
+        let mut checked = Vec::new();
+        for (name, place, field) in &headers.0 {
+            checked.push(self.header(&name.0, Some(*place), field, part, known));
+        }
+        checked.into_iter().collect()
+    }
+
+    fn header(
+        &mut self,
+        name: &str,
+        place: Option<Place>,
+        field: &Field<Text>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<(String, String)> {
+        let value = self.text(field)?;
+        if name.contains(':') {
+            let problem =
+                Problem::new(format!("`:` is not allowed in the header's name `{}`", name.escape_debug()));
+            return self.fail(place, problem);
+        }
+        let scope = self.scope(&self.variables, &self.constants);
+        let (name, value) = match parse_header_in(&format!("{name}: {value}"), &scope) {
+            Ok(header) => header,
+            Err(error) => return self.fail_template(place, &error),
+        };
+        if closes(&name, &value) {
+            let problem = Problem::new("`Connection: close` is a matter of the whole run");
+            return self.fail(place, problem.with_hint("write `disable_keepalive: true` under `run`"));
+        }
+        if let Some(problem) = foreign_to_http2(self.wish, &name, &value) {
+            return self.fail(place, problem);
+        }
+        self.template(&value, field.place(), part, known)?;
+        Some((name, value))
+    }
+
+    /// The name of a step; each is named once in its scenario.
+    fn step_name(
+        &mut self,
+        spec: &StepSpec,
+        method: Option<&str>,
+        aim: Option<&Aim>,
+        part: &mut Part<'_>,
+    ) -> Option<String> {
+        if let Some(name) = self.plain_given(&spec.name)? {
+            if part.names.contains(&name) {
+                let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
+                return self.fail(spec.name.place(), problem.with_hint("names tell them apart in reports"));
+            }
+            part.names.push(name.clone());
+            return Some(name);
+        }
+        let plain = format!("{} {}", method?, aim?.shown);
+        let mut name = plain.clone();
+        let mut number = 2;
+        while part.names.contains(&name) {
+            name = format!("{plain} #{number}");
+            number += 1;
+        }
+        part.names.push(name.clone());
+        Some(name)
+    }
+}
+
+/// Headers over others: what is named again replaces what was there.
+fn over(below: Headers, above: Headers) -> Headers {
+    let named = |name: &str| above.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let mut all: Headers = below.into_iter().filter(|(name, _)| !named(name)).collect();
+    all.extend(above);
+    all
+}
+
+/// Whether a text is a URL and no path.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_headers_replace_earlier_ones() {
+        let headers = |text: &str| -> Headers {
+            text.split_whitespace()
+                .filter_map(|pair| pair.split_once('='))
+                .map(|(a, b)| (a.into(), b.into()))
+                .collect()
+        };
+        let all = over(over(headers("A=1 B=1 b=2 C=1"), headers("B=3")), headers("c= D=1"));
+        assert_eq!(all, headers("A=1 B=3 c= D=1"));
+    }
+
+    #[test]
+    fn urls_and_paths() {
+        for (text, url) in [
+            ("http://a/", true),
+            ("HTTPS://a", true),
+            ("/a?to=http://b", false),
+            ("${base}://x", false),
+            ("localhost:80/", false),
+            ("://a", false),
+        ] {
+            assert_eq!(has_scheme(text), url, "{text}");
+        }
+    }
+}

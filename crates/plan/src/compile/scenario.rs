@@ -1,0 +1,347 @@
+//! Scenarios: first values, steps, and the program that they become.
+
+use std::collections::BTreeSet;
+
+use plimsoll_core::Nanos;
+use plimsoll_scenario::{Fingerprint, Op};
+use plimsoll_schedule::{parse_count, parse_duration};
+
+use super::known::{Known, Last};
+use super::server::Origin;
+use super::variables::LAST_PATH;
+use super::{Compiler, is_on, suggestion};
+use crate::document::{Field, ScenarioSpec, StepSpec};
+use crate::draft::{Draft, ScenarioDraft};
+use crate::{Place, Problem};
+
+/// A scenario while it is compiled.
+pub(super) struct Part<'d> {
+    pub(super) spec: &'d ScenarioSpec,
+    pub(super) cookies: bool,
+    /// Where its steps go unless they say otherwise; `None` if that is not known.
+    pub(super) origin: Option<Origin>,
+    /// What gives each variable its first value, by its number.
+    pub(super) first: Vec<First>,
+    /// The variables whose first value is read.
+    pub(super) used: Vec<bool>,
+    /// The variables that some step sets.
+    pub(super) sets: BTreeSet<u16>,
+    pub(super) drafts: Vec<Draft>,
+    /// Names of steps, and whether each was given.
+    pub(super) names: Vec<String>,
+    pub(super) ops: Vec<Op>,
+    /// Counters of loops.
+    pub(super) counters: u16,
+    /// Where a step asks for the URL of one of several requests.
+    pub(super) asks_again: Option<Option<Place>>,
+}
+
+/// What gives a variable its first value in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// Nothing but steps.
+    Nothing,
+    /// A template, by its position among those of the plan and, behind them, of the scenario.
+    Text(usize),
+    /// A column of this data source.
+    Column(usize),
+    /// Columns of both data sources.
+    Ambiguous(usize, usize),
+    /// A column of this data source, which the scenario does not use.
+    Elsewhere(usize),
+}
+
+impl Compiler<'_, '_> {
+    /// The name of a scenario; each is named once.
+    pub(super) fn scenario_name(
+        &mut self,
+        index: usize,
+        scenario: &Field<ScenarioSpec>,
+        names: &mut Vec<String>,
+    ) -> String {
+        let document = &self.loaded.document;
+        let default = match (&document.scenarios[..], document.name.get()) {
+            ([_], Some(plan)) => plan.0.clone(),
+            ([_], None) => "scenario".to_owned(),
+            _ => format!("scenario {}", index + 1),
+        };
+        let field = scenario.get().map(|spec| &spec.name);
+        let given = field.and_then(|field| self.plain(field));
+        if let (Some(name), Some(field)) = (&given, field)
+            && names.contains(name)
+        {
+            self.report(field.place(), Problem::new(format!("two scenarios are called `{name}`")));
+        }
+        let name = given.unwrap_or(default);
+        names.push(name.clone());
+        name
+    }
+
+    /// Compiles a scenario.
+    pub(super) fn scenario(
+        &mut self,
+        name: String,
+        spec: &ScenarioSpec,
+        place: Option<Place>,
+    ) -> Option<ScenarioDraft> {
+        let weight = self.read(&spec.weight, parse_weight);
+        let start_after = self.read(&spec.start_after, parse_duration);
+        let origin = match spec.target.is_absent() {
+            true => Some(self.only_target().and_then(|only| only.origin.clone())),
+            false => self.named_target(&spec.target).map(Some),
+        };
+        let listed = self.listed_sources(spec);
+        let mut part = Part {
+            spec,
+            cookies: is_on(&spec.cookies),
+            origin: origin.clone().flatten(),
+            first: self.first_values(spec, listed.as_deref()),
+            used: vec![false; self.variables.len()],
+            sets: BTreeSet::new(),
+            drafts: Vec::new(),
+            names: Vec::new(),
+            ops: Vec::new(),
+            counters: 0,
+            asks_again: None,
+        };
+        self.collect_sets(&spec.steps, &mut part.sets);
+        let mut known = Known::nothing(self.variables.len());
+        let steps = self.steps(&spec.steps, &mut part, &mut known);
+        let asks_again = self.ask_again(&mut part);
+        let initial = self.initial(spec, listed.as_deref(), &mut part);
+        if steps.is_some() && part.drafts.is_empty() {
+            let problem = Problem::new(format!("the scenario `{name}` has no request"));
+            return self.fail(place, problem.with_hint("write `steps: [{get: /}]`"));
+        }
+        (steps?, asks_again?);
+        let mut ops = initial?;
+        let shift = ops.len() as u32;
+        part.ops.iter_mut().for_each(|op| moved(op, shift));
+        ops.append(&mut part.ops);
+        origin?;
+        Some(ScenarioDraft {
+            name,
+            drafts: part.drafts,
+            ops,
+            weight: weight?.unwrap_or(1),
+            start_after: start_after?.unwrap_or(Nanos::ZERO),
+            logic: self.logic(spec),
+        })
+    }
+
+    /// Identifies what the plan file says about a scenario, with names in the place of values from outside.
+    fn logic(&self, spec: &ScenarioSpec) -> Fingerprint {
+        // What was read from a file can be written, too.
+        let mut hash = Fingerprint::EMPTY.with_field(&serde_json::to_vec(spec).unwrap_or_default());
+        for (name, _, text) in &self.loaded.document.variables.0 {
+            let text = text.get().map_or("", |text| text.as_str());
+            hash = hash.with_field(name.0.as_bytes()).with_field(text.as_bytes());
+        }
+        hash
+    }
+
+    /// The data sources that the scenario lists, if it does.
+    fn listed_sources(&mut self, spec: &ScenarioSpec) -> Option<Vec<usize>> {
+        if spec.data.is_empty() {
+            return None;
+        }
+        let mut listed = Vec::new();
+        for field in &spec.data {
+            let Some(name) = self.plain(field) else { continue };
+            match self.sources.iter().position(|source| source.name == name) {
+                Some(index) if listed.contains(&index) => {
+                    self.report(field.place(), Problem::new(format!("`{name}` is listed twice")));
+                }
+                Some(index) => listed.push(index),
+                None => {
+                    let names = self.sources.iter().map(|source| source.name.as_str());
+                    let hint = suggestion(&name, names);
+                    let problem = Problem::new(format!("no data source is called `{name}`"));
+                    self.report(field.place(), problem.with_hint(hint));
+                }
+            }
+        }
+        Some(listed)
+    }
+
+    /// What gives each variable its first value.
+    fn first_values(&mut self, spec: &ScenarioSpec, listed: Option<&[usize]>) -> Vec<First> {
+        let mut first = vec![First::Nothing; self.variables.len()];
+        for index in 0..self.sources.len() {
+            let here = listed.is_none_or(|listed| listed.contains(&index));
+            for column in self.sources[index].columns.clone().into_iter().flatten() {
+                let Some(variable) = self.variable(&column) else { continue };
+                let first = &mut first[usize::from(variable)];
+                *first = match *first {
+                    First::Column(other) if here => First::Ambiguous(other, index),
+                    known @ (First::Column(_) | First::Ambiguous(..)) => known,
+                    _ if here => First::Column(index),
+                    _ => First::Elsewhere(index),
+                };
+            }
+        }
+        let plan = &self.loaded.document.variables;
+        for (position, (name, place, _)) in plan.0.iter().chain(&spec.variables.0).enumerate() {
+            let Some(variable) = self.variable(&name.0) else { continue };
+            let first = &mut first[usize::from(variable)];
+            if let First::Column(source) | First::Ambiguous(source, _) = *first {
+                let source = &self.sources[source].name;
+                let problem = Problem::new(format!("`{}` is a column of `{source}`, too", name.0));
+                self.report(
+                    Some(*place),
+                    problem.with_hint("rename the variable, or the column with `columns`"),
+                );
+            }
+            *first = First::Text(position);
+        }
+        first
+    }
+
+    /// The instructions before the first step: rows of data, and first values, as far as they are read.
+    fn initial(
+        &mut self,
+        spec: &ScenarioSpec,
+        listed: Option<&[usize]>,
+        part: &mut Part<'_>,
+    ) -> Option<Vec<Op>> {
+        let loaded = self.loaded;
+        let plan = &loaded.document.variables.0;
+        let texts: Vec<_> = plan.iter().chain(&spec.variables.0).collect();
+        let mut sets = Vec::new();
+        let mut complete = Some(());
+        // From the last to the first: what is read by one that is needed is needed, too.
+        for (position, (name, _, field)) in texts.into_iter().enumerate().rev() {
+            let value = self.initial_value(position, field, part);
+            complete = complete.and(value.as_ref().map(|_| ()));
+            let (Some(variable), Some((value, reads))) = (self.variable(&name.0), value) else { continue };
+            let number = usize::from(variable);
+            if part.used[number] && part.first[number] == First::Text(position) {
+                reads.into_iter().for_each(|read| part.used[usize::from(read)] = true);
+                sets.push(Op::Set { variable, value });
+            }
+        }
+        let needed = |source: usize| {
+            let column =
+                |(number, first): (usize, &First)| part.used[number] && *first == First::Column(source);
+            part.first.iter().enumerate().any(column)
+        };
+        let draws: Vec<usize> = (0..self.sources.len())
+            .filter(|&source| listed.map_or_else(|| needed(source), |listed| listed.contains(&source)))
+            .collect();
+        let mut ops = Vec::new();
+        for source in draws {
+            self.sources[source].is_drawn = true;
+            ops.push(Op::Draw(u16::try_from(source).unwrap_or(u16::MAX)));
+        }
+        for (number, first) in part.first.iter().enumerate() {
+            if let (true, First::Column(source)) = (part.used[number], *first) {
+                self.sources[source].use_column(&self.variables[number]);
+            }
+        }
+        ops.extend(sets.into_iter().rev());
+        complete.map(|()| ops)
+    }
+
+    /// The first value of the variable at a position among the plan's and the scenario's, and what it reads:
+    /// columns, and variables before it.
+    fn initial_value(
+        &mut self,
+        position: usize,
+        field: &Field<crate::document::Text>,
+        part: &Part<'_>,
+    ) -> Option<(plimsoll_scenario::Template, Vec<u16>)> {
+        let text = self.text(field)?;
+        let value = self.parsed(text.as_bytes(), field.place())?;
+        let reads = value.variables();
+        for &read in &reads {
+            let before = match part.first[usize::from(read)] {
+                First::Text(other) => other < position,
+                First::Column(_) => true,
+                _ => false,
+            };
+            if !before {
+                let name = &self.variables[usize::from(read)];
+                let problem = Problem::new(format!("`{name}` is not set yet where this first value is made"));
+                let hint = "first values can read columns of data, and variables above them";
+                return self.fail(field.place(), problem.with_hint(hint));
+            }
+        }
+        Some((value, reads))
+    }
+
+    /// The variables that steps set, wherever they stand.
+    fn collect_sets(&self, steps: &[Field<StepSpec>], sets: &mut BTreeSet<u16>) {
+        for step in steps.iter().filter_map(Field::get) {
+            let names = step.set.0.iter().map(|(name, ..)| name);
+            let names = names.chain(step.extract.0.iter().map(|(name, ..)| name));
+            sets.extend(names.filter_map(|name| self.variable(&name.0)));
+            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+                self.collect_sets(inner, sets);
+            }
+        }
+    }
+
+    /// Where a step asks for the URL of one of several requests, all of them keep theirs.
+    fn ask_again(&mut self, part: &mut Part<'_>) -> Option<()> {
+        let Some(place) = part.asks_again else { return Some(()) };
+        let Some(variable) = self.variable(LAST_PATH) else { return Some(()) };
+        if part.drafts.windows(2).any(|pair| pair[0].server != pair[1].server) {
+            let problem = Problem::new("it is not certain which server the request before has asked");
+            return self.fail(place, problem.with_hint("name the path and, with `target`, the server"));
+        }
+        for draft in &mut part.drafts {
+            keep_path(draft, variable);
+        }
+        Some(())
+    }
+}
+
+/// The session is to know the path of this request.
+pub(super) fn keep_path(draft: &mut Draft, variable: u16) {
+    let extract = plimsoll_scenario::ExtractSpec {
+        variable,
+        source: plimsoll_scenario::Source::RequestHeader(":path".to_owned()),
+        regex: None,
+        as_path: false,
+        default: None,
+    };
+    if !draft.reaction.extract.contains(&extract) {
+        draft.reaction.extract.push(extract);
+    }
+}
+
+impl Part<'_> {
+    /// Notes a request as the last one.
+    pub(super) fn add_draft(&mut self, draft: Draft, known: &mut Known) -> u32 {
+        known.last = Last::One(self.drafts.len());
+        self.drafts.push(draft);
+        self.drafts.len() as u32 - 1
+    }
+
+    /// Where the next instruction will stand.
+    pub(super) fn here(&self) -> u32 {
+        self.ops.len() as u32
+    }
+}
+
+/// The same instruction behind `shift` others.
+fn moved(op: &mut Op, shift: u32) {
+    match op {
+        Op::Jump(to) | Op::Unless(_, to) | Op::CountDown { end: to, .. } => *to += shift,
+        Op::Send(_)
+        | Op::Fork(_)
+        | Op::Pause(_)
+        | Op::ScriptPause(_)
+        | Op::Set { .. }
+        | Op::Draw(_)
+        | Op::ClearCookies
+        | Op::Repeat { .. } => {}
+    }
+}
+
+fn parse_weight(text: &str) -> Result<u32, String> {
+    match parse_count(text).map(u32::try_from) {
+        Ok(Ok(weight)) if weight > 0 => Ok(weight),
+        _ => Err(format!("`{text}` is not a weight: write a whole number above 0")),
+    }
+}

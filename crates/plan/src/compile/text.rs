@@ -1,0 +1,232 @@
+//! Values from outside in the texts of a plan file.
+
+use std::path::Path;
+
+use plimsoll_scenario::slot::slot_end;
+use plimsoll_scenario::{Constants, Template};
+
+use super::Compiler;
+use crate::document::{Field, Text};
+use crate::{Place, Problem};
+
+impl Compiler<'_, '_> {
+    /// The text of a field, with the environment's values in place of `${env(NAME)}`.
+    pub(super) fn text(&mut self, field: &Field<Text>) -> Option<String> {
+        let text = field.get()?;
+        self.filled(text.as_str(), field.place())
+    }
+
+    /// A text that is no template: a name, a number, a file. Nothing else than the environment stands in it.
+    pub(super) fn plain(&mut self, field: &Field<Text>) -> Option<String> {
+        let text = field.get()?;
+        self.filled_plain(text.as_str(), field.place())
+    }
+
+    /// A text, with the environment's values in place of `${env(NAME)}`. Secrets keep their names: they are
+    /// filled in when the text is compiled.
+    pub(super) fn filled(&mut self, text: &str, place: Option<Place>) -> Option<String> {
+        let bytes = self.filled_bytes(text.as_bytes(), place, Template::escape)?;
+        // Text with text put in between is text.
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same for a text whose slots nobody fills in later.
+    pub(super) fn filled_plain(&mut self, text: &str, place: Option<Place>) -> Option<String> {
+        let bytes = self.filled_bytes(text.as_bytes(), place, str::to_owned)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same for the content of a file.
+    pub(super) fn filled_bytes(
+        &mut self,
+        text: &[u8],
+        place: Option<Place>,
+        write: impl Fn(&str) -> String,
+    ) -> Option<Vec<u8>> {
+        let mut filled = Vec::with_capacity(text.len());
+        let mut rest = text;
+        let mut complete = true;
+        while let Some(slot) = next_slot(rest) {
+            filled.extend_from_slice(slot.before);
+            rest = slot.after;
+            let Some(argument) = slot.environment() else {
+                complete &= self.know_constants(slot.whole, place).is_some();
+                filled.extend_from_slice(slot.whole);
+                continue;
+            };
+            match self.environment_value(argument, place) {
+                // A `$` in front of a `{` would begin a slot that nobody wrote.
+                Some(value)
+                    if value.ends_with('$') && rest.first().is_some_and(|next| b"${".contains(next)) =>
+                {
+                    let message = format!("the value of `{argument}` ends with `$`, and a slot follows it");
+                    self.report(place, Problem::new(message));
+                    complete = false;
+                }
+                Some(value) => filled.extend_from_slice(write(&value).as_bytes()),
+                None => complete = false,
+            }
+        }
+        filled.extend_from_slice(rest);
+        complete.then_some(filled)
+    }
+
+    /// Refuses secrets in a text in which their values would be shown, or stored.
+    pub(super) fn without_secrets(&mut self, text: &str, place: Option<Place>, what: &str) -> Option<()> {
+        let mut rest = text.as_bytes();
+        while let Some(slot) = next_slot(rest) {
+            rest = slot.after;
+            if names_of(slot.whole, "secret").next().is_some() {
+                let problem = Problem::new(format!("a secret has no place in {what}: it would be shown"));
+                return self
+                    .fail(place, problem.with_hint("secrets belong into headers, bodies and variables"));
+            }
+        }
+        Some(())
+    }
+
+    /// `NAME`, or `NAME, value if it is not set`.
+    fn environment_value(&mut self, argument: &str, place: Option<Place>) -> Option<String> {
+        let (name, default) = match argument.split_once(',') {
+            Some((name, default)) => (name.trim(), Some(default.trim())),
+            None => (argument, None),
+        };
+        if let Some(value) = self.resolver.environment.get(name).or_else(|| default.map(str::to_owned)) {
+            return Some(value);
+        }
+        let problem = Problem::new(format!("`{name}` is not set in the environment"));
+        self.fail(
+            place,
+            problem.with_hint(format!("set it, or say what it is otherwise: ${{env({name}, value)}}")),
+        )
+    }
+
+    /// Looks up the secrets and, within functions, the variables of the environment that a slot names.
+    fn know_constants(&mut self, slot: &[u8], place: Option<Place>) -> Option<()> {
+        let before = self.secrets.len() + self.environment.len();
+        for name in names_of(slot, "env") {
+            let value = self.environment_value(name, place)?;
+            self.environment.insert(name.to_owned(), value);
+        }
+        for name in names_of(slot, "secret") {
+            self.know_secret(name, place)?;
+        }
+        if self.secrets.len() + self.environment.len() > before {
+            self.constants = Constants::new(self.environment.clone(), self.secrets.clone());
+        }
+        Some(())
+    }
+
+    /// Looks a secret up: in the environment under its name, or in the file that `NAME_FILE` names there.
+    fn know_secret(&mut self, name: &str, place: Option<Place>) -> Option<()> {
+        if self.secrets.contains_key(name) {
+            return Some(());
+        }
+        let environment = self.resolver.environment;
+        let value = match (environment.get(name), environment.get(&format!("{name}_FILE"))) {
+            (Some(value), _) => value,
+            (None, Some(file)) => match self.resolver.files.read(Path::new(&file)) {
+                Ok(content) => first_line(&content),
+                Err(error) => {
+                    let message = format!("`{name}_FILE` in the environment: cannot read `{file}`: {error}");
+                    return self.fail(place, Problem::new(message));
+                }
+            },
+            (None, None) => {
+                let problem = Problem::new(format!("the secret `{name}` is not set in the environment"));
+                let hint = format!("set {name}, or {name}_FILE to the name of a file that holds it");
+                return self.fail(place, problem.with_hint(hint));
+            }
+        };
+        self.secrets.insert(name.to_owned(), value);
+        Some(())
+    }
+}
+
+fn first_line(content: &[u8]) -> String {
+    String::from_utf8_lossy(content).lines().next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// `${…}` in a text, and what is around it.
+struct FoundSlot<'a> {
+    before: &'a [u8],
+    whole: &'a [u8],
+    after: &'a [u8],
+}
+
+impl FoundSlot<'_> {
+    /// What stands in the parentheses of `${env(…)}`.
+    fn environment(&self) -> Option<&str> {
+        let inner = std::str::from_utf8(self.whole.strip_prefix(b"${")?.strip_suffix(b"}")?).ok()?;
+        let (name, rest) = inner.trim().split_once('(')?;
+        (name.trim() == "env").then_some(rest.strip_suffix(')')?.trim())
+    }
+}
+
+/// What stands in the parentheses of `function`, wherever it occurs in a slot: within other functions, too.
+fn names_of<'a>(slot: &'a [u8], function: &str) -> impl Iterator<Item = &'a str> {
+    // A slot that is no text is reported where it is parsed.
+    let mut rest = std::str::from_utf8(slot).unwrap_or_default();
+    std::iter::from_fn(move || {
+        loop {
+            let (before, after) = rest.split_once(function)?;
+            let is_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            rest = after;
+            let argument = after.trim_start().strip_prefix('(').and_then(|after| after.split_once(')'));
+            if let (true, Some((name, _))) = (is_word, argument) {
+                return Some(name.trim().trim_matches(['"', '\'']));
+            }
+        }
+    })
+}
+
+/// The slots of a text, with `${` and `}`.
+pub(super) fn slots(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.as_bytes();
+    std::iter::from_fn(move || {
+        let slot = next_slot(rest)?;
+        rest = slot.after;
+        // Cut at ASCII characters, text is text.
+        Some(std::str::from_utf8(slot.whole).unwrap_or_default())
+    })
+}
+
+/// The first slot of a template, passing over `$${`.
+fn next_slot(text: &[u8]) -> Option<FoundSlot<'_>> {
+    let mut from = 0;
+    loop {
+        let at = from + text[from..].iter().position(|&byte| byte == b'$')?;
+        if text[at..].starts_with(b"$${") {
+            from = at + 3;
+        } else if text[at..].starts_with(b"${") {
+            let inner = at + 2;
+            let end = inner + slot_end(&text[inner..])? + 1;
+            return Some(FoundSlot { before: &text[..at], whole: &text[at..end], after: &text[end..] });
+        } else {
+            from = at + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_found_as_templates_find_them() {
+        let found = |text| slots(text).collect::<Vec<_>>();
+        assert_eq!(found("a${b}c$${d}${ env(E) }$"), ["${b}", "${ env(E) }"]);
+        assert_eq!(found("$$${a} ${open"), Vec::<&str>::new());
+        let slot = next_slot(b"${ env(A, http://x/(1)) }").unwrap();
+        assert_eq!(slot.environment(), Some("A, http://x/(1)"));
+        assert_eq!(next_slot(b"${uuid}").unwrap().environment(), None);
+    }
+
+    #[test]
+    fn names_within_functions_are_found() {
+        let names = |text: &'static str| names_of(text.as_bytes(), "secret").collect::<Vec<_>>();
+        assert_eq!(names("${secret(A)}"), ["A"]);
+        assert_eq!(names("${base64(me:${secret( \"B\" )}${json(secret(C))})}"), ["B", "C"]);
+        assert_eq!(names("${my_secret(A)} ${secret}"), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,104 @@
+//! The names of variables.
+
+use std::sync::Arc;
+
+use plimsoll_scenario::{Slot, Template};
+
+use super::Compiler;
+use crate::document::{Field, ScenarioSpec, StepSpec};
+use crate::{Place, Problem};
+
+/// The variable that has the path of the last request, where a step asks for the same URL. No variable of a
+/// plan can be called that.
+pub(super) const LAST_PATH: &str = ":path";
+
+/// The variables of a plan, while they are collected.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        if !self.0.iter().any(|known| known == name) {
+            self.0.push(name.to_owned());
+        }
+    }
+}
+
+impl Compiler<'_, '_> {
+    /// Gives every variable of the plan its number.
+    pub(super) fn name_variables(&mut self) {
+        let document = &self.loaded.document;
+        let mut names = Names::default();
+        for (name, place, _) in &document.variables.0 {
+            self.add_variable(&name.0, Some(*place), &mut names);
+        }
+        for spec in document.scenarios.iter().filter_map(Field::get) {
+            self.add_scenario(spec, &mut names);
+        }
+        for source in &self.sources {
+            source.columns.iter().flatten().for_each(|column| names.add(column));
+        }
+        self.variables = Arc::from(names.0);
+    }
+
+    fn add_scenario(&mut self, spec: &ScenarioSpec, names: &mut Names) {
+        for (name, place, _) in &spec.variables.0 {
+            self.add_variable(&name.0, Some(*place), names);
+        }
+        self.add_steps(&spec.steps, names);
+    }
+
+    fn add_steps(&mut self, steps: &[Field<StepSpec>], names: &mut Names) {
+        for step in steps.iter().filter_map(Field::get) {
+            let set = step.set.0.iter().map(|(name, place, _)| (name, place));
+            let extract = step.extract.0.iter().map(|(name, place, _)| (name, place));
+            for (name, place) in set.chain(extract) {
+                self.add_variable(&name.0, Some(*place), names);
+            }
+            if !step.same_url.is_absent() {
+                names.add(LAST_PATH);
+            }
+            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+                self.add_steps(inner, names);
+            }
+        }
+    }
+
+    fn add_variable(&mut self, name: &str, place: Option<Place>, names: &mut Names) {
+        if let Some(problem) = wrong_name(name) {
+            self.report(place, problem);
+        }
+        // A wrong one, too: whoever reads it is not told that nothing sets it.
+        names.add(name);
+    }
+
+    /// The number of a variable that [`name_variables`](Self::name_variables) has found.
+    pub(super) fn variable(&self, name: &str) -> Option<u16> {
+        let position = self.variables.iter().position(|known| known == name)?;
+        u16::try_from(position).ok()
+    }
+}
+
+/// What is wrong with the name of a variable.
+fn wrong_name(name: &str) -> Option<Problem> {
+    let mut characters = name.chars();
+    let first = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
+    let legal = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    if !first || !characters.all(legal) {
+        let problem = Problem::new(format!("`{}` cannot be the name of a variable", name.escape_debug()));
+        return Some(
+            problem.with_hint("a name begins with a letter and has letters, digits, `_`, `-` and `.`"),
+        );
+    }
+    is_function(name).then(|| {
+        Problem::new(format!("`{name}` is a function of templates and cannot be the name of a variable"))
+            .with_hint("choose another name")
+    })
+}
+
+/// Whether `${name}` means something without any variable, or would with arguments.
+pub(super) fn is_function(name: &str) -> bool {
+    let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
+    functions.into_iter().any(|function| function == name)
+        || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
+}

@@ -1,0 +1,222 @@
+//! What is to be sent, before it is compiled: the same for URLs and for plan files.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_scenario::{
+    Body, Constants, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
+    RequestTemplate, Scheme, Scope, ScriptSource,
+};
+
+use crate::requests::from_template;
+use crate::resolve::Resolver;
+use crate::targets::{Server, Servers};
+use crate::{Place, PlanPatch, Scenario, Step, Target};
+
+/// The request side of a plan.
+pub(crate) struct Requests {
+    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) targets: Vec<Target>,
+    /// Variables of one iteration.
+    pub(crate) variables: usize,
+    /// The data sources.
+    pub(crate) feeds: Vec<FeedSpec>,
+    /// The scripts, if there are any.
+    pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
+    /// Whether a header asks for every connection to be closed.
+    pub(crate) closes: bool,
+}
+
+/// Everything that is to be sent.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) servers: Servers,
+    pub(crate) scenarios: Vec<ScenarioDraft>,
+    /// Variables of one iteration.
+    pub(crate) variables: usize,
+    pub(crate) feeds: Vec<FeedSpec>,
+    pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
+    /// Whether a header asks for every connection to be closed.
+    pub(crate) closes: bool,
+    /// What stands for `${secret(NAME)}` in the requests.
+    pub(crate) constants: Constants,
+}
+
+/// A scenario before its requests are compiled.
+pub(crate) struct ScenarioDraft {
+    pub(crate) name: String,
+    pub(crate) drafts: Vec<Draft>,
+    /// Its program; steps are counted from the scenario's first.
+    pub(crate) ops: Vec<Op>,
+    pub(crate) weight: u32,
+    pub(crate) start_after: Nanos,
+    pub(crate) logic: Fingerprint,
+}
+
+/// One request before it is compiled.
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) method: String,
+    /// Path and query; a template.
+    pub(crate) target: String,
+    /// `host[:port]` for the Host header, unless the server is a pool.
+    pub(crate) authority: String,
+    /// Names and values; values are templates.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Body,
+    /// Whether the session's cookies are sent.
+    pub(crate) cookies: bool,
+    /// Index of its server.
+    pub(crate) server: usize,
+    /// Variables that its templates may name.
+    pub(crate) variables: Arc<[String]>,
+    pub(crate) reaction: ReactionSpec,
+    pub(crate) timeout: Option<Nanos>,
+    /// Index of its script.
+    pub(crate) script: Option<u32>,
+    /// Where it stands in the plan file.
+    pub(crate) place: Option<Place>,
+}
+
+impl Draft {
+    /// A request that is judged by its status alone; its server, authority and headers are still missing.
+    pub(crate) fn new(name: String, method: String, target: String, body: Body) -> Self {
+        Self {
+            name,
+            method,
+            target,
+            authority: String::new(),
+            headers: Vec::new(),
+            body,
+            cookies: false,
+            server: 0,
+            variables: Arc::from([]),
+            reaction: ReactionSpec::default(),
+            timeout: None,
+            script: None,
+            place: None,
+        }
+    }
+}
+
+impl Draft {
+    /// What the request is compiled from.
+    pub(crate) fn spec(&self, server: &Server, keep_alive: bool) -> RequestSpec {
+        RequestSpec {
+            method: self.method.clone(),
+            scheme: if server.url.https { Scheme::Https } else { Scheme::Http },
+            target: self.target.clone(),
+            authority: self.authority.clone(),
+            authority_slot: server.is_pool(),
+            headers: self.headers.clone(),
+            cookies: self.cookies,
+            body: self.body.clone(),
+            keep_alive,
+        }
+    }
+}
+
+impl ScenarioDraft {
+    /// Requests one after the other, and nothing else.
+    pub(crate) fn straight(name: String, drafts: Vec<Draft>) -> Self {
+        let ops = (0..drafts.len() as u32).map(Op::Send).collect();
+        Self { name, drafts, ops, weight: 1, start_after: Nanos::ZERO, logic: Fingerprint::EMPTY }
+    }
+}
+
+impl Resolver<'_> {
+    /// Compiles everything, for targets that are those of its servers.
+    pub(crate) fn assemble(&mut self, patch: &PlanPatch, work: Work, targets: Vec<Target>) -> Requests {
+        let mut requests = Requests {
+            scenarios: Vec::with_capacity(work.scenarios.len()),
+            steps: Vec::new(),
+            targets,
+            variables: work.variables,
+            feeds: work.feeds,
+            scripts: work.scripts,
+            closes: work.closes,
+        };
+        for scenario in work.scenarios {
+            let ScenarioDraft { name, drafts, mut ops, weight, start_after, logic } = scenario;
+            let start = requests.steps.len() as u32;
+            for draft in drafts {
+                self.assemble_step(patch, &work.servers, &work.constants, draft, &mut requests);
+            }
+            for op in &mut ops {
+                match op {
+                    Op::Send(step) => *step += start,
+                    Op::Fork(steps) => *steps = steps.start + start..steps.end + start,
+                    _ => {}
+                }
+            }
+            let steps = start..requests.steps.len() as u32;
+            let program = Program::new(ops);
+            requests.scenarios.push(Scenario { name, steps, program, weight, start_after, logic });
+        }
+        for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
+            book.seal();
+        }
+        requests
+    }
+
+    /// Compiles one request and adds it; reports it if it is wrong.
+    fn assemble_step(
+        &mut self,
+        patch: &PlanPatch,
+        servers: &Servers,
+        constants: &Constants,
+        draft: Draft,
+        requests: &mut Requests,
+    ) {
+        let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on());
+        let scope = Scope { variables: &draft.variables, constants: Some(constants) };
+        let book = requests.targets[draft.server].book.as_mut();
+        let request = RequestTemplate::compile(&spec, &scope, book);
+        let reaction = Reaction::compile(&draft.reaction, &scope);
+        let (request, reaction) = match (request, reaction) {
+            (Ok(request), Ok(reaction)) => (request, reaction),
+            (Err(error), _) | (_, Err(error)) => {
+                return self.problems.push(from_template(&error).at(draft.place));
+            }
+        };
+        let scripts = requests.scripts.as_deref();
+        let needs = match (scripts, draft.script) {
+            (Some(scripts), Some(script)) => union(reaction.needs(), &scripts.needs(script)),
+            _ => reaction.needs().clone(),
+        };
+        let with = |does: fn(&dyn ScriptSource, u32) -> bool| {
+            draft.script.filter(|&script| scripts.is_some_and(|scripts| does(scripts, script)))
+        };
+        requests.steps.push(Step {
+            name: draft.name,
+            target: draft.server,
+            request,
+            logic: Fingerprint::EMPTY.with(format!("{:?}", draft.reaction).as_bytes()),
+            reaction,
+            needs,
+            timeout: draft.timeout,
+            make_script: with(|scripts, script| scripts.makes_requests(script)),
+            check_script: with(|scripts, script| scripts.sees_responses(script)),
+        });
+    }
+}
+
+/// What either of two needs.
+fn union(one: &Needs, other: &Needs) -> Needs {
+    use plimsoll_scenario::FieldNeeds::{All, Named, Nothing};
+    let fields = match (&one.fields, &other.fields) {
+        (All, _) | (_, All) => All,
+        (Nothing, fields) | (fields, Nothing) => fields.clone(),
+        (Named(some), Named(more)) => {
+            let new = more.iter().filter(|name| !some.contains(name));
+            Named(some.iter().chain(new).cloned().collect())
+        }
+    };
+    Needs {
+        fields,
+        body: one.body || other.body,
+        path: one.path || other.path,
+        request: one.request || other.request,
+    }
+}

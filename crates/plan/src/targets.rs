@@ -1,0 +1,161 @@
+//! The servers that steps address, and how to speak to each.
+
+use core::net::{IpAddr, SocketAddr};
+
+use plimsoll_wire::http2::HeaderBook;
+
+use crate::protocol::Wish;
+use crate::resolve::Resolver;
+use crate::route::Routes;
+use crate::security::TlsSettings;
+use crate::url::Url;
+use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
+
+/// The servers that steps address, each once.
+#[derive(Default)]
+pub(crate) struct Servers(Vec<Server>);
+
+/// A server, or a pool of servers that share the load.
+pub(crate) struct Server {
+    /// Scheme, host and port; of a pool, those of its first member.
+    pub(crate) url: Url,
+    /// The other members of a pool.
+    pub(crate) share: Vec<Url>,
+    pub(crate) fail_over: bool,
+    pub(crate) fail_back: bool,
+    /// The URLs that address it, for reports, each once.
+    shown: Vec<String>,
+}
+
+impl Servers {
+    /// The index of the server that `url` addresses.
+    pub(crate) fn add(&mut self, url: &Url) -> usize {
+        let same = |server: &Server| !server.is_pool() && server.url.same_server(url);
+        if let Some(index) = self.0.iter().position(same) {
+            return index;
+        }
+        self.push(Server {
+            url: url.clone(),
+            share: Vec::new(),
+            fail_over: true,
+            fail_back: false,
+            shown: Vec::new(),
+        })
+    }
+
+    /// Adds a pool and returns its index.
+    pub(crate) fn add_pool(&mut self, url: &Url, share: Vec<Url>, fail_over: bool, fail_back: bool) -> usize {
+        self.push(Server { url: url.clone(), share, fail_over, fail_back, shown: Vec::new() })
+    }
+
+    /// Names a URL that addresses the server of this index.
+    pub(crate) fn show(&mut self, index: usize, url: String) {
+        if let Some(server) = self.0.get_mut(index).filter(|server| !server.shown.contains(&url)) {
+            server.shown.push(url);
+        }
+    }
+
+    /// The server of this index, which [`add`](Self::add) has returned.
+    pub(crate) fn get(&self, index: usize) -> &Server {
+        &self.0[index]
+    }
+
+    fn push(&mut self, server: Server) -> usize {
+        self.0.push(server);
+        self.0.len() - 1
+    }
+
+    /// Whether a server is addressed over TLS (or, of `false`, without).
+    fn any(&self, https: bool) -> bool {
+        self.0.iter().any(|server| server.url.https == https)
+    }
+}
+
+impl Server {
+    /// Whether requests go to one of several servers, whose authority they have then.
+    pub(crate) fn is_pool(&self) -> bool {
+        !self.share.is_empty()
+    }
+}
+
+impl Resolver<'_> {
+    /// The targets of a plan, in the order of the servers: addresses, TLS and protocols.
+    pub(crate) fn targets(
+        &mut self,
+        patch: &PlanPatch,
+        wish: &Wish,
+        servers: &Servers,
+        routes: Option<Routes>,
+    ) -> Option<Vec<Target>> {
+        let tls = self.tls(patch, wish, servers.any(true));
+        self.check_schemes(patch, wish, servers.any(false), servers.any(true));
+        let (mut routes, tls) = (routes?, tls?);
+        let sni = self.read(patch.sni.as_ref(), parse_server_name);
+        let targets = sni.map(|sni| {
+            let tls = tls.as_ref();
+            let sni = sni.as_deref();
+            (servers.0.iter().map(|server| self.target(patch, wish, server, &mut routes, tls, sni))).collect()
+        });
+        self.check_used(&routes);
+        targets
+    }
+
+    fn target(
+        &mut self,
+        patch: &PlanPatch,
+        wish: &Wish,
+        server: &Server,
+        routes: &mut Routes,
+        tls: Option<&TlsSettings>,
+        sni: Option<&str>,
+    ) -> Target {
+        let protocol = wish.protocol(server.url.https);
+        let address = self.address(patch, &server.url, routes);
+        let name_of = |url: &Url| sni.unwrap_or(&url.host).to_owned();
+        let members = server.is_pool().then_some(&server.url).into_iter().chain(&server.share);
+        let pool = members.map(|url| PoolMember {
+            authority: url.authority.clone(),
+            address: self.address(patch, url, routes),
+            server_name: name_of(url),
+        });
+        Target {
+            authority: server.url.authority.clone(),
+            urls: server.shown.clone(),
+            address,
+            pool: pool.collect(),
+            fail_over: server.fail_over,
+            fail_back: server.fail_back,
+            protocol,
+            book: protocol.may_be_http2().then(HeaderBook::new),
+            tls: tls.filter(|_| server.url.https).map(|tls| TlsTarget {
+                config: tls.config.clone(),
+                settings: tls.fingerprint,
+                server_name: name_of(&server.url),
+            }),
+        }
+    }
+
+    /// Where a host is. Refuses `-4` and `-6` for addresses that are known to be of the other family.
+    fn address(&mut self, patch: &PlanPatch, url: &Url, routes: &mut Routes) -> Address {
+        let address = routes.address(url);
+        let ips: Vec<IpAddr> = match &address {
+            Address::Host { host, .. } => host.parse().into_iter().collect(),
+            Address::Fixed(addresses) => addresses.iter().map(SocketAddr::ip).collect(),
+            Address::Unix(_) => Vec::new(),
+        };
+        for (only, v4, family) in [(&patch.ipv4, true, "IPv4"), (&patch.ipv6, false, "IPv6")] {
+            if let (Some(only), Some(ip)) = (only.given(), ips.iter().find(|ip| ip.is_ipv4() != v4)) {
+                self.problems.push(only.problem(format!("{}: {ip} is not an {family} address", only.by)));
+            }
+        }
+        address
+    }
+}
+
+fn parse_server_name(text: &str) -> Result<String, String> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+    if text.is_empty() || !text.bytes().all(legal) {
+        return Err(format!("`{text}` is not a host name"));
+    }
+    Ok(text.to_ascii_lowercase())
+}
