@@ -8,7 +8,9 @@ mod check;
 mod field;
 mod reader;
 mod schema;
+mod secrets;
 mod source;
+mod title;
 mod tree;
 mod yaml;
 

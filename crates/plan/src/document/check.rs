@@ -481,7 +481,7 @@ impl<'d> Check<'d, '_> {
         let mut steps: Vec<String> = Vec::new();
         for scenario in scenarios.iter().filter(|scenario| wanted.is_none() || scenario.name.get() == wanted)
         {
-            steps.extend(named_steps(&scenario.steps).iter().filter_map(|step| step_name(step)));
+            steps.extend(named_steps(&scenario.steps).iter().filter_map(|step| step.report_name()));
         }
         let unreadable = self.document.scenarios.iter().any(|scenario| matches!(scenario, Field::Bad(_)));
         // A step of a scenario that could not be read may well be there, and a scenario that is not there was
@@ -552,27 +552,6 @@ fn named_steps(steps: &[Field<StepSpec>]) -> Vec<&StepSpec> {
         }
     }
     found
-}
-
-/// What a request is called in reports: its name, or method and path.
-fn step_name(step: &StepSpec) -> Option<String> {
-    if let Some(name) = step.name.get() {
-        return Some(name.0.clone());
-    }
-    let has_body = [&step.body, &step.body_file, &step.template_file].iter().any(|body| !body.is_absent());
-    let default = if has_body || !step.json.is_absent() { "POST" } else { "GET" };
-    let method = || step.method.get().map_or(default, Text::as_str).to_owned();
-    let fixed = [
-        ("GET", &step.get),
-        ("POST", &step.post),
-        ("PUT", &step.put),
-        ("PATCH", &step.patch),
-        ("DELETE", &step.delete),
-        ("HEAD", &step.head),
-    ];
-    let given = fixed.into_iter().find_map(|(method, path)| Some((method.to_owned(), path.get()?)));
-    let (method, path) = given.or_else(|| Some((method(), step.request.get()?)))?;
-    Some(format!("{method} {}", path.as_str()))
 }
 
 /// The first thing that an extraction says.
