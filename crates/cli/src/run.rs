@@ -19,22 +19,25 @@ use crate::steering::{Say, Steerers};
 use crate::{Exit, Failure, describe, environment};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
-const SPARE_DESCRIPTORS: u64 = 64;
+pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 
 /// What is told and heard while a run goes on.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
-    let patch = args.to_patch(environment::surroundings());
-    let (plan, control) = match (Plan::resolve(patch, &Disk), args.control.to_spec()) {
-        (Ok(plan), Ok(control)) => (plan, control),
-        (plan, control) => {
+    let (plan, control) = match (
+        args.plan.to_command(environment::surroundings()).resolve(&Disk),
+        args.control.to_spec(),
+    ) {
+        (Ok(resolved), Ok(control)) => (resolved.plan, control),
+        (Err(mut refused), control) => {
             // All problems at once.
-            let mut problems = plan.err().unwrap_or_default();
-            control.err().unwrap_or_default().iter().for_each(|problem| problems.push(problem.clone()));
-            return Err(Failure::usage(problems));
+            let more = control.err().unwrap_or_default();
+            more.iter().for_each(|problem| refused.problems.push(problem.clone()));
+            return Err(refused.into());
         }
+        (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
     };
     let command_line = describe::redacted(std::env::args());
     let (result, exit) = execute(plan, &args.output, (&args.live, &control), command_line)?;

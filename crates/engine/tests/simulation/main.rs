@@ -12,7 +12,7 @@ use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Site, run};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
+use plimsoll_plan::{Disk, Given, Plan, PlanPatch, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 
 const MS: Nanos = Nanos::from_millis(1);
@@ -26,7 +26,7 @@ fn plan(flags: &[(&'static str, &str)]) -> Plan {
     let mut patch = PlanPatch {
         urls: vec![Given::new("URL", "http://sim.test/")],
         default_seed: 7,
-        no_preflight: true,
+        no_preflight: Switch::on("--no-preflight"),
         ..PlanPatch::default()
     };
     for &(flag, value) in flags {
@@ -47,9 +47,9 @@ fn plan(flags: &[(&'static str, &str)]) -> Plan {
             "--pipeline" => patch.pipeline = given,
             "--max-requests-per-connection" => patch.max_requests_per_connection = given,
             "--follow-redirects" => patch.follow_redirects = given,
-            "--disable-keepalive" => patch.disable_keepalive = true,
-            "--precise" => patch.precise = true,
-            "--http2" => patch.http2 = true,
+            "--disable-keepalive" => patch.disable_keepalive = Switch::on("--disable_keepalive"),
+            "--precise" => patch.precise = Switch::on("--precise"),
+            "--http2" => patch.http2 = Switch::on("--http2"),
             "-m" => patch.streams.extend(given),
             "--ping-interval" => patch.ping_interval = given,
             "--connection-lifetime" => patch.connection_lifetime = given,
