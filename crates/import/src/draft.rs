@@ -68,12 +68,19 @@ pub(crate) fn header(step: &mut StepSpec, name: &str, value: &str, at: &str, fin
     let between = if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " };
     before.0.push_str(between);
     before.0.push_str(value);
-    findings.note(at, name, format!("the header is there twice: its values go into one field, with `{between}`"));
+    findings.note(
+        at,
+        name,
+        format!("the header is there twice: its values go into one field, with `{between}`"),
+    );
 }
 
-/// Whether the step has a header of this name.
-pub(crate) fn has_header(step: &StepSpec, name: &str) -> bool {
-    step.headers.0.iter().any(|(known, ..)| known.as_str().eq_ignore_ascii_case(name))
+/// Adds to a list of settings.
+pub(crate) fn add(list: &mut Field<Vec<Field<Text>>>, value: &str) {
+    match list {
+        Field::Given(values, _) => values.push(text(value)),
+        _ => *list = Field::new(vec![text(value)]),
+    }
 }
 
 /// Think time of so many nanoseconds.
@@ -173,6 +180,27 @@ pub(crate) fn percent_encoded(text: &str, but: &[u8]) -> String {
     encoded
 }
 
+/// Takes percent-encoding away.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.as_bytes();
+    while let [first, rest @ ..] = bytes {
+        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let number = digits.filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        match (first, number.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
+            (b'%', Some(byte)) => {
+                decoded.push(byte);
+                bytes = &rest[2..];
+            }
+            _ => {
+                decoded.push(*first);
+                bytes = rest;
+            }
+        }
+    }
+    decoded
+}
+
 /// A form as `application/x-www-form-urlencoded` writes it.
 pub(crate) fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let encoded = |text: &str| percent_encoded(text, b"*").replace("%20", "+").replace('~', "%7E");
@@ -224,5 +252,11 @@ mod tests {
         };
         assert_eq!(steps(&["http://a", "http://a"]), (1, "/x".to_owned()));
         assert_eq!(steps(&["http://a", "http://b"]), (0, "http://a/x".to_owned()));
+    }
+
+    #[test]
+    fn percent_encoding_is_taken_away() {
+        assert_eq!(percent_decoded("a%40b%2"), b"a@b%2");
+        assert_eq!(percent_decoded("%zz%"), b"%zz%");
     }
 }

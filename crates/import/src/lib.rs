@@ -28,6 +28,7 @@ mod draft;
 mod findings;
 mod names;
 mod source;
+mod yaml;
 
 pub use findings::Note;
 use plimsoll_plan::document::Document;

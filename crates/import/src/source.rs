@@ -1,4 +1,4 @@
-//! Sources in JSON or YAML: a strict tree, and objects whose members are all accounted for.
+//! Sources in JSON: a strict tree, and objects whose members are all accounted for.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,29 +24,6 @@ pub(crate) fn json(text: &[u8]) -> Result<Value, Problems> {
             let shown = error.to_string();
             let message = shown.split(" at line ").next().unwrap_or_default();
             Err(Findings::fail(&at, message, "the file has to be JSON (RFC 8259)"))
-        }
-    }
-}
-
-/// Reads YAML, or JSON, which is a part of it.
-pub(crate) fn yaml(text: &[u8]) -> Result<Value, Problems> {
-    let hint = "the file has to be YAML 1.2 or JSON";
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let Ok(text) = std::str::from_utf8(text) else {
-        return Err(Findings::fail("", "the file is not UTF-8", hint));
-    };
-    match serde_saphyr::from_str::<Strict>(text) {
-        Ok(Strict(value)) => Ok(value),
-        Err(error) => {
-            let at = match error.location() {
-                Some(location) => format!("line {}, column {}", location.line(), location.column()),
-                None => String::new(),
-            };
-            let shown = error.without_snippet().to_string();
-            let message = shown.lines().next().unwrap_or_default();
-            // The place is in front already.
-            let message = message.split(" at line ").next().unwrap_or_default();
-            Err(Findings::fail(&at, message, hint))
         }
     }
 }
@@ -107,9 +84,6 @@ impl<'de> Visitor<'de> for TreeVisitor {
         while let Some(Strict(key)) = members.next_key()? {
             let key = match key {
                 Value::String(key) => key,
-                // YAML has keys that are no texts: the statuses of OpenAPI.
-                Value::Number(number) => number.to_string(),
-                Value::Bool(flag) => flag.to_string(),
                 _ => return Err(serde::de::Error::custom("a key has to be a text")),
             };
             if map.contains_key(&key) {
@@ -282,21 +256,8 @@ mod tests {
     fn what_is_given_twice_is_an_error_with_its_place() {
         let problems = json(b"{\"a\": 1,\n \"a\": 2}").unwrap_err();
         assert_eq!(problems.to_string(), "line 2, column 4: `a` is given twice");
-        let problems = yaml(b"a: 1\na: 2\n").unwrap_err().to_string();
-        assert!(problems.starts_with("line 2, column 1: "), "{problems}");
         assert!(json(b"{").unwrap_err().to_string().starts_with("line 1, column 1: "));
         assert!(json(b"\xff").is_err());
-        assert!(yaml(b"\xff").is_err());
-    }
-
-    #[test]
-    fn yaml_and_json_are_the_same_tree() {
-        let expected: Value =
-            serde_json::json!({"a": [1, -2, 0.5, true, null, "x"], "200": {"b": "1"}, "e": ""});
-        let text = "a: [1, -2, 0.5, true, null, x]\n200: {b: '1'}\ne: ''\n";
-        assert_eq!(yaml(text.as_bytes()).unwrap(), expected);
-        assert_eq!(yaml(expected.to_string().as_bytes()).unwrap(), expected);
-        assert_eq!(json(expected.to_string().as_bytes()).unwrap(), expected);
     }
 
     #[test]

@@ -183,8 +183,7 @@ impl Importer<'_> {
         };
         let columns = table.columns.len();
         if let Some(requests) = requests.filter(|&requests| columns > 1 && columns < requests) {
-            let message =
-                format!("{file} has {columns} columns, but the scenario has {requests} requests");
+            let message = format!("{file} has {columns} columns, but the scenario has {requests} requests");
             let hint = "give it one column for each request, or one for all";
             self.findings.hinted(at, message, hint);
             return None;
@@ -202,18 +201,16 @@ impl Importer<'_> {
             return Some((source, columns));
         }
         if table.rows.len() > MOST_ROWS {
-            let message = format!("the columns of {file} need other names: letters, digits and `_`, each once");
+            let message =
+                format!("the columns of {file} need other names: letters, digits and `_`, each once");
             self.findings.hinted(at, message, "change the first line of the file");
             return None;
         }
         // The names of the columns cannot be used: the rows are copied, with other names.
         let becomes = "its columns need other names here, so its rows are copied into the plan";
         self.findings.note(at, file, becomes);
-        let columns: Vec<(String, String)> = table
-            .columns
-            .iter()
-            .map(|column| (column.clone(), self.names.take(column)))
-            .collect();
+        let columns: Vec<(String, String)> =
+            table.columns.iter().map(|column| (column.clone(), self.names.take(column))).collect();
         data.columns = columns.iter().map(|(_, name)| text(name.as_str())).collect();
         let rows = table.rows.into_iter().map(|row| Field::new(Row(row.into_iter().map(Text).collect())));
         data.list = Field::new(rows.collect());

@@ -102,7 +102,8 @@ impl Importer<'_> {
     /// The file has the rate of all clients here.
     fn feed(&mut self, top: &Object<'_>, mean: Option<Ratio>) {
         let key = "request-per-second-feed-file";
-        let Some(file) = top.members().get(key).and_then(|file| file.as_str()).filter(|f| !f.is_empty()) else {
+        let Some(file) = top.members().get(key).and_then(|file| file.as_str()).filter(|f| !f.is_empty())
+        else {
             return;
         };
         let clients = Ratio::new(u128::from(self.clients), 1);
@@ -117,7 +118,8 @@ impl Importer<'_> {
     }
 
     fn iterations(&mut self, requests: u64, mean: Ratio) {
-        let Some(iterations) = Ratio::new(u128::from(requests), 1).and_then(|all| all.divided_by(mean)) else {
+        let Some(iterations) = Ratio::new(u128::from(requests), 1).and_then(|all| all.divided_by(mean))
+        else {
             return;
         };
         if !iterations.is_whole() {

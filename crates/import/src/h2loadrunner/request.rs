@@ -127,7 +127,10 @@ impl Importer<'_> {
                     let becomes = "the path of the resource is asked of the target, whatever its authority";
                     self.findings.note(uri.at, input, becomes);
                 }
-                (Some((variable.clone(), Field::new(extract))), draft::request(method, format!("${{{variable}}}")))
+                (
+                    Some((variable.clone(), Field::new(extract))),
+                    draft::request(method, format!("${{{variable}}}")),
+                )
             }
             Err(message) => {
                 self.findings.problem(&at, message);

@@ -128,7 +128,8 @@ impl Importer<'_> {
                 let error = error.to_string();
                 let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 let message = format!("the expression `{expression}` cannot be used: {reason}");
-                let hint = "expressions are those of the Rust crate regex: without lookaround and backreferences";
+                let hint =
+                    "expressions are those of the Rust crate regex: without lookaround and backreferences";
                 self.findings.hinted(at, message, hint);
                 None
             }
@@ -143,13 +144,7 @@ impl Importer<'_> {
     }
 
     /// Adds a match. A plan file has one for each name.
-    fn add(
-        &mut self,
-        matches: &mut Keyed<Field<MatchSpec>>,
-        name: String,
-        compared: Compared<'_>,
-        at: &str,
-    ) {
+    fn add(&mut self, matches: &mut Keyed<Field<MatchSpec>>, name: String, compared: Compared<'_>, at: &str) {
         if matches.0.iter().any(|(known, ..)| known.as_str() == name) {
             let becomes = "a second match of the same value cannot be said in a plan file: it is left out";
             self.findings.note(at, &name, becomes);
@@ -235,7 +230,8 @@ impl Importer<'_> {
         if ![".*", ""].contains(&expression) {
             self.check_regex(&picker.place("regexp"), expression)?;
             // The whole match is taken there; here it would be the first group.
-            let whole = if expression.contains('(') { format!("({expression})") } else { expression.to_owned() };
+            let whole =
+                if expression.contains('(') { format!("({expression})") } else { expression.to_owned() };
             extract.regex = text(whole);
         }
         Some(extract)

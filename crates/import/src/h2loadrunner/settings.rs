@@ -85,8 +85,7 @@ impl Importer<'_> {
         self.threads = top.count("threads", &mut self.findings).unwrap_or(1).max(1);
         self.clients = top.count("clients", &mut self.findings).unwrap_or(1).max(1);
         if self.clients < self.threads {
-            let becomes =
-                format!("every thread has at least one connection, so there are {}", self.threads);
+            let becomes = format!("every thread has at least one connection, so there are {}", self.threads);
             self.findings.note("/clients", &self.clients.to_string(), becomes);
             self.clients = self.threads;
         }
@@ -103,8 +102,7 @@ impl Importer<'_> {
         } else if period.is_some() && top.has("rate-period") {
             self.findings.note("/rate-period", "", "without `rate` all connections are opened at once");
         }
-        self.settings.timeout =
-            self.milliseconds(top, "stream-timeout").unwrap_or_else(|| text("5s"));
+        self.settings.timeout = self.milliseconds(top, "stream-timeout").unwrap_or_else(|| text("5s"));
         if let Some(time) = self.milliseconds(top, "connection-active-timeout") {
             self.settings.connection_lifetime = time;
         }
@@ -178,13 +176,21 @@ impl Importer<'_> {
                 ("max-tls-version", version.filter(|&version| version != "TLSv1.3")),
             ] {
                 if let Some(given) = given {
-                    self.findings.note(top.place(key), given, "it has no effect without TLS, and is left out");
+                    self.findings.note(
+                        top.place(key),
+                        given,
+                        "it has no effect without TLS, and is left out",
+                    );
                 }
             }
             return;
         }
         if let Some(ciphers) = ciphers {
-            self.findings.note("/ciphers", ciphers, "ciphers cannot be chosen: the usual safe ones are offered");
+            self.findings.note(
+                "/ciphers",
+                ciphers,
+                "ciphers cannot be chosen: the usual safe ones are offered",
+            );
         }
         match (authorities, verifies) {
             (Some(file), true) => self.settings.cacert = text(file),
@@ -203,7 +209,11 @@ impl Importer<'_> {
         match (key, certificate) {
             (Some(file), Some(_)) => self.settings.key = text(file),
             (Some(file), None) => {
-                self.findings.note("/privateKey", file, "a key without `cert` has no effect, and is left out");
+                self.findings.note(
+                    "/privateKey",
+                    file,
+                    "a key without `cert` has no effect, and is left out",
+                );
             }
             (None, _) => {}
         }
@@ -292,7 +302,11 @@ impl Importer<'_> {
             return Some(bits);
         }
         let near = bits.clamp(*WINDOW_BITS.start(), *WINDOW_BITS.end());
-        self.findings.note(top.place(key), &bits.to_string(), format!("windows are of 16 to 31 bits: {near}"));
+        self.findings.note(
+            top.place(key),
+            &bits.to_string(),
+            format!("windows are of 16 to 31 bits: {near}"),
+        );
         Some(near)
     }
 

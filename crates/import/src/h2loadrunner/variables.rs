@@ -42,7 +42,13 @@ pub(super) struct Variables {
 
 impl Variables {
     /// `text` of the request at `position` as a template.
-    pub(super) fn template(&mut self, text: &str, position: usize, at: &str, findings: &mut Findings) -> String {
+    pub(super) fn template(
+        &mut self,
+        text: &str,
+        position: usize,
+        at: &str,
+        findings: &mut Findings,
+    ) -> String {
         let mut template = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
@@ -126,7 +132,8 @@ mod tests {
             assert_eq!(made, template, "{text}");
         }
         assert_eq!(variables.dollar.as_deref(), Some("dollar"));
-        let notes: Vec<_> = findings.finish(Document::default()).unwrap().notes.into_iter().map(|n| n.said).collect();
+        let notes: Vec<_> =
+            findings.finish(Document::default()).unwrap().notes.into_iter().map(|n| n.said).collect();
         assert_eq!(notes, ["${late}", "${other}"]);
     }
 }
