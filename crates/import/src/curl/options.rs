@@ -223,7 +223,7 @@ mod tests {
             ("head", Some("head")),
             ("heade", Some("header")),
             ("insecur", Some("insecure")),
-            ("datab", None),
+            ("datab", Some("data")),
             ("hedaer", None),
             ("jsonn", Some("json")),
         ] {
