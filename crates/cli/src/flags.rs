@@ -421,6 +421,7 @@ impl RunArgs {
         let (crud, http2) = (&self.crud, &self.http2);
         PlanPatch {
             urls: given_all("URL", &self.urls),
+            document: None,
 
             connections: given("--connections", load.connections.as_ref()),
             iterations: given("--iterations", load.iterations.as_ref()),

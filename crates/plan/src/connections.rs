@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use plimsoll_schedule::parse_rate;
 
 use crate::resolve::Resolver;
-use crate::{Connections, Family, Overload, PlanPatch, Problem};
+use crate::{Connections, Family, Given, Overload, Place, PlanPatch, Problem};
 
 /// Connections of the closed model: what wrk's and h2load's documentation use, and enough to keep a server
 /// of a few cores busy.
@@ -46,6 +46,22 @@ pub(crate) struct Usage {
     pub(crate) threads: u32,
 }
 
+/// The name and place of a setting that takes part in a problem, given or not.
+struct Named<'a> {
+    by: &'a str,
+    place: Option<Place>,
+}
+
+impl<'a> Named<'a> {
+    fn of(given: Option<&'a Given>, default: &'a str) -> Self {
+        Self { by: given.map_or(default, |given| &given.by), place: given.and_then(|given| given.place) }
+    }
+
+    fn problem(&self, message: String) -> Problem {
+        Problem::new(message).at(self.place)
+    }
+}
+
 impl Resolver<'_> {
     /// Reads the flags about connections.
     pub(crate) fn connections(&mut self, patch: &PlanPatch, demand: &Demand) -> Option<Usage> {
@@ -65,7 +81,7 @@ impl Resolver<'_> {
         let (given, threads, depth) = (given?, threads?.unwrap_or(1), depth?.unwrap_or(1));
         let (max_requests, overload, (sources, family)) = (max_requests?, overload?, sources?);
         let (streams, lifetime, inactivity, rate) = (streams?, lifetime?, inactivity?, rate?);
-        let keep_alive = !patch.disable_keepalive && !demand.closes;
+        let keep_alive = !patch.disable_keepalive.is_on() && !demand.closes;
         if demand.http2 == Some(true) {
             self.check_http2_reuse(patch, keep_alive, streams, max_requests)?;
         } else {
@@ -118,7 +134,9 @@ impl Resolver<'_> {
         match (demand.open, overload, connections) {
             (false, ..) => Some(Overload::Queue),
             (true, Some(Overload::Grow), _) if fixed => {
-                let problem = Problem::new("--overload: `grow` does not go with a rate per connection");
+                let named = Named::of(patch.overload.as_ref(), "--overload");
+                let message = format!("{}: `grow` does not go with a rate per connection", named.by);
+                let problem = named.problem(message);
                 let hint = "--rps fixes the number of connections; the total rate is --rate";
                 self.fail(problem.with_hint(hint))
             }
@@ -137,31 +155,30 @@ impl Resolver<'_> {
         threads: u32,
         fewest: u32,
     ) -> Option<()> {
-        let (Some(count), Some(by)) = (given, patch.connections.as_ref().map(|given| &given.by)) else {
+        let (Some(count), Some(connections)) = (given, patch.connections.as_ref()) else {
             return Some(());
         };
+        let by = &connections.by;
         if let (false, Some(n), Some(iterations)) = (demand.open, demand.iterations, &patch.iterations)
             && n < u64::from(count)
         {
             let message = format!("{}: {n} is below the {count} connections of {by}", iterations.by);
-            return self.fail(
-                Problem::new(message)
-                    .with_hint(format!("every connection needs a request: use at most `-c {n}`")),
-            );
+            let hint = format!("every connection needs a request: use at most `-c {n}`");
+            return self.fail(iterations.problem(message).with_hint(hint));
         }
         if count < threads {
             let by_threads = patch.threads.as_ref().map_or("--threads", |given| &given.by);
             let message =
                 format!("{by_threads}: {threads} threads cannot share the {count} connections of {by}");
-            return self.fail(Problem::new(message).with_hint(format!("use at most `-t {count}`")));
+            let place = patch.threads.as_ref().and_then(|given| given.place).or(connections.place);
+            let problem = Problem::new(message).at(place);
+            return self.fail(problem.with_hint(format!("use at most `-t {count}`")));
         }
         if count < fewest {
             let message =
                 format!("{by}: {count} is too few for {} targets (threads: {threads})", demand.targets);
-            return self
-                .fail(Problem::new(message).with_hint(format!(
-                    "every thread needs one to every target: use at least `-c {fewest}`"
-                )));
+            let hint = format!("every thread needs one to every target: use at least `-c {fewest}`");
+            return self.fail(connections.problem(message).with_hint(hint));
         }
         Some(())
     }
@@ -174,22 +191,26 @@ impl Resolver<'_> {
         depth: u32,
         max_requests: Option<u64>,
     ) -> Option<()> {
+        let pipeline = Named::of(patch.pipeline.as_ref(), "--pipeline");
+        let most_named =
+            Named::of(patch.max_requests_per_connection.as_ref(), "--max-requests-per-connection");
         if !keep_alive && depth > 1 {
             return self.fail(
-                Problem::new("--pipeline needs connections that are kept alive")
+                pipeline
+                    .problem(format!("{} needs connections that are kept alive", pipeline.by))
                     .with_hint("leave `--disable-keepalive` and `Connection: close` out"),
             );
         }
-        if patch.disable_keepalive && max_requests.is_some_and(|most| most > 1) {
-            return self.fail(Problem::new(
-                "--max-requests-per-connection and --disable-keepalive exclude each other",
-            ));
+        if let (Some(switch), true) = (patch.disable_keepalive.given(), max_requests.is_some_and(|n| n > 1)) {
+            let message = format!("{} and {} exclude each other", most_named.by, switch.by);
+            return self.fail(most_named.problem(message));
         }
         if let Some(most) = max_requests
             && u64::from(depth) > most
         {
-            return self.fail(Problem::new(format!(
-                "--pipeline: {depth} requests in flight are more than the {most} of --max-requests-per-connection"
+            return self.fail(pipeline.problem(format!(
+                "{}: {depth} requests in flight are more than the {most} of {}",
+                pipeline.by, most_named.by
             )));
         }
         Some(())
@@ -205,22 +226,25 @@ impl Resolver<'_> {
         max_requests: Option<u64>,
     ) -> Option<()> {
         if let Some(given) = &patch.pipeline {
-            let problem = Problem::new(format!("{} has no effect with HTTP/2", given.by));
+            let problem = given.problem(format!("{} has no effect with HTTP/2", given.by));
             return self.fail(problem.with_hint("requests in flight on one connection are streams: `-m N`"));
         }
         if !keep_alive {
-            let what = if patch.disable_keepalive { "--disable-keepalive" } else { "`Connection: close`" };
+            let switch = patch.disable_keepalive.given();
+            let what = switch.map_or("`Connection: close`", |given| &given.by);
             return self.fail(
                 Problem::new(format!("{what} has no effect with HTTP/2"))
+                    .at(switch.and_then(|given| given.place))
                     .with_hint("write `--max-requests-per-connection 1`"),
             );
         }
         if let (Some(streams), Some(given), Some(most)) = (streams, patch.streams.first(), max_requests)
             && u64::from(streams) > most
         {
-            return self.fail(Problem::new(format!(
-                "{}: {streams} requests in flight are more than the {most} of --max-requests-per-connection",
-                given.by
+            return self.fail(given.problem(format!(
+                "{}: {streams} requests in flight are more than the {most} of {}",
+                given.by,
+                Named::of(patch.max_requests_per_connection.as_ref(), "--max-requests-per-connection").by
             )));
         }
         Some(())
@@ -232,14 +256,14 @@ impl Resolver<'_> {
         for given in &patch.streams {
             let number = self.read_small(Some(given), 1..=LARGEST_STREAMS)?;
             if streams.is_some() && streams != number {
-                return self
-                    .fail(Problem::new(format!("{} is given twice, with different values", given.by)));
+                let message = format!("{} is given twice, with different values", given.by);
+                return self.fail(given.problem(message));
             }
             streams = number;
         }
         match patch.streams.first() {
             Some(given) if demand.http2 == Some(false) => {
-                self.fail(Problem::new(format!("{} has no effect with HTTP/1.1", given.by)).with_hint(
+                self.fail(given.problem(format!("{} has no effect with HTTP/1.1", given.by)).with_hint(
                     "add `--http2`; requests in flight on one HTTP/1.1 connection are `--pipeline N`",
                 ))
             }
@@ -257,23 +281,27 @@ impl Resolver<'_> {
             }));
         }
         let sources: Vec<IpAddr> = sources.into_iter().collect::<Option<Option<Vec<_>>>>()??;
-        if patch.ipv4 && patch.ipv6 {
-            return self.fail(Problem::new("-4 and -6 exclude each other"));
+        if let (Some(ipv4), Some(ipv6)) = (patch.ipv4.given(), patch.ipv6.given()) {
+            return self.fail(ipv6.problem(format!("{} and {} exclude each other", ipv4.by, ipv6.by)));
         }
+        let (ipv4, ipv6) = (patch.ipv4.is_on(), patch.ipv6.is_on());
+        let first = patch.source_ips.first();
+        let by = first.map_or("--source-ip", |given| &given.by);
         if !sources.is_empty()
             && let Some(unix_socket) = &patch.unix_socket
         {
-            let message = format!("--source-ip has no effect with {}", unix_socket.by);
-            return self.fail(Problem::new(message));
+            let message = format!("{by} has no effect with {}", unix_socket.by);
+            return self.fail(Problem::new(message).at(first.and_then(|given| given.place)));
         }
         let (v4, v6) = (sources.iter().any(IpAddr::is_ipv4), sources.iter().any(IpAddr::is_ipv6));
-        if (v4 || patch.ipv4) && (v6 || patch.ipv6) {
+        if (v4 || ipv4) && (v6 || ipv6) {
             return self.fail(
-                Problem::new("--source-ip: IPv4 and IPv6 cannot be mixed in one run")
+                Problem::new(format!("{by}: IPv4 and IPv6 cannot be mixed in one run"))
+                    .at(first.and_then(|given| given.place))
                     .with_hint("a connection from an IPv4 address reaches only IPv4 addresses"),
             );
         }
-        let family = match (patch.ipv4 || v4, patch.ipv6 || v6) {
+        let family = match (ipv4 || v4, ipv6 || v6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,
             _ => Family::Any,

@@ -5,15 +5,23 @@
 //! wrong with a value is said where it stands.
 
 mod field;
+mod reader;
+mod schema;
+mod source;
+mod tree;
+mod yaml;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use field::{Field, Keyed, Text};
+pub use source::{LoadedDocument, Source};
+
+use crate::layers::{Setting as _, SettingValue};
 
 /// A plan: who is asked for what, how often, and what has to hold.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Document {
     /// What the plan is called in reports.
@@ -49,8 +57,8 @@ pub struct Document {
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
         /// How the load is carried out: the flags of `plimsoll run` by their long names.
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-        #[serde(default)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
         pub struct Settings {
             $($(#[$doc])* #[serde(skip_serializing_if = "Field::is_absent")] pub $name: Field<$type>,)+
@@ -59,6 +67,12 @@ macro_rules! settings {
         impl Settings {
             /// The names of all settings.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
+
+            /// The values of all settings that are there, by name.
+            pub(crate) fn values(&self) -> Vec<(&'static str, Vec<SettingValue>)> {
+                let all = [$((stringify!($name), self.$name.setting_values()),)+];
+                all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+            }
         }
     };
 }
@@ -181,8 +195,8 @@ settings! {
 }
 
 /// A server under test, or a pool of servers that share the load. Written short, it is its URL.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "TargetSpec")]
 #[non_exhaustive]
 pub struct TargetSpec {
     /// Scheme, host and port, and a path that is put in front of the paths of steps.
@@ -200,8 +214,8 @@ pub struct TargetSpec {
 }
 
 /// What one kind of user does.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScenarioSpec {
     /// Its name in reports.
@@ -235,8 +249,8 @@ pub struct ScenarioSpec {
 
 /// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
 /// `parallel`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StepSpec {
     /// Its name in reports. Default: method and path.
@@ -333,8 +347,8 @@ pub struct StepSpec {
 }
 
 /// How long a user thinks: a duration, or one of these.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "PauseSpec")]
 #[non_exhaustive]
 pub struct PauseSpec {
     /// Always as long. Written short, it is this.
@@ -349,8 +363,8 @@ pub struct PauseSpec {
 }
 
 /// What a response has to be. All of it has to hold.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExpectSpec {
     /// Accepted statuses: `200`, `2xx`, `200-204`; one or a list.
@@ -368,12 +382,12 @@ pub struct ExpectSpec {
 }
 
 /// How a text is compared: exactly one of these, or a plain text.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "MatchSpec")]
 #[non_exhaustive]
 pub struct MatchSpec {
     /// A plain text: what it means depends on what is compared.
-    #[serde(skip)]
+    #[serde(rename = "(plain)", skip_serializing_if = "Field::is_absent")]
     #[schemars(skip)]
     pub plain: Field<Text>,
     /// The whole text.
@@ -400,8 +414,8 @@ pub struct MatchSpec {
 }
 
 /// A value to take: exactly one place, and what is made of it.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExtractSpec {
     /// A field of the response.
@@ -440,8 +454,8 @@ pub struct ExtractSpec {
 }
 
 /// A source of rows.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DataSpec {
     /// A CSV file; its first row has the names of the columns unless `columns` has.
@@ -479,8 +493,8 @@ pub struct DataSpec {
 pub struct Row(pub Vec<Text>);
 
 /// What has to hold. Written short, it is the text: `p99<10ms`, `error_rate<0.1%`, `rate>=0.99*target`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "ThresholdSpec")]
 #[non_exhaustive]
 pub struct ThresholdSpec {
     /// What has to hold.
@@ -504,8 +518,8 @@ pub struct ThresholdSpec {
 }
 
 /// What scripts may do.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScriptSettings {
     /// Whether they may open files and start processes (`io`, `os`). Default: false.
@@ -520,6 +534,42 @@ pub struct ScriptSettings {
     /// Folders in which `require` looks, beside that of the script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Field<Text>>,
+}
+
+/// Types that may be written short, as one of their fields alone; and the name of that field.
+pub(crate) const SHORT_FORMS: &[(&str, &str)] =
+    &[("TargetSpec", "url"), ("PauseSpec", "fixed"), ("MatchSpec", MATCH_PLAIN), ("ThresholdSpec", "that")];
+
+/// The name of [`MatchSpec::plain`], which can only be written short.
+const MATCH_PLAIN: &str = "(plain)";
+
+macro_rules! short_forms {
+    ($($type:ident: $field:ident,)+) => {
+        $(
+            impl Serialize for $type {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    let short = Self { $field: self.$field.clone(), ..Self::default() };
+                    match &self.$field {
+                        Field::Given(text, _) if short == *self => text.serialize(serializer),
+                        _ => Self::serialize(self, serializer),
+                    }
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    Self::deserialize(deserializer)
+                }
+            }
+        )+
+    };
+}
+
+short_forms! {
+    TargetSpec: url,
+    PauseSpec: fixed,
+    MatchSpec: plain,
+    ThresholdSpec: that,
 }
 
 impl Serialize for Row {

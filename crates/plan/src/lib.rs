@@ -17,9 +17,11 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod compile;
 mod connections;
 mod crud;
 mod fingerprint;
+mod layers;
 mod load;
 mod protocol;
 mod requests;
@@ -29,8 +31,10 @@ mod security;
 mod size;
 mod url;
 
+pub use document::{Document, LoadedDocument, Source};
 pub use files::{Disk, Files, KeyLogFile};
-pub use patch::{CrudPatch, Given, PlanPatch};
+pub use layers::{GaveWay, Layered};
+pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,
     Target, TlsTarget,

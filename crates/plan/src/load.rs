@@ -49,11 +49,12 @@ impl Resolver<'_> {
 
         if let (Some(rate), Some(stages)) = (given_rate(patch), &patch.stages) {
             let message = format!("{} and {} exclude each other", rate.by, stages.by);
-            return self.fail(Problem::new(message).with_hint("stages carry their own rates"));
+            return self.fail(stages.problem(message).with_hint("stages carry their own rates"));
         }
         if let (Some(duration), Some(stages)) = (&patch.duration, &patch.stages) {
             let message = format!("{} and {} exclude each other", duration.by, stages.by);
-            return self.fail(Problem::new(message).with_hint("the stages fix the length of the run"));
+            let problem = Problem::new(message).at(duration.place.or(stages.place));
+            return self.fail(problem.with_hint("the stages fix the length of the run"));
         }
         if given_rate(patch).is_none() && patch.stages.is_none() {
             self.only_open(patch.arrival.as_ref())?;
@@ -89,7 +90,7 @@ impl Resolver<'_> {
         if let (Some(rate), Some(rps)) = (&patch.rate, &patch.rps) {
             let message = format!("{} and {} exclude each other", rate.by, rps.by);
             let hint = "--rps is per connection, in requests; --rate is the total, in iterations";
-            return self.fail(Problem::new(message).with_hint(hint));
+            return self.fail(Problem::new(message).at(rps.place.or(rate.place)).with_hint(hint));
         }
         let rate = rate?;
         let (Some(requests), Some(given)) = (requests?, &patch.rps) else { return Some(rate) };
@@ -97,7 +98,7 @@ impl Resolver<'_> {
         match per_connection?.total(requests) {
             Some(total) => Some(Some(total)),
             None => {
-                self.fail(Problem::new(format!("{}: the rate of all connections is too large", given.by)))
+                self.fail(given.problem(format!("{}: the rate of all connections is too large", given.by)))
             }
         }
     }
@@ -107,14 +108,14 @@ impl Resolver<'_> {
         if let (Some(given), true) =
             (&patch.stages, stages.iter().all(|s| s.from.is_zero() && s.to.is_zero()))
         {
-            return self.fail(Problem::new(format!("{}: no stage has a rate above 0", given.by)));
+            return self.fail(given.problem(format!("{}: no stage has a rate above 0", given.by)));
         }
         if let (Some(given), Some(first)) = (&patch.warmup, stages.first()) {
             if warmup > Nanos::ZERO && first.from.is_zero() {
                 let message =
                     format!("{}: the first stage starts at rate 0, so nothing would warm up", given.by);
                 return self.fail(
-                    Problem::new(message).with_hint("put a first stage with a constant rate in front"),
+                    given.problem(message).with_hint("put a first stage with a constant rate in front"),
                 );
             }
             if warmup > Nanos::ZERO {
@@ -124,8 +125,10 @@ impl Resolver<'_> {
         match Profile::new(stages) {
             Ok(profile) => Some(profile),
             Err(error) => {
-                let by = given_rate(patch).or(patch.stages.as_ref()).map_or("", |given| &given.by);
-                self.fail(Problem::new(format!("{by}: {error}")))
+                let given = given_rate(patch).or(patch.stages.as_ref());
+                let by = given.map_or("", |given| &given.by);
+                let place = given.and_then(|given| given.place);
+                self.fail(Problem::new(format!("{by}: {error}")).at(place))
             }
         }
     }
@@ -137,9 +140,14 @@ impl Resolver<'_> {
         if measured.total() > 0 {
             return Some(());
         }
-        let by = given_rate(patch).or(patch.stages.as_ref()).map_or("", |given| &given.by);
+        let given = given_rate(patch).or(patch.stages.as_ref());
+        let by = given.map_or("", |given| &given.by);
         let message = format!("{by}: no iteration is due within {:?}", measured.duration());
-        self.fail(Problem::new(message).with_hint("raise the rate or lengthen the run"))
+        self.fail(
+            Problem::new(message)
+                .at(given.and_then(|given| given.place))
+                .with_hint("raise the rate or lengthen the run"),
+        )
     }
 
     /// Refuses a flag that only the open model knows.
@@ -147,7 +155,8 @@ impl Resolver<'_> {
         match given {
             None => Some(()),
             Some(given) => self.fail(
-                Problem::new(format!("{} has no effect in the closed model", given.by))
+                given
+                    .problem(format!("{} has no effect in the closed model", given.by))
                     .with_hint("add `--rate` or `--stages` for the open model"),
             ),
         }

@@ -3,22 +3,42 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::document::LoadedDocument;
+use crate::{Place, Problem};
 
 /// One value as it was typed, and what it was given by.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Given {
     /// The text.
     pub text: String,
-    /// The flag's name, for messages: `--rate`.
+    /// What it was given by, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
     pub by: Cow<'static, str>,
+    /// Where it stands, if a plan file has it.
+    pub place: Option<Place>,
     /// What this flag's letter means in other tools: the advice when the text makes no sense here.
     pub habit: Option<&'static str>,
+    /// Whether it is known to be wrong and has been reported: nothing more is said about it.
+    pub reported: bool,
 }
 
 impl Given {
     /// `text`, given by the flag `by`.
     pub fn new(by: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
-        Self { text: text.into(), by: by.into(), habit: None }
+        Self { text: text.into(), by: by.into(), place: None, habit: None, reported: false }
+    }
+
+    /// The same at a place in the plan file. The paths that it names are relative to the plan's folder then.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// A problem with this value, at its place.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(message).at(self.place)
     }
 
     /// The same with advice for people who know the letter from elsewhere.
@@ -36,6 +56,27 @@ impl fmt::Debug for Given {
     }
 }
 
+/// A setting without a value, which may be on, off or left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switch(pub Option<Given>);
+
+impl Switch {
+    /// Switched on by the flag `by`.
+    pub fn on(by: impl Into<Cow<'static, str>>) -> Self {
+        Self(Some(Given::new(by, "true")))
+    }
+
+    /// What switched it on, if it is on.
+    pub fn given(&self) -> Option<&Given> {
+        self.0.as_ref().filter(|given| given.text == "true" && !given.reported)
+    }
+
+    /// Whether it is on.
+    pub fn is_on(&self) -> bool {
+        self.given().is_some()
+    }
+}
+
 /// What was typed, before anything is parsed. Absent fields take their defaults.
 ///
 /// The formats are those of the command line; `plimsoll run --help` describes them.
@@ -43,6 +84,8 @@ impl fmt::Debug for Given {
 pub struct PlanPatch {
     /// The URLs; the load is shared evenly.
     pub urls: Vec<Given>,
+    /// The plan file. Its scenarios take the place of URLs.
+    pub document: Option<Arc<LoadedDocument>>,
 
     /// Connections: users of the closed model, most connections of the open one.
     pub connections: Option<Given>,
@@ -102,7 +145,7 @@ pub struct PlanPatch {
     /// Close a connection after so many requests.
     pub max_requests_per_connection: Option<Given>,
     /// Use every connection for one request.
-    pub disable_keepalive: bool,
+    pub disable_keepalive: Switch,
     /// Close a connection of this age.
     pub connection_lifetime: Option<Given>,
     /// Close a connection that was idle for so long.
@@ -118,12 +161,12 @@ pub struct PlanPatch {
     /// Path of a unix socket that replaces every address.
     pub unix_socket: Option<Given>,
     /// Only IPv4.
-    pub ipv4: bool,
+    pub ipv4: Switch,
     /// Only IPv6.
-    pub ipv6: bool,
+    pub ipv6: Switch,
 
     /// Do not verify certificates.
-    pub insecure: bool,
+    pub insecure: Switch,
     /// PEM file of authorities that replaces the system's.
     pub cacert: Option<Given>,
     /// PEM file of the client's certificate.
@@ -138,11 +181,11 @@ pub struct PlanPatch {
     pub key_log: Option<PathBuf>,
 
     /// HTTP/1.1 was asked for.
-    pub http1: bool,
+    pub http1: Switch,
     /// HTTP/2 was asked for.
-    pub http2: bool,
+    pub http2: Switch,
     /// HTTP/2 without TLS was asked for.
-    pub http2_prior_knowledge: bool,
+    pub http2_prior_knowledge: Switch,
     /// Protocols to offer over TLS.
     pub alpn: Option<Given>,
     /// Bits of a stream's window.
@@ -159,13 +202,13 @@ pub struct PlanPatch {
     pub ping_interval: Option<Given>,
 
     /// Smallest start lag instead of smallest CPU cost.
-    pub precise: bool,
+    pub precise: Switch,
     /// `auto`, `epoll` or `uring`.
     pub backend: Option<Given>,
     /// Limit of a response head.
     pub max_head_bytes: Option<Given>,
     /// Skip the request before the run.
-    pub no_preflight: bool,
+    pub no_preflight: Switch,
 }
 
 /// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks

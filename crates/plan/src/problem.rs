@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A part of a plan file, in bytes; the default is: nowhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The first byte.
     pub start: u32,

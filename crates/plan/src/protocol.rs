@@ -93,14 +93,14 @@ impl Resolver<'_> {
     pub(crate) fn wish(&mut self, patch: &PlanPatch) -> Option<Wish> {
         let alpn = self.read(patch.alpn.as_ref(), parse_alpn);
         let chosen = [
-            patch.http1.then_some("--http1.1"),
-            patch.http2.then_some("--http2"),
-            patch.http2_prior_knowledge.then_some("--http2-prior-knowledge"),
-            patch.alpn.as_ref().map(|given| given.by.as_ref()),
+            patch.http1.given(),
+            patch.http2.given(),
+            patch.http2_prior_knowledge.given(),
+            patch.alpn.as_ref(),
         ];
-        let chosen: Vec<&str> = chosen.into_iter().flatten().collect();
+        let chosen: Vec<&Given> = chosen.into_iter().flatten().collect();
         if let [first, second, ..] = chosen.as_slice() {
-            let problem = Problem::new(format!("{first} and {second} exclude each other"));
+            let problem = second.problem(format!("{} and {} exclude each other", first.by, second.by));
             return self.fail(match patch.alpn {
                 Some(_) => problem.with_hint("`--alpn` alone says what is offered over TLS"),
                 None => problem,
@@ -108,8 +108,8 @@ impl Resolver<'_> {
         }
         Some(match alpn? {
             Some(versions) => Wish::Alpn(versions),
-            None if patch.http2 => Wish::Http2,
-            None if patch.http2_prior_knowledge => Wish::PriorKnowledge,
+            None if patch.http2.is_on() => Wish::Http2,
+            None if patch.http2_prior_knowledge.is_on() => Wish::PriorKnowledge,
             None => Wish::Http1,
         })
     }
@@ -118,17 +118,18 @@ impl Resolver<'_> {
     pub(crate) fn check_schemes(&mut self, patch: &PlanPatch, wish: &Wish, http: bool, https: bool) {
         if let (Wish::Alpn(_), Some(given), false) = (wish, &patch.alpn, https) {
             self.problems.push(
-                Problem::new(format!("{} has no effect: no URL is https", given.by))
+                given
+                    .problem(format!("{} has no effect: no URL is https", given.by))
                     .with_hint("ALPN is a part of TLS: write https://, or `--http2` for HTTP/2 without TLS"),
             );
         }
         if *wish == Wish::PriorKnowledge && https {
-            let message = if http {
-                "--http2-prior-knowledge is for http://, and not every URL is"
-            } else {
-                "--http2-prior-knowledge is for http://"
-            };
-            self.problems.push(Problem::new(message).with_hint("write `--http2`: it does what fits the URL"));
+            let given = patch.http2_prior_knowledge.given();
+            let by = given.map_or("--http2-prior-knowledge", |given| &given.by);
+            let rest = if http { ", and not every URL is" } else { "" };
+            let problem = Problem::new(format!("{by} is for http://{rest}"));
+            let problem = problem.at(given.and_then(|given| given.place));
+            self.problems.push(problem.with_hint("write `--http2`: it does what fits the URL"));
         }
     }
 
@@ -170,7 +171,8 @@ impl Resolver<'_> {
         ];
         for given in given.into_iter().flatten() {
             self.problems.push(
-                Problem::new(format!("{} has no effect with HTTP/1.1", given.by))
+                given
+                    .problem(format!("{} has no effect with HTTP/1.1", given.by))
                     .with_hint("add `--http2`, or leave the flag out"),
             );
         }

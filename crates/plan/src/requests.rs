@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Extract, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope, Template,
-    TemplateError, check_method, parse_header,
+    Body, Extract, FeedSpec, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope,
+    ScriptSource, Template, TemplateError, check_method, parse_header,
 };
 use plimsoll_wire::http2::HeaderBook;
 
@@ -25,6 +25,10 @@ pub(crate) struct Requests {
     pub(crate) targets: Vec<Target>,
     /// Variables of one iteration.
     pub(crate) variables: usize,
+    /// The data sources.
+    pub(crate) feeds: Vec<FeedSpec>,
+    /// The scripts, if there are any.
+    pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
@@ -76,6 +80,8 @@ impl Resolver<'_> {
             steps: Vec::with_capacity(urls.len()),
             targets,
             variables: if crud.is_some() { crud::VARIABLES } else { 0 },
+            feeds: Vec::new(),
+            scripts: None,
             closes: headers.iter().any(|(name, value)| {
                 let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
                 name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
@@ -123,7 +129,7 @@ impl Resolver<'_> {
             authority: url.authority.clone(),
             headers: headers.to_vec(),
             body: draft.body,
-            keep_alive: !patch.disable_keepalive,
+            keep_alive: !patch.disable_keepalive.is_on(),
         };
         let scope = Scope { variables: &draft.variables };
         match RequestTemplate::compile(&spec, &scope, requests.targets[target].book.as_mut()) {
@@ -218,9 +224,9 @@ impl Resolver<'_> {
             Address::Fixed(addresses) => addresses.iter().map(SocketAddr::ip).collect(),
             Address::Unix(_) => Vec::new(),
         };
-        for (only, flag, family) in [(patch.ipv4, "-4", "IPv4"), (patch.ipv6, "-6", "IPv6")] {
-            if let (true, Some(ip)) = (only, ips.iter().find(|ip| ip.is_ipv4() != (flag == "-4"))) {
-                self.problems.push(Problem::new(format!("{flag}: {ip} is not an {family} address")));
+        for (only, v4, family) in [(&patch.ipv4, true, "IPv4"), (&patch.ipv6, false, "IPv6")] {
+            if let (Some(only), Some(ip)) = (only.given(), ips.iter().find(|ip| ip.is_ipv4() != v4)) {
+                self.problems.push(only.problem(format!("{}: {ip} is not an {family} address", only.by)));
             }
         }
     }
@@ -232,7 +238,7 @@ impl Resolver<'_> {
             None => Some("GET".to_owned()),
             Some(given) => match check_method(&given.text) {
                 Ok(()) => Some(given.text.clone()),
-                Err(error) => self.fail(from_template(&error.at(&given.by))),
+                Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
             },
         }
     }
@@ -243,7 +249,7 @@ impl Resolver<'_> {
             match parse_header(&given.text) {
                 Ok((name, value)) => {
                     if let Some(problem) = foreign_to_http2(wish, &name, &value) {
-                        self.problems.push(problem);
+                        self.problems.push(problem.at(given.place));
                     }
                     headers.push((name, value));
                 }
@@ -251,7 +257,8 @@ impl Resolver<'_> {
                     // By its number: the text may be a secret.
                     let place =
                         if patch.headers.len() == 1 { String::new() } else { format!(" {}", index + 1) };
-                    self.problems.push(from_template(&error.at(format!("{}{place}", given.by))));
+                    let problem = from_template(&error.at(format!("{}{place}", given.by)));
+                    self.problems.push(problem.at(given.place));
                 }
             }
         }
@@ -266,7 +273,7 @@ impl Resolver<'_> {
         }
         match Template::parse(given.text.as_bytes()) {
             Ok(_) => Some(Body::Text(given.text.clone().into_bytes())),
-            Err(error) => self.fail(from_template(&error.at(&given.by))),
+            Err(error) => self.fail(from_template(&error.at(&given.by)).at(given.place)),
         }
     }
 

@@ -1,6 +1,8 @@
 //! From what was typed to a plan.
 
 use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_schedule::{parse_count, parse_duration};
@@ -10,7 +12,9 @@ use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 use crate::connections::Demand;
 use crate::load::PerConnection;
 use crate::protocol::Wish;
-use crate::{BackendChoice, Files, Given, Load, Pacing, Plan, PlanPatch, Problem, Problems, parse_size};
+use crate::{
+    BackendChoice, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems, parse_size,
+};
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
 /// still answers, so that its freeze is measured and not cut off.
@@ -36,7 +40,8 @@ impl Plan {
     ///
     /// Everything that is wrong, at once.
     pub fn resolve(patch: PlanPatch, files: &dyn Files) -> Result<Self, Problems> {
-        let mut resolver = Resolver { files, problems: Problems::default() };
+        let document = patch.document.clone();
+        let mut resolver = Resolver { files, document, problems: Problems::default() };
         match resolver.plan(&patch) {
             Some(plan) if resolver.problems.is_empty() => Ok(plan),
             _ => Err(resolver.problems),
@@ -51,6 +56,8 @@ impl Plan {
 /// another.
 pub(crate) struct Resolver<'a> {
     pub(crate) files: &'a dyn Files,
+    /// The plan file, if there is one.
+    pub(crate) document: Option<Arc<LoadedDocument>>,
     pub(crate) problems: Problems,
 }
 
@@ -61,6 +68,14 @@ impl Resolver<'_> {
         None
     }
 
+    /// The file that a value names: relative to the plan's folder if the value stands in the plan.
+    pub(crate) fn path(&self, given: &Given, name: &str) -> PathBuf {
+        match (&self.document, given.place) {
+            (Some(document), Some(_)) => document.path(name),
+            _ => PathBuf::from(name),
+        }
+    }
+
     /// Parses a value, if it was given. `None`: it was, and is wrong.
     pub(crate) fn read<T, E: Display>(
         &mut self,
@@ -68,10 +83,13 @@ impl Resolver<'_> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<Option<T>> {
         let Some(given) = given else { return Some(None) };
+        if given.reported {
+            return None;
+        }
         match parse(given.text.trim()) {
             Ok(value) => Some(Some(value)),
             Err(error) => {
-                let mut problem = Problem::from_line(&format!("{}: {error}", given.by));
+                let mut problem = Problem::from_line(&format!("{}: {error}", given.by)).at(given.place);
                 if let Some(habit) = given.habit {
                     problem.hint = Some(habit.to_owned());
                 }
@@ -90,7 +108,7 @@ impl Resolver<'_> {
         if let (Some(Some(read)), Some(given)) = (&value, given)
             && let Some(message) = wrong(read)
         {
-            return self.fail(Problem::new(format!("{}: {message}", given.by)));
+            return self.fail(given.problem(format!("{}: {message}", given.by)));
         }
         value
     }
@@ -132,7 +150,12 @@ impl Resolver<'_> {
         // problems that would only follow from that are left out.
         let spoken = wish.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
-        let requests = self.requests(patch, &spoken, scenario);
+        let requests = match patch.document.as_deref() {
+            Some(document) if !document.document.scenarios.is_empty() => {
+                self.compiled(patch, document, &spoken)
+            }
+            _ => self.requests(patch, &spoken, scenario),
+        };
         let demand = Demand {
             open: patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some(),
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
@@ -161,8 +184,8 @@ impl Resolver<'_> {
             scenarios: requests.scenarios,
             steps: requests.steps,
             variables: requests.variables,
-            feeds: Vec::new(),
-            scripts: None,
+            feeds: requests.feeds,
+            scripts: requests.scripts,
             targets: requests.targets,
             load,
             end: schedule.end,
@@ -172,7 +195,7 @@ impl Resolver<'_> {
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
             redirects: limits.redirects,
-            pacing: if patch.precise { Pacing::Precise } else { Pacing::Adaptive },
+            pacing: if patch.precise.is_on() { Pacing::Precise } else { Pacing::Adaptive },
             backend: limits.backend,
             seed: limits.seed,
             limits: Limits { head_bytes: limits.head_bytes, ..Limits::default() },
@@ -182,7 +205,7 @@ impl Resolver<'_> {
                 ..http2.options
             },
             ping_interval: http2.ping_interval,
-            preflight: !patch.no_preflight,
+            preflight: !patch.no_preflight.is_on(),
             connections: usage.connections,
         })
     }
@@ -232,7 +255,8 @@ impl Resolver<'_> {
                 Some((other, _)) => {
                     let message =
                         format!("{} and {} are one limit, and have different values", other.by, given.by);
-                    return self.fail(Problem::new(message).with_hint("leave one of them out"));
+                    let problem = Problem::new(message).at(given.place.or(other.place));
+                    return self.fail(problem.with_hint("leave one of them out"));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::resolve::Resolver;
 use crate::url::{Url, parse_port};
-use crate::{Address, Given, PlanPatch, Problem};
+use crate::{Address, Given, Place, PlanPatch, Problem};
 
 /// Longest path of a unix socket, in bytes: `sun_path` has 108 with its final NUL.
 const LONGEST_SOCKET_PATH: usize = 107;
@@ -21,6 +21,7 @@ pub(crate) struct Routes {
 /// `host:port:address[,address…]`; a host of `*` stands for every host.
 struct Fixed {
     given: String,
+    place: Option<Place>,
     host: String,
     port: u16,
     addresses: Vec<IpAddr>,
@@ -30,6 +31,7 @@ struct Fixed {
 /// `host1:port1:host2:port2`; an empty part in front stands for everything, one behind for no change.
 struct ConnectTo {
     given: String,
+    place: Option<Place>,
     from_host: String,
     from_port: Option<u16>,
     to_host: String,
@@ -54,29 +56,35 @@ impl Resolver<'_> {
                 _ => complete = false,
             }
         }
-        routes.unix_socket = self.read(patch.unix_socket.as_ref(), |text| match text.len() {
-            0 => Err("the path is empty".to_owned()),
+        let given = patch.unix_socket.as_ref();
+        let path = given.map(|given| self.path(given, given.text.trim())).unwrap_or_default();
+        routes.unix_socket = self.read(given, |text| match path.as_os_str().len() {
+            _ if text.is_empty() => Err("the path is empty".to_owned()),
             len if len > LONGEST_SOCKET_PATH => {
                 Err(format!("the path has {len} bytes, a unix socket's at most {LONGEST_SOCKET_PATH}"))
             }
-            _ => Ok(PathBuf::from(text)),
+            _ => Ok(path.clone()),
         })?;
         if let (Some(unix_socket), Some(other)) =
             (&patch.unix_socket, patch.connect_to.first().or(patch.resolve.first()))
         {
             let message = format!("{} has no effect with {}", other.by, unix_socket.by);
-            return self.fail(Problem::new(message));
+            return self.fail(Problem::new(message).at(other.place.or(unix_socket.place)));
         }
         complete.then_some(routes)
     }
 
     /// Reports the detours that no URL takes.
     pub(crate) fn check_used(&mut self, routes: &Routes) {
-        let unused = (routes.connect_to.iter().filter(|route| !route.used).map(|route| &route.given))
-            .chain(routes.fixed.iter().filter(|route| !route.used).map(|route| &route.given));
-        for given in unused {
+        let unused =
+            (routes.connect_to.iter().filter(|route| !route.used).map(|route| (&route.given, route.place)))
+                .chain(
+                    routes.fixed.iter().filter(|route| !route.used).map(|route| (&route.given, route.place)),
+                );
+        for (given, place) in unused {
             self.problems.push(
                 Problem::new(format!("{given} matches no URL"))
+                    .at(place)
                     .with_hint("host and port must be those of a URL, with its scheme's default port"),
             );
         }
@@ -121,8 +129,8 @@ impl Fixed {
         if host.is_empty() {
             return Err(malformed());
         }
-        let given = format!("{} `{text}`", given.by);
-        Ok(Self { given, host: bare(host).to_ascii_lowercase(), port, addresses, used: false })
+        let (place, given) = (given.place, format!("{} `{text}`", given.by));
+        Ok(Self { given, place, host: bare(host).to_ascii_lowercase(), port, addresses, used: false })
     }
 
     fn matches(&self, host: &str, port: u16) -> bool {
@@ -142,6 +150,7 @@ impl ConnectTo {
         };
         Ok(Self {
             given: format!("{} `{text}`", given.by),
+            place: given.place,
             from_host: bare(from_host).to_ascii_lowercase(),
             from_port: port(from_port)?,
             to_host: bare(to_host).to_ascii_lowercase(),

@@ -1,6 +1,5 @@
 //! TLS towards the targets, and credentials.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -43,13 +42,16 @@ impl Resolver<'_> {
                     .fail(Problem::new(format!("SSLKEYLOGFILE: cannot open `{}`: {error}", path.display()))),
             },
         };
-        if let (true, Some(cacert)) = (patch.insecure, &patch.cacert) {
-            let message = format!("{} has no effect with --insecure", cacert.by);
-            return self
-                .fail(Problem::new(message).with_hint("leave `-k` out to verify with this certificate"));
+        if let (Some(insecure), Some(cacert)) = (patch.insecure.given(), &patch.cacert) {
+            let message = format!("{} has no effect with {}", cacert.by, insecure.by);
+            return self.fail(
+                Problem::new(message)
+                    .at(cacert.place.or(insecure.place))
+                    .with_hint("leave `-k` out to verify with this certificate"),
+            );
         }
         let options = ClientOptions {
-            verify: !patch.insecure,
+            verify: !patch.insecure.is_on(),
             ca_pem: authorities?,
             identity: identity?,
             alpn: wish.alpn(),
@@ -66,10 +68,10 @@ impl Resolver<'_> {
     /// A flag without effect is a mistake: nothing is ignored silently.
     fn refuse_tls_flags(&mut self, patch: &PlanPatch) {
         let given = [&patch.cacert, &patch.cert, &patch.key, &patch.tls, &patch.sni];
-        let names = given.into_iter().flatten().map(|given| given.by.to_string());
-        for name in names.chain(patch.insecure.then(|| "--insecure".to_owned())) {
+        for given in given.into_iter().flatten().chain(patch.insecure.given()) {
             self.problems.push(
-                Problem::new(format!("{name} has no effect: no URL is https"))
+                given
+                    .problem(format!("{} has no effect: no URL is https", given.by))
                     .with_hint("write https:// or leave the flag out"),
             );
         }
@@ -80,7 +82,7 @@ impl Resolver<'_> {
         let (certificate, key) = match (&patch.cert, &patch.key) {
             (None, None) => return Some(None),
             (None, Some(key)) => {
-                return self.fail(Problem::new(format!("{} needs --cert", key.by)));
+                return self.fail(key.problem(format!("{} needs --cert", key.by)));
             }
             (Some(certificate), key) => (certificate, key.as_ref()),
         };
@@ -93,7 +95,7 @@ impl Resolver<'_> {
         let has_key = key_pem.windows(12).any(|window| window == b"PRIVATE KEY-");
         if key.is_none() && !has_key {
             let message = format!("{}: `{}` has no private key", certificate.by, certificate.text);
-            return self.fail(Problem::new(message).with_hint("give the key's file with `--key`"));
+            return self.fail(certificate.problem(message).with_hint("give the key's file with `--key`"));
         }
         Some(Some(Identity { cert_pem, key_pem }))
     }
@@ -101,11 +103,14 @@ impl Resolver<'_> {
     /// Reads a file that a flag names.
     pub(crate) fn file(&mut self, given: &Given, path: &str) -> Option<Vec<u8>> {
         if path.is_empty() {
-            return self.fail(Problem::new(format!("{}: the file name is empty", given.by)));
+            return self.fail(given.problem(format!("{}: the file name is empty", given.by)));
         }
-        match self.files.read(Path::new(path)) {
+        if given.reported {
+            return None;
+        }
+        match self.files.read(&self.path(given, path)) {
             Ok(content) => Some(content),
-            Err(error) => self.fail(Problem::new(format!("{}: cannot read `{path}`: {error}", given.by))),
+            Err(error) => self.fail(given.problem(format!("{}: cannot read `{path}`: {error}", given.by))),
         }
     }
 
@@ -117,18 +122,18 @@ impl Resolver<'_> {
             (None, None) => Some(None),
             (Some((basic, _)), Some((bearer, _))) => {
                 let message = format!("{} and {} exclude each other", basic.by, bearer.by);
-                self.fail(Problem::new(message))
+                self.fail(bearer.problem(message))
             }
             (Some((given, secret)), None) => match basic_authorization(&secret?) {
                 Some(value) => Some(Some(value)),
-                None => self.fail(Problem::new(format!("{}: no `:` between user and password", given.by))),
+                None => self.fail(given.problem(format!("{}: no `:` between user and password", given.by))),
             },
             (None, Some((given, secret))) => {
                 let token = secret?;
                 if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                     let message =
                         format!("{}: the token is empty or has characters that no token has", given.by);
-                    return self.fail(Problem::new(message));
+                    return self.fail(given.problem(message));
                 }
                 Some(Some(format!("Bearer {token}")))
             }
@@ -137,13 +142,16 @@ impl Resolver<'_> {
 
     /// A credential: the text itself, or the first line of `@file`.
     fn secret(&mut self, given: &Given) -> Option<String> {
+        if given.reported {
+            return None;
+        }
         let Some(path) = given.text.strip_prefix('@') else {
             return Some(given.text.clone());
         };
         let content = self.file(given, path)?;
         match String::from_utf8(content) {
             Ok(text) => Some(text.lines().next().unwrap_or_default().trim().to_owned()),
-            Err(_) => self.fail(Problem::new(format!("{}: `{path}` is not text", given.by))),
+            Err(_) => self.fail(given.problem(format!("{}: `{path}` is not text", given.by))),
         }
     }
 }

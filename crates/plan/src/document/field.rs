@@ -1,14 +1,17 @@
 //! Values with their place in the file.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::problem::Place;
 
 /// A value that may be absent, or wrong; what is wrong with it has been reported then.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Field<T> {
     /// It is not there.
     #[default]
@@ -71,7 +74,7 @@ impl<S: Into<String>> From<S> for Text {
 }
 
 /// A mapping in the order of the file. Names are unique: a second one was reported.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyed<T>(pub Vec<(Text, Place, T)>);
 
 impl<T> Default for Keyed<T> {
@@ -101,10 +104,39 @@ impl<T: Serialize> Serialize for Field<T> {
     }
 }
 
+/// The name by which a [`Field`] asks the reader for its place; see [`super::reader`].
+pub(crate) const FIELD: &str = "(field)";
+/// The same for a [`Keyed`].
+pub(crate) const KEYED: &str = "(keyed)";
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::deserialize(deserializer).map(Self::new)
+        struct Visitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
+            type Value = Field<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+                T::deserialize(inner).map(Field::new)
+            }
+            /// From the reader: the place, and the value unless it is wrong.
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let place = place(&mut parts)?;
+                Ok(match parts.next_element()? {
+                    Some(value) => Field::Given(value, place),
+                    None => Field::Bad(place),
+                })
+            }
+        }
+        deserializer.deserialize_newtype_struct(FIELD, Visitor(PhantomData))
     }
+}
+
+/// The place that the reader puts in front of a value: both ends in one number.
+fn place<'de, A: SeqAccess<'de>>(parts: &mut A) -> Result<Place, A::Error> {
+    let ends: u64 = parts.next_element()?.unwrap_or_default();
+    Ok(Place { start: (ends >> 32) as u32, end: ends as u32 })
 }
 
 impl<T: JsonSchema> JsonSchema for Field<T> {
@@ -119,15 +151,52 @@ impl<T: JsonSchema> JsonSchema for Field<T> {
     }
 }
 
+/// Numbers and truth values are written as such where that reads back to the same text.
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
+        let text = self.0.as_str();
+        match text {
+            "true" => return serializer.serialize_bool(true),
+            "false" => return serializer.serialize_bool(false),
+            _ => {}
+        }
+        match text.parse::<u64>() {
+            Ok(number) if number.to_string() == text => return serializer.serialize_u64(number),
+            _ => {}
+        }
+        match text.parse().ok().and_then(serde_json::Number::from_f64) {
+            Some(number) if number.to_string() == text => number.serialize(serializer),
+            _ => serializer.serialize_str(text),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or number")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Text, E> {
+                Ok(Text(value.to_string()))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Text, E> {
+                Ok(Text(value.to_string()))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Text, E> {
+                Ok(Text(value.to_string()))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Text, E> {
+                Ok(Text(serde_json::Number::from_f64(value).map_or_else(String::new, |n| n.to_string())))
+            }
+        }
+        // The reader of plan files gives every scalar as it was typed.
+        deserializer.deserialize_str(Visitor)
     }
 }
 
@@ -149,23 +218,41 @@ impl<T: Serialize> Serialize for Keyed<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Keyed<T> {
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Keyed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for Visitor<T> {
+        struct Visitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> serde::de::Visitor<'de> for Visitor<T> {
             type Value = Keyed<T>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a mapping")
             }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+                inner.deserialize_map(self)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
                 while let Some((name, value)) = map.next_entry::<Text, T>()? {
                     entries.push((name, Place::default(), value));
                 }
                 Ok(Keyed(entries))
             }
+            /// From the reader: name, place of the name, value; and again.
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(name) = parts.next_element::<Text>()? {
+                    let place = place(&mut parts)?;
+                    let value = parts.next_element::<Field<T>>()?;
+                    // A wrong value was reported; its name is still known to what refers to it.
+                    let value = match value {
+                        Some(Field::Given(value, _)) => value,
+                        _ => T::default(),
+                    };
+                    entries.push((name, place, value));
+                }
+                Ok(Keyed(entries))
+            }
         }
-        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+        deserializer.deserialize_newtype_struct(KEYED, Visitor(PhantomData))
     }
 }
 

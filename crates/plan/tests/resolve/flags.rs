@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems};
+use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems, Switch};
 
 /// Files by name; everything else does not exist.
 #[derive(Default)]
@@ -60,7 +60,7 @@ fn switch(patch: &mut PlanPatch, word: &str) -> bool {
         "--no-preflight" => &mut patch.no_preflight,
         _ => return false,
     };
-    *switch = true;
+    *switch = Switch::on(word.to_owned());
     true
 }
 

@@ -1,0 +1,410 @@
+//! From the tree of a plan file to its types, with everything that is wrong.
+//!
+//! A serde deserializer that knows places and goes on after mistakes. [`Field`](super::Field) and
+//! [`Keyed`](super::Keyed) ask for their place by the names of newtypes that nothing else has; where the value
+//! of a field is wrong, the problem is recorded, the field is told that there is no value, and reading
+//! continues behind it. A key that a type does not have is a problem, too, and left out.
+
+use std::cell::RefCell;
+
+use plimsoll_scenario::suggest;
+use serde::de::value::{StrDeserializer, U64Deserializer};
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::field::{FIELD, KEYED};
+use super::tree::{Entry, Kind, Node};
+use super::{Document, SHORT_FORMS, Source, tree};
+use crate::{Place, Problem, Problems};
+
+/// Up to so many keys are listed where one is unknown.
+const LISTED: usize = 16;
+
+impl Document {
+    /// Reads a plan file, YAML or JSON, and reports everything that is wrong with its form. `None`: nothing
+    /// could be read. What was read despite problems may lack some of its parts ([`Field::Bad`]).
+    ///
+    /// [`Field::Bad`]: super::Field::Bad
+    pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
+        let root = tree::parse(&source.text, problems)?;
+        let shared = RefCell::new(std::mem::take(problems));
+        let reader = Reader { node: &root, name: "the plan", problems: &shared };
+        let document = serde::Deserialize::deserialize(reader);
+        let document = document.map_err(|error: Wrong| shared.borrow_mut().push(error.0)).ok();
+        *problems = shared.into_inner();
+        document
+    }
+}
+
+/// What is wrong with one value.
+#[derive(Debug)]
+struct Wrong(Problem);
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+impl de::Error for Wrong {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self(Problem::new(message.to_string()))
+    }
+}
+
+/// One value that is to be read.
+#[derive(Clone, Copy)]
+struct Reader<'n> {
+    node: &'n Node,
+    /// What it is called, for messages.
+    name: &'n str,
+    problems: &'n RefCell<Problems>,
+}
+
+impl<'n> Reader<'n> {
+    fn to(self, node: &'n Node, name: &'n str) -> Self {
+        Self { node, name, ..self }
+    }
+
+    fn report(self, problem: Problem, place: Place) {
+        self.problems.borrow_mut().push(problem.at(Some(place)));
+    }
+
+    /// The error that this is not what it has to be.
+    fn not(self, wanted: &str) -> Wrong {
+        let name = self.name.escape_debug();
+        let problem = match self.node.noun() {
+            "nothing" => Problem::new(format!("`{name}` has no value"))
+                .with_hint("give it one, or leave it out; an empty text is \"\""),
+            found => Problem::new(format!("`{name}` has to be {wanted}, and is {found}")),
+        };
+        Wrong(problem.at(Some(self.node.place)))
+    }
+
+    /// Recovers from what is wrong with a value.
+    fn recover<T>(self, value: Result<T, Wrong>) -> Option<T> {
+        value
+            .map_err(|Wrong(problem)| {
+                let place = problem.place.unwrap_or(self.node.place);
+                self.report(problem, place);
+            })
+            .ok()
+    }
+
+    /// Reports a key that is not known.
+    fn unknown(self, entry: &Entry, known: &[&'static str]) {
+        let name = entry.name.escape_debug();
+        let problem = Problem::new(format!("`{name}` is not known here"));
+        let known: Vec<&str> = known.iter().copied().filter(|name| !name.starts_with('(')).collect();
+        let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
+        let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
+        let hint = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if known.len() <= LISTED => format!("known here: {}", known.join(", ")),
+            None => "`plimsoll schema plan` lists what is known".to_owned(),
+        };
+        self.report(problem.with_hint(hint), entry.place);
+    }
+}
+
+/// What other tools call a key, if it is known here by another name.
+fn foreign(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let ours: &[&'static str] = match name {
+        "vus" | "users" | "clients" | "concurrency" | "virtual_users" => &["connections"],
+        "requests" | "flow" | "actions" | "exec" => &["steps", "iterations"],
+        "total_requests" | "count" | "number" => &["iterations", "repeat"],
+        "warm_up_time" | "warm_up" | "rampup" => &["warmup"],
+        "qps" | "tps" | "throughput" | "arrival_rate" | "request_per_second" => &["rate"],
+        "pause" | "sleep" | "wait" | "delay" | "think_time" => &["think"],
+        "assert" | "asserts" | "assertions" | "check" | "checks" | "validate" | "response_match" => {
+            &["expect"]
+        }
+        "capture" | "captures" | "save" | "extractors" | "value_pickers" => &["extract"],
+        "url" | "uri" | "path" => &["url", "get"],
+        "base_url" | "host" | "hosts" => &["url", "targets", "target"],
+        "payload" | "content" => &["body"],
+        "vars" | "defaults" | "env" => &["variables"],
+        "config" | "options" | "settings" | "load" => &["run"],
+        "loop" | "times" | "foreach" => &["repeat"],
+        "lua" | "luascript" => &["script"],
+        "protocol" => &["http2", "alpn"],
+        "condition" => &["if", "that"],
+        "header" => &["headers", "header"],
+        "streams" => &["max_concurrent_streams"],
+        "equal" | "eq" | "is" => &["equals"],
+        "matches" | "match" | "pattern" => &["regex"],
+        "starts_with" | "prefix" => &["starts"],
+        "ends_with" | "suffix" => &["ends"],
+        "includes" => &["contains"],
+        "jsonpath" | "json_path" | "json_pointer" | "pointer" => &["json"],
+        "file" => &["csv", "body_file"],
+        _ => return None,
+    };
+    ours.iter().copied().find(|ours| known.contains(ours))
+}
+
+impl<'n> Deserializer<'n> for Reader<'n> {
+    type Error = Wrong;
+
+    /// For JSON in a plan: plain numbers and truth values are what they are in JSON, everything else is text.
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match &self.node.kind {
+            _ if self.node.is_null() => visitor.visit_unit(),
+            Kind::Scalar { text, plain: true } => match text.as_str() {
+                "true" => visitor.visit_bool(true),
+                "false" => visitor.visit_bool(false),
+                text => match serde_json::from_str::<serde_json::Number>(text) {
+                    Ok(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                        (Some(number), ..) => visitor.visit_u64(number),
+                        (_, Some(number), _) => visitor.visit_i64(number),
+                        (.., Some(_)) if text.contains(['.', 'e', 'E']) => {
+                            // The standard library reads every digit; serde_json, as it is built here, does not.
+                            visitor.visit_f64(text.parse().unwrap_or_default())
+                        }
+                        _ => Err(Wrong(
+                            Problem::new(format!("the number {text} does not fit into 64 bits"))
+                                .with_hint("put it in quotes to send it as a text")
+                                .at(Some(self.node.place)),
+                        )),
+                    },
+                    Err(_) => visitor.visit_str(text),
+                },
+            },
+            Kind::Scalar { text, .. } => visitor.visit_str(text),
+            Kind::List(items) => visitor.visit_seq(Items { reader: self, items: items.iter() }),
+            Kind::Map(entries) => {
+                visitor.visit_map(Entries { reader: self, entries: entries.iter(), value: None })
+            }
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match &self.node.kind {
+            Kind::Scalar { text, plain: true } if text == "true" => visitor.visit_bool(true),
+            Kind::Scalar { text, plain: true } if text == "false" => visitor.visit_bool(false),
+            Kind::Scalar { text, .. } if !self.node.is_null() => {
+                let name = self.name.escape_debug();
+                let text = text.escape_debug();
+                let problem = Problem::new(format!("`{name}` has to be true or false, and is `{text}`"));
+                Err(Wrong(problem.at(Some(self.node.place))))
+            }
+            _ => Err(self.not("true or false")),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match &self.node.kind {
+            Kind::Scalar { text, .. } if !self.node.is_null() => visitor.visit_borrowed_str(text),
+            _ => Err(self.not("a single value")),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        self.deserialize_str(visitor)
+    }
+
+    /// A list, or one value in its place.
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match &self.node.kind {
+            _ if self.node.is_null() => {
+                self.recover::<()>(Err(self.not("a list")));
+                visitor.visit_seq(Items { reader: self, items: [].iter() })
+            }
+            Kind::List(items) if items.is_empty() => {
+                let problem = Problem::new(format!("`{}` is an empty list", self.name.escape_debug()));
+                self.report(problem.with_hint("leave it out"), self.node.place);
+                visitor.visit_seq(Items { reader: self, items: [].iter() })
+            }
+            Kind::List(items) => visitor.visit_seq(Items { reader: self, items: items.iter() }),
+            _ => visitor.visit_seq(Items { reader: self, items: std::slice::from_ref(self.node).iter() }),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        match &self.node.kind {
+            Kind::Map(entries) => {
+                visitor.visit_map(Entries { reader: self, entries: entries.iter(), value: None })
+            }
+            _ => Err(self.not("a mapping")),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'n>>(
+        self,
+        name: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
+        let short = SHORT_FORMS.iter().find(|(of, _)| *of == name);
+        match (&self.node.kind, short) {
+            (Kind::Map(entries), _) => {
+                visitor.visit_map(Members { reader: self, entries: entries.iter(), known, value: None })
+            }
+            (Kind::Scalar { .. }, Some((_, field))) if !self.node.is_null() => {
+                visitor.visit_map(Short { reader: self, field: Some(field) })
+            }
+            (_, Some(_)) => Err(self.not("a single value or a mapping")),
+            (_, None) => Err(self.not("a mapping")),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
+        match (name, &self.node.kind) {
+            (FIELD, _) => visitor.visit_seq(FieldParts { reader: self, next: 0 }),
+            (KEYED, kind) => {
+                let entries = match kind {
+                    Kind::Map(entries) if entries.is_empty() => {
+                        let name = self.name.escape_debug();
+                        let problem = Problem::new(format!("`{name}` is an empty mapping"));
+                        self.report(problem.with_hint("leave it out"), self.node.place);
+                        &[][..]
+                    }
+                    Kind::Map(entries) => entries,
+                    _ => {
+                        self.recover::<()>(Err(self.not("a mapping")));
+                        &[]
+                    }
+                };
+                visitor.visit_seq(KeyedParts { reader: self, entries: entries.iter(), entry: None, next: 0 })
+            }
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        <W: Visitor<'n>>
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf option unit unit_struct tuple
+        tuple_struct enum identifier ignored_any
+    }
+}
+
+/// Both ends of a place in one number.
+fn packed(place: Place) -> U64Deserializer<Wrong> {
+    (u64::from(place.start) << 32 | u64::from(place.end)).into_deserializer()
+}
+
+/// The values of a list.
+struct Items<'n> {
+    reader: Reader<'n>,
+    items: std::slice::Iter<'n, Node>,
+}
+
+impl<'n> SeqAccess<'n> for Items<'n> {
+    type Error = Wrong;
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+        let Some(item) = self.items.next() else { return Ok(None) };
+        seed.deserialize(self.reader.to(item, self.reader.name)).map(Some)
+    }
+}
+
+/// The entries of a mapping in JSON.
+struct Entries<'n> {
+    reader: Reader<'n>,
+    entries: std::slice::Iter<'n, Entry>,
+    value: Option<&'n Entry>,
+}
+
+impl<'n> MapAccess<'n> for Entries<'n> {
+    type Error = Wrong;
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+        let Some(entry) = self.entries.next() else { return Ok(None) };
+        self.value = Some(entry);
+        seed.deserialize(StrDeserializer::new(&entry.name)).map(Some)
+    }
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        let entry = self.value.take().ok_or_else(|| de::Error::custom("a value without a key"))?;
+        seed.deserialize(self.reader.to(&entry.value, &entry.name))
+    }
+}
+
+/// The fields of one of the plan's types; others are reported and left out.
+struct Members<'n> {
+    reader: Reader<'n>,
+    entries: std::slice::Iter<'n, Entry>,
+    known: &'static [&'static str],
+    value: Option<&'n Entry>,
+}
+
+impl<'n> MapAccess<'n> for Members<'n> {
+    type Error = Wrong;
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+        for entry in self.entries.by_ref() {
+            if self.known.contains(&entry.name.as_str()) && !entry.name.starts_with('(') {
+                self.value = Some(entry);
+                return seed.deserialize(StrDeserializer::new(&entry.name)).map(Some);
+            }
+            self.reader.unknown(entry, self.known);
+        }
+        Ok(None)
+    }
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        let entry = self.value.take().ok_or_else(|| de::Error::custom("a value without a key"))?;
+        seed.deserialize(self.reader.to(&entry.value, &entry.name))
+    }
+}
+
+/// A type that is written short: the one field.
+struct Short<'n> {
+    reader: Reader<'n>,
+    field: Option<&'static str>,
+}
+
+impl<'n> MapAccess<'n> for Short<'n> {
+    type Error = Wrong;
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+        let Some(field) = self.field.take() else { return Ok(None) };
+        seed.deserialize(StrDeserializer::new(field)).map(Some)
+    }
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+        seed.deserialize(self.reader)
+    }
+}
+
+/// A field: its place, then its value, unless that is wrong.
+struct FieldParts<'n> {
+    reader: Reader<'n>,
+    next: u8,
+}
+
+impl<'n> SeqAccess<'n> for FieldParts<'n> {
+    type Error = Wrong;
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+        self.next += 1;
+        match self.next {
+            1 => seed.deserialize(packed(self.reader.node.place)).map(Some),
+            _ => Ok(self.reader.recover(seed.deserialize(self.reader))),
+        }
+    }
+}
+
+/// A mapping with places: of each entry the name, its place and the value.
+struct KeyedParts<'n> {
+    reader: Reader<'n>,
+    entries: std::slice::Iter<'n, Entry>,
+    entry: Option<&'n Entry>,
+    next: u8,
+}
+
+impl<'n> SeqAccess<'n> for KeyedParts<'n> {
+    type Error = Wrong;
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+        if self.next == 0 {
+            self.entry = self.entries.next();
+        }
+        let Some(entry) = self.entry else { return Ok(None) };
+        let part = self.next;
+        self.next = (part + 1) % 3;
+        match part {
+            0 => seed.deserialize(StrDeserializer::new(&entry.name)),
+            1 => seed.deserialize(packed(entry.place)),
+            _ => seed.deserialize(self.reader.to(&entry.value, &entry.name)),
+        }
+        .map(Some)
+    }
+}

@@ -1,0 +1,55 @@
+//! The JSON Schema of plan files.
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::{Document, SHORT_FORMS};
+
+impl Document {
+    /// The JSON Schema (2020-12) of plan files: from the types, with what may be written short.
+    pub fn schema() -> Value {
+        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Self>();
+        let mut schema = schema.to_value();
+        one_or_list(&mut schema);
+        for (name, _) in SHORT_FORMS {
+            if let Some(long) = schema.pointer_mut(&format!("/$defs/{name}")) {
+                allow_short(long);
+            }
+        }
+        if let Some(root) = schema.as_object_mut() {
+            root.insert("title".to_owned(), "A plan of Plimsoll".into());
+        }
+        schema
+    }
+}
+
+/// Lets every list be one value alone.
+fn one_or_list(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(one_or_list);
+            if let ("array", Some(items)) = (
+                members.get("type").and_then(Value::as_str).unwrap_or_default(),
+                members.get("items").cloned(),
+            ) {
+                members.retain(|name, _| name == "description");
+                let list = json!({"type": "array", "items": items, "minItems": 1});
+                members.insert("anyOf".to_owned(), json!([items, list]));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(one_or_list),
+        _ => {}
+    }
+}
+
+/// Lets a type be one of its fields alone. The description stays at its front.
+fn allow_short(long: &mut Value) {
+    let Some(members) = long.as_object_mut() else { return };
+    let mut short = Map::new();
+    if let Some(description) = members.remove("description") {
+        short.insert("description".to_owned(), description);
+    }
+    let scalar = json!({"type": ["string", "number", "boolean"]});
+    short.insert("anyOf".to_owned(), json!([scalar, Value::Object(std::mem::take(members))]));
+    *members = short;
+}

@@ -1,0 +1,379 @@
+//! YAML as a tree in which every value has its place.
+//!
+//! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` mean what they say here. JSON is a
+//! subset of YAML 1.2 and is read by the same parser.
+
+use std::collections::{HashMap, HashSet};
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
+
+use crate::{Place, Problem, Problems};
+
+/// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
+const LARGEST_TEXT: usize = 16 * 1024 * 1024;
+/// Deepest nesting of lists and mappings: deeper than any plan, and shallow enough for every stack.
+const DEEPEST: usize = 64;
+/// Most values that aliases may repeat, all together: a few lines of aliases of aliases could otherwise be
+/// billions of values.
+const MOST_REPEATED: usize = 100_000;
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// A text, number, truth value or nothing, as typed. `plain`: without quotes.
+    Scalar { text: String, plain: bool },
+    /// Values in order.
+    List(Vec<Node>),
+    /// Values by name, in order; names are unique.
+    Map(Vec<Entry>),
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// Whether it is nothing: `key:` without a value, `~` or `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        match &self.kind {
+            Kind::Scalar { text, plain: true } => {
+                matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
+            }
+            _ => false,
+        }
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.kind {
+            _ if self.is_null() => "nothing",
+            Kind::Scalar { .. } => "a single value",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a mapping",
+        }
+    }
+
+    /// How many values it consists of.
+    fn size(&self) -> usize {
+        match &self.kind {
+            Kind::Scalar { .. } => 1,
+            Kind::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Kind::Map(entries) => 1 + entries.iter().map(|entry| entry.value.size()).sum::<usize>(),
+        }
+    }
+}
+
+/// Reads a text. `None`: it is no YAML, or nothing is in it; the problem is reported then.
+pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+    if text.len() > LARGEST_TEXT {
+        let problem = Problem::new(format!("the plan has {} bytes, more than 16 MiB", text.len()));
+        problems
+            .push(problem.with_hint("put data into CSV or JSON lines files, which are read piece by piece"));
+        return None;
+    }
+    let mut builder = Builder::new(text, problems);
+    for event in Parser::new_from_str(text) {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                let at = builder.offsets.byte(error.marker().index());
+                // A place behind the end could not be shown.
+                let start = (at as usize).min(text.trim_end().len());
+                let width = text[start..].chars().next().map_or(1, char::len_utf8);
+                let place = Place { start: start as u32, end: (start + width) as u32 };
+                builder.report(from_scan(error.info()), place);
+                return None;
+            }
+        };
+        builder.take(event)?;
+    }
+    let root = builder.root;
+    match root {
+        Some(root) if !root.is_null() => Some(root),
+        _ => {
+            let problem = Problem::new("the plan is empty");
+            problems.push(problem.with_hint("`plimsoll schema plan` describes what can stand in it"));
+            None
+        }
+    }
+}
+
+/// A list or mapping that is not complete yet.
+struct Open {
+    start: u32,
+    anchor: usize,
+    /// Whether it is written in brackets, so that its end is that of the closing one.
+    flow: bool,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map(Mapping),
+}
+
+#[derive(Default)]
+struct Mapping {
+    entries: Vec<Entry>,
+    names: HashSet<String>,
+    /// The name whose value comes next.
+    name: Option<(String, Place)>,
+    /// What `<<` brings along.
+    merged: Vec<Entry>,
+}
+
+struct Builder<'t, 'p> {
+    text: &'t str,
+    offsets: Offsets,
+    problems: &'p mut Problems,
+    open: Vec<Open>,
+    root: Option<Node>,
+    documents: usize,
+    anchors: HashMap<usize, Node>,
+    repeated: usize,
+}
+
+impl<'t, 'p> Builder<'t, 'p> {
+    fn new(text: &'t str, problems: &'p mut Problems) -> Self {
+        Self {
+            text,
+            offsets: Offsets::new(text),
+            problems,
+            open: Vec::new(),
+            root: None,
+            documents: 0,
+            anchors: HashMap::new(),
+            repeated: 0,
+        }
+    }
+
+    fn report(&mut self, problem: Problem, place: Place) {
+        self.problems.push(problem.at(Some(place)));
+    }
+
+    /// Takes the next event; `None` if what follows makes no sense any more.
+    fn take(&mut self, (event, span): (Event<'_>, Span)) -> Option<()> {
+        let place = self.offsets.place(span);
+        match event {
+            Event::DocumentStart(_) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    let problem = Problem::new("a second plan begins here");
+                    self.report(problem.with_hint("one file holds one plan"), place);
+                    return None;
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let mut plain = style == ScalarStyle::Plain;
+                self.check_tag(tag.as_deref(), &mut plain, place);
+                let node = Node {
+                    place: self.trimmed(place),
+                    kind: Kind::Scalar { text: text.into_owned(), plain },
+                };
+                self.add(node, anchor)?;
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.check_tag(tag.as_deref(), &mut false, place);
+                self.begin(place, anchor, Content::List(Vec::new()))?;
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.check_tag(tag.as_deref(), &mut false, place);
+                self.begin(place, anchor, Content::Map(Mapping::default()))?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(place)?,
+            Event::Alias(anchor) => self.alias(anchor, place)?,
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+        }
+        Some(())
+    }
+
+    fn begin(&mut self, place: Place, anchor: usize, content: Content) -> Option<()> {
+        if self.open.len() >= DEEPEST {
+            self.report(too_deep(), place);
+            return None;
+        }
+        let flow = self.text[place.start as usize..].starts_with(['[', '{']);
+        self.open.push(Open { start: place.start, anchor, flow, content });
+        Some(())
+    }
+
+    fn end(&mut self, place: Place) -> Option<()> {
+        let Open { start, anchor, flow, content } = self.open.pop()?;
+        let (kind, last) = match content {
+            Content::List(items) => {
+                let last = items.last().map(|item| item.place);
+                (Kind::List(items), last)
+            }
+            Content::Map(Mapping { mut entries, mut names, merged, .. }) => {
+                let last = entries.last().map(|entry| entry.value.place.max(entry.place));
+                entries.extend(merged.into_iter().filter(|entry| names.insert(entry.name.clone())));
+                (Kind::Map(entries), last)
+            }
+        };
+        let end = match last {
+            Some(last) if !flow => last.end,
+            _ => place.end,
+        };
+        let node = Node { place: self.trimmed(Place { start, end: end.max(start) }), kind };
+        self.add(node, anchor)
+    }
+
+    fn alias(&mut self, anchor: usize, place: Place) -> Option<()> {
+        let Some(known) = self.anchors.get(&anchor) else {
+            self.report(Problem::new("a value cannot contain itself"), place);
+            return None;
+        };
+        let mut node = known.clone();
+        self.repeated += node.size();
+        if self.repeated > MOST_REPEATED {
+            let message = format!("aliases repeat more than {MOST_REPEATED} values");
+            self.report(Problem::new(message), place);
+            return None;
+        }
+        if self.open.len() + deepest(&node) > DEEPEST {
+            self.report(too_deep(), place);
+            return None;
+        }
+        node.place = place;
+        self.add(node, 0)
+    }
+
+    /// Adds a complete value to the list or mapping that it is in.
+    fn add(&mut self, node: Node, anchor: usize) -> Option<()> {
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Some(());
+        };
+        match &mut open.content {
+            Content::List(items) => items.push(node),
+            Content::Map(map) => match map.name.take() {
+                None => match node.kind {
+                    Kind::Scalar { text, .. } => map.name = Some((text, node.place)),
+                    _ => {
+                        let problem = Problem::new(format!("{} cannot be a key", node.noun()));
+                        // Such a key is usually a template without its quotes: `{${a}: 1}`.
+                        let problem = problem.with_hint("put a key with braces or brackets in quotes");
+                        map.name = Some((String::new(), node.place));
+                        self.problems.push(problem.at(Some(node.place)));
+                    }
+                },
+                Some((text, _)) if text == "<<" => match merge(node, &mut map.merged) {
+                    Ok(()) => {}
+                    Err(place) => {
+                        let problem = Problem::new("`<<` takes a mapping, or a list of mappings");
+                        self.problems.push(problem.at(Some(place)));
+                    }
+                },
+                Some((text, place)) => {
+                    if map.names.insert(text.clone()) {
+                        map.entries.push(Entry { name: text, place, value: node });
+                    } else {
+                        let problem = Problem::new(format!("`{}` is there twice", text.escape_debug()));
+                        self.problems.push(problem.at(Some(place)));
+                    }
+                }
+            },
+        }
+        Some(())
+    }
+
+    /// Refuses types that YAML leaves to programs. Those of YAML itself only say what is known anyway, but for
+    /// `!!str`, which works as quotes do.
+    fn check_tag(&mut self, tag: Option<&Tag>, plain: &mut bool, place: Place) {
+        match tag {
+            None => {}
+            Some(tag) if tag.is_yaml_core_schema() => *plain &= tag.suffix != "str",
+            Some(tag) if tag.handle.is_empty() && tag.suffix == "!" => *plain = false,
+            Some(tag) => {
+                let problem = Problem::new(format!("the tag `{tag}` has no meaning here"));
+                self.report(problem.with_hint("leave it out"), place);
+            }
+        }
+    }
+
+    /// A place without the white space at its end, which block scalars have.
+    fn trimmed(&self, place: Place) -> Place {
+        let text = &self.text[place.start as usize..place.end as usize];
+        Place { start: place.start, end: place.start + text.trim_end().len() as u32 }
+    }
+}
+
+/// What the parser complains about, in our words where they say more.
+fn from_scan(info: &str) -> Problem {
+    match info {
+        "recursion limit exceeded" => too_deep(),
+        _ => Problem::new(format!("this is not YAML: {info}")),
+    }
+}
+
+fn too_deep() -> Problem {
+    Problem::new(format!("lists and mappings are nested deeper than {DEEPEST}"))
+}
+
+/// How deep a value is nested.
+fn deepest(node: &Node) -> usize {
+    match &node.kind {
+        Kind::Scalar { .. } => 0,
+        Kind::List(items) => 1 + items.iter().map(deepest).max().unwrap_or(0),
+        Kind::Map(entries) => 1 + entries.iter().map(|entry| deepest(&entry.value)).max().unwrap_or(0),
+    }
+}
+
+/// Adds what `<<: value` brings along; earlier entries have precedence.
+fn merge(node: Node, merged: &mut Vec<Entry>) -> Result<(), Place> {
+    match node.kind {
+        Kind::Map(entries) => {
+            merged.extend(entries);
+            Ok(())
+        }
+        Kind::List(items) => items.into_iter().try_for_each(|item| match item.kind {
+            Kind::Map(_) => merge(item, merged),
+            _ => Err(item.place),
+        }),
+        Kind::Scalar { .. } => Err(node.place),
+    }
+}
+
+/// From characters, which the parser counts, to bytes.
+struct Offsets {
+    /// The byte of each character and of the end; empty for a text of ASCII.
+    bytes: Vec<u32>,
+    len: u32,
+}
+
+impl Offsets {
+    fn new(text: &str) -> Self {
+        let len = text.len() as u32;
+        let bytes = match text.is_ascii() {
+            true => Vec::new(),
+            false => text.char_indices().map(|(at, _)| at as u32).chain([len]).collect(),
+        };
+        Self { bytes, len }
+    }
+
+    fn byte(&self, character: usize) -> u32 {
+        match self.bytes.is_empty() {
+            true => u32::try_from(character).unwrap_or(self.len).min(self.len),
+            false => self.bytes.get(character).copied().unwrap_or(self.len),
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let start = self.byte(span.start.index());
+        Place { start, end: self.byte(span.end.index()).max(start) }
+    }
+}

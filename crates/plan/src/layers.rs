@@ -1,0 +1,397 @@
+//! Where settings come from: defaults, below the plan file, below the environment, below flags.
+//!
+//! A setting of a higher layer replaces the same setting of the layers below. What a higher layer chooses can
+//! also make other settings of a lower one pointless: `--rate` beside the plan's `stages`. Within one layer
+//! that is a contradiction and refused; between layers the lower one gives way ([`GIVES_WAY`]). Headers are
+//! replaced by name.
+
+use std::sync::Arc;
+
+use plimsoll_scenario::suggest;
+
+use crate::document::{Field, LoadedDocument, Settings, Text};
+use crate::{Given, Place, PlanPatch, Problem, Problems, Switch};
+
+/// In front of a setting's name, in capitals, the name of its environment variable.
+const PREFIX: &str = "PLIMSOLL_";
+
+/// If a higher layer has one of the first settings, the second ones of lower layers give way.
+const GIVES_WAY: &[(&[&str], &[&str])] = &[
+    (&["rate", "rps", "stages"], &["rate", "rps", "stages"]),
+    // Stages fix the length of the run. The other way round there is a contradiction: a duration does not say
+    // what becomes of the stages.
+    (&["stages"], &["duration"]),
+    (&PROTOCOL, &PROTOCOL),
+    (&["http1"], &OF_HTTP2),
+    (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
+    (&["basic", "bearer"], &["basic", "bearer"]),
+    (&["insecure"], &["cacert"]),
+    (&["cacert"], &["insecure"]),
+    // The certificate's file may hold its key, and another certificate has another key.
+    (&["cert"], &["key"]),
+    (&["unix_socket"], &["connect_to", "resolve", "source_ip"]),
+    (&["connect_to", "resolve", "source_ip"], &["unix_socket"]),
+    (&["ipv4", "ipv6", "source_ip"], &["ipv4", "ipv6"]),
+    (&["ipv4", "ipv6"], &["source_ip"]),
+    (&["disable_keepalive"], &["pipeline", "max_requests_per_connection"]),
+    (&["pipeline", "max_requests_per_connection"], &["disable_keepalive"]),
+];
+
+const PROTOCOL: [&str; 4] = ["http1", "http2", "http2_prior_knowledge", "alpn"];
+
+const OF_HTTP2: [&str; 7] = [
+    "max_concurrent_streams",
+    "window_bits",
+    "connection_window_bits",
+    "header_table_size",
+    "encoder_header_table_size",
+    "max_frame_size",
+    "ping_interval",
+];
+
+/// The layers of a run, put together.
+#[derive(Clone, Debug, Default)]
+pub struct Layered {
+    /// What holds.
+    pub patch: PlanPatch,
+    /// What does not, because of a higher layer.
+    pub gave_way: Vec<GaveWay>,
+}
+
+/// A setting of a lower layer that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GaveWay {
+    /// The name of the setting.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Given,
+    /// What it gave way to.
+    pub to: Given,
+}
+
+impl Layered {
+    /// Puts the layers together. `environment` are variables by name; those that are no setting are left alone,
+    /// unless their name is nearly that of one: plans may read variables of their own by `${env(NAME)}`.
+    ///
+    /// Flags may name URLs beside a plan; [`Plan::resolve`](crate::Plan::resolve) says when that makes sense.
+    pub fn new(
+        document: Option<Arc<LoadedDocument>>,
+        environment: &[(String, String)],
+        flags: PlanPatch,
+        problems: &mut Problems,
+    ) -> Self {
+        let mut gave_way = Vec::new();
+        let file = document.as_deref().map(of_document).unwrap_or_default();
+        let variables = of_environment(environment, problems);
+        let mut patch = over(variables, file, &mut gave_way);
+        patch = over(flags, patch, &mut gave_way);
+        patch.document = document;
+        Self { patch, gave_way }
+    }
+}
+
+/// The settings of a plan file.
+fn of_document(loaded: &LoadedDocument) -> PlanPatch {
+    let mut patch = PlanPatch::default();
+    let Some(settings) = loaded.document.run.get() else { return patch };
+    let values = settings.values();
+    for (name, slot) in patch.slots() {
+        let Some((_, values)) = values.iter().find(|(known, _)| *known == name) else { continue };
+        let given = values.iter().map(|value| {
+            let given = Given::new(format!("run.{name}"), value.text.clone().unwrap_or_default());
+            Given { reported: value.text.is_none(), ..given.at(value.place) }
+        });
+        slot.fill(given.collect());
+    }
+    patch
+}
+
+/// The settings of environment variables. Empty ones count as not there; lists have one value per line.
+fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> PlanPatch {
+    let mut patch = PlanPatch::default();
+    for (variable, text) in environment {
+        let Some(name) = variable.strip_prefix(PREFIX).filter(|_| !text.is_empty()) else { continue };
+        let name = name.to_ascii_lowercase();
+        let mut slots = patch.slots();
+        let Some((_, slot)) = slots.iter_mut().find(|(known, _)| *known == name) else {
+            if let Some(near) = suggest::closest(&name, Settings::NAMES.iter().copied()) {
+                let problem = Problem::new(format!("the variable {variable} is no setting"));
+                let hint = format!("did you mean {PREFIX}{}?", near.to_ascii_uppercase());
+                problems.push(problem.with_hint(hint));
+            }
+            continue;
+        };
+        let given = |text: &str| Given::new(variable.clone(), text);
+        match slot {
+            Slot::Switch(switch) if text == "true" || text == "false" => **switch = Switch(Some(given(text))),
+            Slot::Switch(_) => {
+                let problem =
+                    Problem::new(format!("{variable}: `{}` is not true or false", text.escape_debug()));
+                problems.push(problem);
+            }
+            Slot::One(one) => **one = Some(given(text)),
+            Slot::Many(many) => {
+                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                **many = lines.map(given).collect();
+            }
+        }
+    }
+    patch
+}
+
+/// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no setting
+/// is the upper layer's.
+fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
+    let chosen: Vec<(&'static str, Given)> = upper
+        .settings()
+        .into_iter()
+        .filter_map(|(name, values)| {
+            Some((name, (*values.iter().find(|given| given.chooses(name))?).clone()))
+        })
+        .collect();
+    // The limit for a response has two more names, which only flags have.
+    let limit = upper.stream_timeout.clone().or(upper.stream_timeout_ms.clone());
+    for ((name, above), (_, below)) in upper.slots().into_iter().zip(lower.slots()) {
+        let rival = chosen.iter().find(|(other, _)| {
+            let rules = GIVES_WAY.iter().filter(|(winners, _)| winners.contains(other));
+            *other != name && rules.clone().any(|(_, losers)| losers.contains(&name))
+        });
+        let mut below = below.take();
+        let to = match (above.first(), rival) {
+            (Some(same), _) => Some(same.clone()),
+            (None, Some((_, rival))) => Some(rival.clone()),
+            (None, None) if name == "timeout" => limit.clone(),
+            (None, None) => None,
+        };
+        let replaced = match (&to, &above) {
+            (None, _) => Vec::new(),
+            (Some(_), Slot::Many(headers)) if name == "headers" => {
+                let names: Vec<&str> = headers.iter().map(|given| header_name(&given.text)).collect();
+                let is_named = |given: &mut Given| {
+                    names.iter().any(|name| name.eq_ignore_ascii_case(header_name(&given.text)))
+                };
+                below.extract_if(.., is_named).collect()
+            }
+            (Some(_), _) => std::mem::take(&mut below),
+        };
+        if let Some(to) = to {
+            let values = replaced.into_iter().filter(|given| given.chooses(name) || given.text != to.text);
+            gave_way.extend(values.map(|value| GaveWay { name, value, to: to.clone() }));
+        }
+        above.prepend(below);
+    }
+    upper
+}
+
+/// The name of a header `Name: value`.
+fn header_name(text: &str) -> &str {
+    text.split(':').next().unwrap_or_default().trim()
+}
+
+impl Given {
+    /// Whether this chooses something: a switch that is off does not.
+    fn chooses(&self, name: &str) -> bool {
+        !(SWITCHES.contains(&name) && self.text == "false")
+    }
+}
+
+/// A setting of a patch.
+enum Slot<'p> {
+    One(&'p mut Option<Given>),
+    Many(&'p mut Vec<Given>),
+    Switch(&'p mut Switch),
+}
+
+impl Slot<'_> {
+    fn fill(self, mut values: Vec<Given>) {
+        match self {
+            Self::One(one) => *one = values.pop(),
+            Self::Switch(switch) => switch.0 = values.pop(),
+            // A wrong item of a list is left out: the others are still worth a look.
+            Self::Many(many) => *many = values.into_iter().filter(|value| !value.reported).collect(),
+        }
+    }
+
+    fn first(&self) -> Option<&Given> {
+        match self {
+            Self::One(one) => one.as_ref(),
+            Self::Switch(switch) => switch.0.as_ref(),
+            Self::Many(many) => many.first(),
+        }
+    }
+
+    fn take(self) -> Vec<Given> {
+        match self {
+            Self::One(one) => one.take().into_iter().collect(),
+            Self::Switch(switch) => switch.0.take().into_iter().collect(),
+            Self::Many(many) => std::mem::take(many),
+        }
+    }
+
+    /// Puts values of a lower layer in front.
+    fn prepend(self, values: Vec<Given>) {
+        match self {
+            Self::One(one) if one.is_none() => *one = values.into_iter().next(),
+            Self::Switch(switch) if switch.0.is_none() => switch.0 = values.into_iter().next(),
+            Self::One(_) | Self::Switch(_) => {}
+            Self::Many(many) => {
+                many.splice(..0, values);
+            }
+        }
+    }
+}
+
+macro_rules! slots {
+    ($($kind:ident { $($name:ident: $field:ident,)+ })+) => {
+        impl PlanPatch {
+            /// The settings by their names in plan files, with where each is kept.
+            fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
+                vec![$($((stringify!($name), Slot::$kind(&mut self.$field)),)+)+]
+            }
+
+            /// The settings by their names in plan files, with the values that were given.
+            pub fn settings(&self) -> Vec<(&'static str, Vec<&Given>)> {
+                vec![$($((stringify!($name), slots!(@list $kind self.$field)),)+)+]
+            }
+        }
+
+        #[cfg(test)]
+        const SLOTS: &[&str] = &[$($(stringify!($name),)+)+];
+    };
+    (@list One $value:expr) => { $value.iter().collect() };
+    (@list Many $value:expr) => { $value.iter().collect() };
+    (@list Switch $value:expr) => { $value.0.iter().collect() };
+}
+
+slots! {
+    One {
+        connections: connections,
+        iterations: iterations,
+        duration: duration,
+        threads: threads,
+        rate: rate,
+        rps: rps,
+        stages: stages,
+        arrival: arrival,
+        overload: overload,
+        warmup: warmup,
+        drain: drain,
+        timeout: timeout,
+        connect_timeout: connect_timeout,
+        seed: seed,
+        follow_redirects: follow_redirects,
+        basic: basic,
+        bearer: bearer,
+        pipeline: pipeline,
+        max_requests_per_connection: max_requests_per_connection,
+        connection_lifetime: connection_lifetime,
+        connection_inactivity: connection_inactivity,
+        connection_rate: connection_rate,
+        unix_socket: unix_socket,
+        cacert: cacert,
+        cert: cert,
+        key: key,
+        tls: tls,
+        sni: sni,
+        alpn: alpn,
+        window_bits: window_bits,
+        connection_window_bits: connection_window_bits,
+        header_table_size: header_table_size,
+        encoder_header_table_size: encoder_header_table_size,
+        max_frame_size: max_frame_size,
+        ping_interval: ping_interval,
+        backend: backend,
+        max_head_bytes: max_head_bytes,
+    }
+    Many {
+        headers: headers,
+        max_concurrent_streams: streams,
+        source_ip: source_ips,
+        resolve: resolve,
+        connect_to: connect_to,
+    }
+    Switch {
+        disable_keepalive: disable_keepalive,
+        ipv4: ipv4,
+        ipv6: ipv6,
+        insecure: insecure,
+        http1: http1,
+        http2: http2,
+        http2_prior_knowledge: http2_prior_knowledge,
+        precise: precise,
+        no_preflight: no_preflight,
+    }
+}
+
+const SWITCHES: [&str; 9] = [
+    "disable_keepalive",
+    "ipv4",
+    "ipv6",
+    "insecure",
+    "http1",
+    "http2",
+    "http2_prior_knowledge",
+    "precise",
+    "no_preflight",
+];
+
+/// One value of a setting in a plan file: its text, unless it is wrong, and its place.
+pub(crate) struct SettingValue {
+    text: Option<String>,
+    place: Place,
+}
+
+/// What can be the value of a setting in a plan file.
+pub(crate) trait Setting {
+    /// The values, if it is there.
+    fn setting_values(&self) -> Vec<SettingValue>;
+}
+
+impl Setting for Field<Text> {
+    fn setting_values(&self) -> Vec<SettingValue> {
+        let text = || self.get().map(|text| text.0.clone());
+        self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
+    }
+}
+
+impl Setting for Field<bool> {
+    fn setting_values(&self) -> Vec<SettingValue> {
+        let text = || self.get().map(ToString::to_string);
+        self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
+    }
+}
+
+impl Setting for Field<Vec<Field<Text>>> {
+    fn setting_values(&self) -> Vec<SettingValue> {
+        match self {
+            Self::Given(items, _) => items.iter().flat_map(Setting::setting_values).collect(),
+            Self::Bad(place) => vec![SettingValue { text: None, place: *place }],
+            Self::Absent => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_plan_files_has_its_place_in_the_patch() {
+        let sorted = |names: &[&str]| {
+            let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(sorted(SLOTS), sorted(Settings::NAMES));
+        let known = |names: &[&str]| names.iter().all(|name| SLOTS.contains(name));
+        assert!(GIVES_WAY.iter().all(|(winners, losers)| known(winners) && known(losers)));
+        let mut patch = PlanPatch::default();
+        let switches: Vec<_> = patch
+            .slots()
+            .iter()
+            .filter(|(_, slot)| matches!(slot, Slot::Switch(_)))
+            .map(|(name, _)| *name)
+            .collect();
+        assert_eq!(switches, SWITCHES);
+    }
+}
