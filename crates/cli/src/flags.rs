@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
 use plimsoll_scenario::suggest;
 
+use crate::import_flags::ImportArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -63,6 +64,10 @@ pub(crate) enum Command {
     Target(TargetArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(DemoArgs),
+    /// Print a description of another tool as a plan file
+    ///
+    /// What cannot be imported as it is, is noted on stderr.
+    Import(ImportArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
 }
@@ -84,8 +89,11 @@ Exit codes:
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// URLs; several share the load evenly
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required_unless_present = "h2loadrunner")]
     urls: Vec<String>,
+    /// Run this JSON configuration of h2loadrunner; flags override it
+    #[arg(long, value_name = "FILE", conflicts_with = "urls", hide_short_help = true)]
+    pub(crate) h2loadrunner: Option<PathBuf>,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -542,7 +550,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 5] = ["run", "sink", "target", "demo", "schema"];
+const COMMANDS: [&str; 6] = ["run", "sink", "target", "demo", "import", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -595,7 +603,7 @@ mod tests {
         for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
-        for command in ["run", "sink", "target", "demo", "schema", "--help", "-V"] {
+        for command in ["run", "sink", "target", "demo", "import", "schema", "--help", "-V"] {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
         assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
@@ -608,7 +616,7 @@ mod tests {
         let problem = rewritten(&["webserver"]).unwrap_err();
         assert_eq!(
             problem.hint.as_deref(),
-            Some("commands: run, sink, target, demo, schema; for a host write http://webserver/")
+            Some("commands: run, sink, target, demo, import, schema; for a host write http://webserver/")
         );
     }
 

@@ -5,6 +5,8 @@ mod demo;
 mod describe;
 mod environment;
 mod flags;
+mod import;
+mod import_flags;
 mod problems;
 mod progress;
 mod run;
@@ -89,6 +91,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Demo(args) => demo::command(args, &style),
+        Command::Import(args) => import::command(args),
         Command::Schema(args) => schema(args.of),
     }
 }

@@ -67,6 +67,11 @@ impl Findings {
         self.problems.push(Problem::new(located(at, message)).with_hint(hint));
     }
 
+    /// Whether something is wrong so far: what is missing then may only follow from that.
+    pub(crate) fn has_problems(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
     /// The end: the document, unless there were problems.
     pub(crate) fn finish(self, document: Document) -> Result<Imported, Problems> {
         if self.problems.is_empty() {

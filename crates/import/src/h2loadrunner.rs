@@ -107,6 +107,14 @@ impl<'a> Importer<'a> {
         self.files.read(&self.folder.join(name)).ok()
     }
 
+    /// Where files are looked for, as a hint.
+    fn looked_for(&self) -> String {
+        match self.folder.as_os_str().is_empty() {
+            true => "files are looked for in the current folder".to_owned(),
+            false => format!("files are looked for beside the configuration, in `{}`", self.folder.display()),
+        }
+    }
+
     fn finish(mut self) -> Result<Imported, Problems> {
         self.document.run = self.settings.into();
         self.findings.finish(self.document)

@@ -76,7 +76,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         recorded.extend(read(&mut entry, options, &pages, &mut findings));
         entry.rest(&mut findings, is_comment);
     }
-    if recorded.is_empty() {
+    if recorded.is_empty() && !findings.has_problems() {
         let hint = match &options.only {
             Some(host) => format!("leave `--only {host}` out"),
             None => "record requests over http or https".to_owned(),
@@ -134,6 +134,9 @@ fn read(
     let response = entry.object("response", findings);
     let status =
         response.as_ref().and_then(|response| response.members().get("status")).and_then(Value::as_u64);
+    if !entry.has("request") {
+        findings.problem(&entry.at, "`request` is missing");
+    }
     let mut request = entry.object("request", findings)?;
     request.skip(&["cookies", "headersSize", "bodySize", "comment", "queryString"]);
     let method = request.filled("method", findings).unwrap_or("GET");

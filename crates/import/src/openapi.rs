@@ -56,7 +56,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     }
     top.rest(&mut api.findings, is_extension);
     let mut findings = api.findings;
-    if requests.is_empty() {
+    if requests.is_empty() && !findings.has_problems() {
         findings.hinted("/paths", "there is no operation", "a path has operations such as `get` and `post`");
     }
     let mut document = Document::default();

@@ -35,7 +35,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         true => json_targets(text, &mut findings),
         false => http_targets(text, &mut findings),
     };
-    if targets.is_empty() {
+    if targets.is_empty() && !findings.has_problems() {
         findings.hinted("", "there are no targets", "write GET http://host/path on a line of its own");
     }
     let document = document(targets, *options);

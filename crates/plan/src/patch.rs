@@ -209,6 +209,19 @@ pub struct PlanPatch {
     pub max_head_bytes: Option<Given>,
     /// Skip the request before the run.
     pub no_preflight: Switch,
+
+    /// Time between two lines of live statistics.
+    pub interval: Option<Given>,
+    /// File that the live statistics are written to.
+    pub stats: Option<Given>,
+    /// File that gets a line for every request.
+    pub log: Option<Given>,
+    /// File that failed requests and their responses are written to.
+    pub failed: Option<Given>,
+    /// File that is watched for the rate.
+    pub rate_file: Option<Given>,
+    /// Address of the control port.
+    pub control: Option<Given>,
 }
 
 /// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks

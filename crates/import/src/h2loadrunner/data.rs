@@ -170,7 +170,7 @@ impl Importer<'_> {
         requests: Option<usize>,
     ) -> Option<(String, Vec<(String, String)>)> {
         let Some(content) = self.file(file) else {
-            let hint = format!("it is looked for in `{}`", self.folder.join("").display());
+            let hint = self.looked_for();
             self.findings.hinted(at, format!("cannot read the file `{file}`"), hint);
             return None;
         };

@@ -273,7 +273,7 @@ impl Importer<'_> {
         let source = match self.file(script) {
             Some(content) => String::from_utf8_lossy(&content).into_owned(),
             None if is_like_a_file(script) => {
-                let hint = format!("it is looked for in `{}`", self.folder.join("").display());
+                let hint = self.looked_for();
                 self.findings.hinted(&at, format!("there is no file `{script}`"), hint);
                 return None;
             }

@@ -12,6 +12,14 @@ const DEEPEST: usize = 8;
 /// values that grow without end.
 const MOST_SCHEMAS: usize = 2_000;
 
+/// A value that is being made up.
+struct Making<'a> {
+    /// How many more schemas may be looked at.
+    left: usize,
+    /// The schemas that the value is in: one that refers to itself is not gone into again.
+    open: Vec<&'a Value>,
+}
+
 impl<'a> Api<'a> {
     /// The value that a schema itself gives: an example, a default, its only value or the first of several.
     pub(super) fn schema_example(&mut self, schema: &'a Value) -> Option<Value> {
@@ -27,34 +35,44 @@ impl<'a> Api<'a> {
 
     /// A value that fits a schema, at most [`DEEPEST`] deep.
     pub(super) fn made_up(&mut self, schema: &'a Value, at: &str, depth: usize) -> Value {
-        let mut left = MOST_SCHEMAS;
-        self.value(schema, at, depth, &mut left)
+        self.value(schema, at, depth, &mut Making { left: MOST_SCHEMAS, open: Vec::new() })
     }
 
-    fn value(&mut self, schema: &'a Value, at: &str, depth: usize, left: &mut usize) -> Value {
-        if depth > DEEPEST || *left == 0 {
+    fn value(&mut self, schema: &'a Value, at: &str, depth: usize, making: &mut Making<'a>) -> Value {
+        if depth > DEEPEST || making.left == 0 {
             self.findings.note(at, "", format!("a value that is nested deeper than {DEEPEST} is left out"));
             return Value::Null;
         }
-        *left -= 1;
+        making.left -= 1;
         let Some(schema) = self.resolve(schema, at) else { return Value::Null };
+        if making.open.iter().any(|open| std::ptr::eq(*open, schema)) {
+            return Value::Null;
+        }
+        making.open.push(schema);
+        let value = self.fresh(schema, at, depth, making);
+        making.open.pop();
+        value
+    }
+
+    /// The value of a schema that is not open yet.
+    fn fresh(&mut self, schema: &'a Value, at: &str, depth: usize, making: &mut Making<'a>) -> Value {
         if let Some(value) = self.schema_example(schema) {
             return value;
         }
         if let Some(parts) = schema.get("allOf").and_then(Value::as_array) {
-            return self.all_of(schema, parts, at, depth, left);
+            return self.all_of(schema, parts, at, depth, making);
         }
         for key in ["oneOf", "anyOf"] {
             let is_null = |one: &&Value| one.get("type").is_none_or(|kind| kind != "null");
             let choices = schema.get(key).and_then(Value::as_array);
             if let Some(first) = choices.and_then(|all| all.iter().find(is_null)) {
-                return self.value(first, &below(at, key), depth + 1, left);
+                return self.value(first, &below(at, key), depth + 1, making);
             }
         }
         match kind(schema) {
-            "object" => Value::Object(self.members(schema, at, depth, left)),
+            "object" => Value::Object(self.members(schema, at, depth, making)),
             "array" => match schema.get("items") {
-                Some(items) => match self.value(items, &below(at, "items"), depth + 1, left) {
+                Some(items) => match self.value(items, &below(at, "items"), depth + 1, making) {
                     Value::Null => json!([]),
                     item => json!([item]),
                 },
@@ -75,12 +93,12 @@ impl<'a> Api<'a> {
         parts: &'a [Value],
         at: &str,
         depth: usize,
-        left: &mut usize,
+        making: &mut Making<'a>,
     ) -> Value {
-        let mut members = self.members(schema, at, depth, left);
+        let mut members = self.members(schema, at, depth, making);
         for (index, part) in parts.iter().enumerate() {
             let at = below(&below(at, "allOf"), index);
-            match self.value(part, &at, depth + 1, left) {
+            match self.value(part, &at, depth + 1, making) {
                 Value::Object(more) => members.extend(more),
                 Value::Null => {}
                 // One part that is no object: it is the value, and the others narrow it down.
@@ -91,7 +109,13 @@ impl<'a> Api<'a> {
         Value::Object(members)
     }
 
-    fn members(&mut self, schema: &'a Value, at: &str, depth: usize, left: &mut usize) -> Map<String, Value> {
+    fn members(
+        &mut self,
+        schema: &'a Value,
+        at: &str,
+        depth: usize,
+        making: &mut Making<'a>,
+    ) -> Map<String, Value> {
         let mut members = Map::new();
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return members };
         let required = schema.get("required").and_then(Value::as_array);
@@ -101,11 +125,11 @@ impl<'a> Api<'a> {
             let read_only = resolved.and_then(|one| one.get("readOnly")).is_some_and(|flag| flag == true);
             let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
             // An optional member far down would only make the value longer.
-            if read_only || (depth + 1 > DEEPEST && !is_required) || *left == 0 {
+            if read_only || (depth + 1 > DEEPEST && !is_required) || making.left == 0 {
                 continue;
             }
             let at = below(&below(at, "properties"), name);
-            let value = self.value(property, &at, depth + 1, left);
+            let value = self.value(property, &at, depth + 1, making);
             if !value.is_null() || is_required {
                 members.insert(name.clone(), value);
             }

@@ -80,7 +80,9 @@ impl<'a> Api<'a> {
         }
         if operation.value("security").map_or(secured, is_required) {
             let becomes = "it needs credentials: give them with --basic, --bearer or --header";
-            self.findings.note(operation.place("security"), "", becomes);
+            let own = operation.has("security");
+            let at = if own { operation.place("security") } else { "/security".to_owned() };
+            self.findings.note(at, "", becomes);
         }
         // A parameter of the operation replaces that of the path with the same name and place.
         let replaced = |one: &&Parameter| {
