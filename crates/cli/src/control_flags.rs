@@ -4,10 +4,10 @@ use core::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::{Given, PlanPatch, Problem, Problems};
 
 /// The flags, as they were given.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlArgs {
     /// Take the rate from the first line of a file whenever it changes: 5k/s, pause, resume
@@ -44,6 +44,18 @@ pub(crate) struct ControlSpec {
 }
 
 impl ControlArgs {
+    /// The same, with what a plan file asks for where nothing was typed.
+    pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
+        let given = |given: fn(&PlanPatch) -> &Option<Given>| {
+            patch.and_then(|patch| given(patch).as_ref()).map(|given| given.text.clone())
+        };
+        Self {
+            rate_file: self.rate_file.clone().or_else(|| given(|patch| &patch.rate_file).map(PathBuf::from)),
+            control: self.control.clone().or_else(|| given(|patch| &patch.control)),
+            ..self.clone()
+        }
+    }
+
     /// Reads the flags.
     ///
     /// # Errors

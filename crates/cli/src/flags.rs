@@ -11,6 +11,7 @@ use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
 use crate::control_flags::ControlArgs;
+use crate::import_flags::ImportArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -74,6 +75,10 @@ pub(crate) enum Command {
     Target(TargetArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(DemoArgs),
+    /// Print a description of another tool as a plan file
+    ///
+    /// What cannot be imported as it is, is noted on stderr.
+    Import(ImportArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
 }
@@ -111,8 +116,11 @@ pub(crate) struct PlanArgs {
     /// A plan file (.yaml, .yml, .json, or - for stdin), or URLs, which share the load evenly
     ///
     /// A plan without scenarios goes together with URLs: its settings apply to them.
-    #[arg(value_name = "PLAN|URL", required = true)]
+    #[arg(value_name = "PLAN|URL", required_unless_present = "h2loadrunner")]
     urls: Vec<String>,
+    /// Run this JSON configuration of h2loadrunner; flags override it
+    #[arg(long, value_name = "FILE", conflicts_with = "urls", hide_short_help = true)]
+    pub(crate) h2loadrunner: Option<PathBuf>,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -396,7 +404,7 @@ struct JudgingArgs {
 }
 
 /// What is written while the run goes on.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Live output")]
 pub(crate) struct LiveArgs {
     /// Write statistics per scenario in every interval: CSV to FILE.csv, else lines of JSON; - is stderr
@@ -426,6 +434,23 @@ pub(crate) struct LiveArgs {
         allow_negative_numbers = true
     )]
     pub(crate) failed_limit: Option<String>,
+}
+
+impl LiveArgs {
+    /// The same, with what a plan file asks for where nothing was typed.
+    pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
+        let file = |typed: &Option<PathBuf>, given: fn(&PlanPatch) -> &Option<Given>| {
+            typed
+                .clone()
+                .or_else(|| patch.and_then(|patch| given(patch).as_ref()).map(|g| g.text.clone().into()))
+        };
+        Self {
+            stats: file(&self.stats, |patch| &patch.stats),
+            log: file(&self.log, |patch| &patch.log),
+            failed: file(&self.failed, |patch| &patch.failed),
+            ..self.clone()
+        }
+    }
 }
 
 /// What is written where.
@@ -638,7 +663,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 7] = ["run", "check", "explain", "sink", "target", "demo", "schema"];
+const COMMANDS: [&str; 8] = ["run", "check", "explain", "sink", "target", "demo", "import", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -691,7 +716,9 @@ mod tests {
         for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
-        for command in ["run", "check", "explain", "sink", "target", "demo", "schema", "--help", "-V"] {
+        let commands =
+            ["run", "check", "explain", "sink", "target", "demo", "import", "schema", "--help", "-V"];
+        for command in commands {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
         assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
@@ -705,7 +732,8 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, sink, target, demo, schema; for a host write http://webserver/"
+                "commands: run, check, explain, sink, target, demo, import, schema; \
+                 for a host write http://webserver/"
             )
         );
     }

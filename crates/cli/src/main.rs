@@ -10,6 +10,8 @@ mod diagnostics;
 mod environment;
 mod explain;
 mod flags;
+mod import;
+mod import_flags;
 mod keys;
 mod problems;
 mod progress;
@@ -105,6 +107,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Demo(args) => demo::command(args, &style),
+        Command::Import(args) => import::command(args),
         Command::Schema(args) => schema(args.of),
     }
 }

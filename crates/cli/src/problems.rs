@@ -75,7 +75,9 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         // Commands themselves are looked at before the parser sees them: this is what stands below one.
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let problem = Problem::new(format!("unknown target `{name}`"));
+            let usage = text(ContextKind::Usage).unwrap_or_default();
+            let noun = if usage.contains("plimsoll import") { "format" } else { "target" };
+            let problem = Problem::new(format!("unknown {noun} `{name}`"));
             match text(ContextKind::SuggestedSubcommand) {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
                 None => problem,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
+use plimsoll_plan::{BackendChoice, Disk, Layered, Overload, Plan, Problem, Problems};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
 use crate::control_flags::ControlSpec;
@@ -16,7 +16,7 @@ use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, describe, environment};
+use crate::{Exit, Failure, describe, environment, import};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -26,10 +26,14 @@ pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
-    let (plan, control) = match (
-        args.plan.to_command(environment::surroundings()).resolve(&Disk),
-        args.control.to_spec(),
-    ) {
+    let mut command = args.plan.to_command(environment::surroundings());
+    if let Some(file) = &args.plan.h2loadrunner {
+        command.loaded = Some(import::plan(file, args.output.quiet)?);
+    }
+    let resolved = command.resolve(&Disk);
+    let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
+    let live = args.live.or(patch);
+    let (plan, control) = match (resolved, args.control.or(patch).to_spec()) {
         (Ok(resolved), Ok(control)) => (resolved.plan, control),
         (Err(mut refused), control) => {
             // All problems at once.
@@ -40,7 +44,7 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
     };
     let command_line = describe::redacted(std::env::args());
-    let (result, exit) = execute(plan, &args.output, (&args.live, &control), command_line)?;
+    let (result, exit) = execute(plan, &args.output, (&live, &control), command_line)?;
     write(&result, &args.output, style)?;
     Ok(exit)
 }

@@ -183,6 +183,18 @@ settings! {
     max_head_bytes: Text,
     /// Skip the request before the run.
     no_preflight: bool,
+    /// Time between two lines of live statistics.
+    interval: Text,
+    /// File that the live statistics are written to.
+    stats: Text,
+    /// File that gets a line for every request.
+    log: Text,
+    /// File that failed requests and their responses are written to.
+    failed: Text,
+    /// File that is watched: its first line is the new rate.
+    rate_file: Text,
+    /// Address of the control port: `127.0.0.1:8888`.
+    control: Text,
 }
 
 /// A server under test, or a pool of servers that share the load. Written short, it is its URL.

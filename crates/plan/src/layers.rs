@@ -302,6 +302,12 @@ slots! {
         ping_interval: ping_interval,
         backend: backend,
         max_head_bytes: max_head_bytes,
+        interval: interval,
+        stats: stats,
+        log: log,
+        failed: failed,
+        rate_file: rate_file,
+        control: control,
     }
     Many {
         headers: headers,

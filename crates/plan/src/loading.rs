@@ -11,6 +11,8 @@ use crate::{Files, Layered, Plan, PlanPatch, Problem, Problems};
 pub struct Command {
     /// The plan file.
     pub plan: Option<String>,
+    /// A plan that was not read from a plan file: an import's.
+    pub loaded: Option<LoadedDocument>,
     /// Variables of the environment, by name.
     pub environment: Vec<(String, String)>,
     /// The flags.
@@ -45,6 +47,10 @@ impl Command {
         let mut problems = Problems::default();
         let mut document = None;
         let mut text = None;
+        if let Some(loaded) = self.loaded {
+            text = Some(loaded.source.clone());
+            document = Some(Arc::new(loaded));
+        }
         if let Some(name) = &self.plan {
             match read(name, files) {
                 Ok(source) => {

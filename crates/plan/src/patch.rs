@@ -213,6 +213,16 @@ pub struct PlanPatch {
     pub thresholds: Vec<Given>,
     /// Length of the intervals of live figures.
     pub interval: Option<Given>,
+    /// File that the live statistics are written to.
+    pub stats: Option<Given>,
+    /// File that gets a line for every request.
+    pub log: Option<Given>,
+    /// File that failed requests and their responses are written to.
+    pub failed: Option<Given>,
+    /// File that is watched for the rate.
+    pub rate_file: Option<Given>,
+    /// Address of the control port.
+    pub control: Option<Given>,
 }
 
 /// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks

@@ -22,8 +22,9 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Layer 3: edge.
     ("report", &[WORDS, &["metrics"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
+    ("import", &[WORDS, &["plan"]]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "engine", "report", "targets"]]),
+    ("cli", &[PURE, &["driver", "engine", "report", "targets", "import"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

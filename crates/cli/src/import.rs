@@ -1,0 +1,90 @@
+//! `plimsoll import`: descriptions of other tools, printed as plan files.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
+use plimsoll_plan::{Disk, Files as _, LoadedDocument, Problem, Problems, Source};
+
+use crate::import_flags::{ImportArgs, ImportFormat};
+use crate::{Exit, Failure, run};
+
+/// The command.
+pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
+    let (imported, strict) = match &args.format {
+        ImportFormat::H2loadrunner(from) => {
+            (h2loadrunner::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::Curl(from) => {
+            let imported = match from.words.as_slice() {
+                // One argument is a command as a shell reads it, or but a URL.
+                [command] => curl::import(command, Path::new(""), &Disk),
+                words => curl::import_words(words, Path::new(""), &Disk),
+            };
+            (imported, from.strictness.strict)
+        }
+        ImportFormat::Har(args) => {
+            let options = har::Options {
+                think: !args.no_think,
+                only: args.only.clone(),
+                expect_status: args.expect_status,
+            };
+            (har::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+        ImportFormat::Openapi(args) => {
+            let options = openapi::Options { server: args.server.clone() };
+            (openapi::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+        ImportFormat::Vegeta(args) => {
+            let options = vegeta::Options { steps: args.steps };
+            (vegeta::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+    };
+    let imported = imported.map_err(Failure::usage)?;
+    tell(&imported, strict, false)?;
+    run::to_stdout(|out| out.write_all(imported.document.to_yaml().as_bytes()))?;
+    Ok(Exit::Success)
+}
+
+/// The plan that a configuration of h2loadrunner is, for `plimsoll run --h2loadrunner`.
+pub(crate) fn plan(file: &Path, quiet: bool) -> Result<LoadedDocument, Failure> {
+    let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
+    tell(&imported, false, quiet)?;
+    // What is wrong with its values is not in the file as it was typed, but in the plan that was made of it.
+    let source = Source { name: file.display().to_string(), text: imported.document.to_yaml() };
+    Ok(LoadedDocument { document: imported.document, source, folder: folder(file).to_owned() })
+}
+
+/// Says what differs, on stderr; where it is strict, that is an error.
+fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(), Failure> {
+    if strict && !imported.notes.is_empty() {
+        let mut problems = Problems::default();
+        for note in &imported.notes {
+            problems.push(Problem::new(note.to_string()));
+        }
+        return Err(Failure::usage(problems));
+    }
+    if !quiet {
+        let mut text = String::new();
+        for note in &imported.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        // Where there is no stderr there is no one to tell.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    Disk.read(file).map_err(|error| {
+        Failure::usage(
+            Problem::new(format!("cannot read {}: {error}", file.display()))
+                .with_hint("name a file, or - for stdin"),
+        )
+    })
+}
+
+/// The folder that file names are relative to.
+fn folder(file: &Path) -> &Path {
+    if file == Path::new("-") { Path::new("") } else { file.parent().unwrap_or(Path::new("")) }
+}

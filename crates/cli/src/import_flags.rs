@@ -1,0 +1,96 @@
+//! The flags of `plimsoll import`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(subcommand)]
+    pub(crate) format: ImportFormat,
+}
+
+/// Formats that can be imported.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportFormat {
+    /// A JSON configuration of h2loadrunner
+    ///
+    /// `plimsoll run --h2loadrunner FILE` runs it at once.
+    #[command(name = "h2loadrunner")]
+    H2loadrunner(FileArgs),
+    /// A curl command: as one quoted text, or its words after `--`
+    ///
+    /// Several URLs become several steps.
+    Curl(CurlArgs),
+    /// A recording of a browser or proxy (HAR 1.2)
+    ///
+    /// The requests become steps, page by page, with the gaps between them as think time.
+    Har(HarArgs),
+    /// A description of an interface (OpenAPI 3.0 or 3.1, YAML or JSON)
+    ///
+    /// Every operation becomes a step, with the examples of the description as values.
+    Openapi(OpenapiArgs),
+    /// Targets of vegeta, in its HTTP or its JSON format
+    ///
+    /// Each target becomes a scenario of its own, as vegeta sends them: in turn, independent of each other.
+    Vegeta(VegetaArgs),
+}
+
+/// What all formats have in common.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Strictness {
+    /// Refuse what cannot be imported as it is, instead of noting it
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// The file; - reads stdin. File names in it stay as they are: write the plan beside it
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CurlArgs {
+    /// The command
+    #[arg(value_name = "COMMAND", required = true)]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) strictness: Strictness,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HarArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// No think time between the requests
+    #[arg(long)]
+    pub(crate) no_think: bool,
+    /// Only requests to this host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) only: Option<String>,
+    /// Expect the statuses of the recording
+    #[arg(long)]
+    pub(crate) expect_status: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenapiArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// The server to ask, instead of the first one of the description
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VegetaArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// Make the targets the steps of one scenario, one after the other
+    #[arg(long)]
+    pub(crate) steps: bool,
+}

@@ -1,0 +1,379 @@
+//! A curl command line.
+//!
+//! Each URL becomes a step. What curl prints or saves has no meaning for a load test, and is noted; what it
+//! does on the way that is not done here (proxies, other credentials) is a problem.
+
+mod body;
+mod options;
+mod shell;
+
+use std::path::Path;
+
+use base64::Engine as _;
+use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
+use plimsoll_plan::{Files, Problems};
+
+use crate::Imported;
+use crate::amount::{self, Ratio};
+use crate::draft::{self, Url, text};
+use crate::findings::{Findings, quoted};
+use options::{Means, Use};
+
+/// Redirects that curl follows when it is told to follow them.
+const REDIRECTS: &str = "50";
+
+/// Reads a command as a shell would: `curl -X POST 'http://…'`, over several lines perhaps. Files that it
+/// names are looked for in `folder`, which the plan file has to be in as well.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+    import_words(&shell::words(command)?, folder, files)
+}
+
+/// The same for words that a shell has cut already. The first one may be `curl`.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+    let is_program = |word: &&String| word.rsplit('/').next().is_some_and(|name| name.starts_with("curl"));
+    let words = match words.first().filter(is_program).filter(|word| !word.contains("://")) {
+        Some(_) => &words[1..],
+        None => words,
+    };
+    let mut findings = Findings::default();
+    let given = parse(words, &mut findings);
+    let reader = body::Reader { folder, files };
+    let mut command = Command::default();
+    for option in &given {
+        command.apply(option, &mut findings);
+    }
+    let document = command.document(&given, &reader, &mut findings);
+    findings.finish(document)
+}
+
+/// An option that was given, or a URL.
+#[derive(Debug)]
+pub(crate) struct Given {
+    used: Use,
+    value: String,
+    /// As it was typed.
+    at: String,
+}
+
+/// Cuts words into options with their values.
+fn parse(words: &[String], findings: &mut Findings) -> Vec<Given> {
+    let mut given = Vec::new();
+    let mut words = words.iter();
+    let mut only_urls = false;
+    while let Some(word) = words.next() {
+        if only_urls || word == "-" || !word.starts_with('-') {
+            given.push(Given { used: Use::Url, value: word.clone(), at: quoted(word) });
+        } else if word == "--" {
+            only_urls = true;
+        } else if let Some(name) = word.strip_prefix("--") {
+            match options::long(name) {
+                Some((_, means)) => take(word, means, || words.next().cloned(), &mut given, findings),
+                None => unknown(word, name, findings),
+            }
+        } else {
+            let mut letters = word[1..].char_indices();
+            while let Some((index, letter)) = letters.next() {
+                let at = format!("-{letter}");
+                let Some((_, means)) = options::short(letter) else {
+                    findings.hinted("", format!("curl has no option `{at}`, or it is not known here"), HELP);
+                    break;
+                };
+                let attached = &word[1 + index + letter.len_utf8()..];
+                let mut took_rest = false;
+                let value = || {
+                    took_rest = !attached.is_empty();
+                    if attached.is_empty() { words.next().cloned() } else { Some(attached.to_owned()) }
+                };
+                take(&at, means, value, &mut given, findings);
+                if took_rest {
+                    break;
+                }
+            }
+        }
+    }
+    given
+}
+
+const HELP: &str = "leave it out if the request does not depend on it";
+
+fn unknown(word: &str, name: &str, findings: &mut Findings) {
+    let (name, value) = name.split_once('=').unwrap_or((name, ""));
+    let message = format!("curl has no option `{}`, or it is not known here", quoted(word));
+    match options::near(name) {
+        Some(near) if near == name => {
+            findings.hinted("", message, format!("write --{name} {}", quoted(value)));
+        }
+        Some(near) => findings.hinted("", message, format!("did you mean `--{near}`?")),
+        None => findings.hinted("", message, HELP),
+    }
+}
+
+fn take(
+    at: &str,
+    means: Means,
+    value: impl FnOnce() -> Option<String>,
+    given: &mut Vec<Given>,
+    findings: &mut Findings,
+) {
+    let mut missing = || findings.problem(at, "its value is missing");
+    match means {
+        Means::Switch(used) => given.push(Given { used, value: String::new(), at: at.to_owned() }),
+        Means::Value(used) => match value() {
+            Some(value) => given.push(Given { used, value, at: at.to_owned() }),
+            None => missing(),
+        },
+        Means::Idle => findings.note(at, "", "it has no meaning for a load test, and is left out"),
+        Means::IdleValue => match value() {
+            Some(value) => {
+                findings.note(at, &value, "it has no meaning for a load test, and is left out");
+            }
+            None => missing(),
+        },
+        Means::Refused(hint) => findings.hinted(at, "this cannot be done here", hint),
+    }
+}
+
+/// What the options say, put together.
+#[derive(Default)]
+struct Command {
+    urls: Vec<(String, String)>,
+    method: Option<String>,
+    settings: Settings,
+    /// Name, value, and the option; values are literal.
+    headers: Vec<(String, String, String)>,
+    as_query: bool,
+    head: bool,
+    globoff: bool,
+    parallel: bool,
+    upload: Option<String>,
+    request_target: Option<String>,
+}
+
+impl Command {
+    fn apply(&mut self, given: &Given, findings: &mut Findings) {
+        let Given { used, value, at } = given;
+        let settings = &mut self.settings;
+        let flag = || Field::new(true);
+        match used {
+            Use::Url => self.urls.push((value.clone(), at.clone())),
+            Use::Request => self.method = Some(value.clone()),
+            Use::Header => self.header(value, at, findings),
+            Use::UserAgent => self.headers.push(("user-agent".into(), value.clone(), at.clone())),
+            Use::Referer => self.headers.push(("referer".into(), value.clone(), at.clone())),
+            Use::Range => self.headers.push(("range".into(), format!("bytes={value}"), at.clone())),
+            Use::Cookie => self.cookie(value, at, findings),
+            Use::Compressed => {
+                findings.note(at.as_str(), "", "responses are asked for compressed, and not decompressed");
+                self.headers.push(("accept-encoding".into(), "deflate, gzip, br, zstd".into(), at.clone()));
+            }
+            Use::Basic => self.basic(value, at, findings),
+            Use::Bearer => settings.bearer = text(value.as_str()),
+            Use::Get => self.as_query = true,
+            Use::Head => self.head = true,
+            Use::Globoff => self.globoff = true,
+            Use::Parallel => self.parallel = true,
+            Use::Upload => self.upload = Some(value.clone()),
+            Use::RequestTarget => self.request_target = Some(value.clone()),
+            Use::Insecure => settings.insecure = flag(),
+            Use::CaCert => settings.cacert = text(value.as_str()),
+            Use::Cert => match value.rsplit_once(':') {
+                Some(_) => {
+                    let hint = "name a file whose key has no password, without a `:`";
+                    findings.hinted(at, "keys with passwords cannot be read", hint);
+                }
+                None => settings.cert = text(value.as_str()),
+            },
+            Use::Key => settings.key = text(value.as_str()),
+            Use::Tls12 => findings.note(at.as_str(), "", "TLS 1.2 and 1.3 are both offered anyway"),
+            Use::Tls13 => settings.tls = text("1.3"),
+            Use::Http1 => settings.http1 = flag(),
+            Use::Http2 => settings.http2 = flag(),
+            Use::Http2PriorKnowledge => settings.http2_prior_knowledge = flag(),
+            Use::Ipv4 => settings.ipv4 = flag(),
+            Use::Ipv6 => settings.ipv6 = flag(),
+            Use::NoKeepalive => {
+                findings.note(
+                    at.as_str(),
+                    "",
+                    "TCP keep-alive is never on here, and connections are used again",
+                );
+            }
+            Use::Interface => match value.parse::<core::net::IpAddr>() {
+                Ok(_) => draft::add(&mut settings.source_ip, value.as_str()),
+                Err(_) => findings.hinted(at, format!("`{value}` is not an address"), "write its IP address"),
+            },
+            Use::Resolve => draft::add(&mut settings.resolve, value.trim_start_matches('+')),
+            Use::ConnectTo => draft::add(&mut settings.connect_to, value.as_str()),
+            Use::UnixSocket => settings.unix_socket = text(value.as_str()),
+            Use::MaxTime => settings.timeout = seconds(value, at, findings),
+            Use::ConnectTimeout => settings.connect_timeout = seconds(value, at, findings),
+            Use::Location => {
+                if settings.follow_redirects.is_absent() {
+                    settings.follow_redirects = text(REDIRECTS);
+                }
+                findings.note(at.as_str(), "", "redirects to another authority are not followed");
+            }
+            Use::MaxRedirs => match value.parse::<u32>() {
+                Ok(_) => settings.follow_redirects = text(value.as_str()),
+                Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
+            },
+            // What is sent is the matter of `body`.
+            Use::Data | Use::DataBinary | Use::DataRaw | Use::DataUrlencode | Use::Json => {}
+            Use::Form | Use::FormString | Use::AsHere => {}
+        }
+    }
+
+    fn header(&mut self, line: &str, at: &str, findings: &mut Findings) {
+        if let Some(file) = line.strip_prefix('@') {
+            let hint = "write each header out: -H 'Name: value'";
+            findings.hinted(at, format!("headers are not read from the file `{file}`"), hint);
+            return;
+        }
+        // `Name:` takes a header away, `Name;` sends it without a value.
+        match line.split_once(':') {
+            Some((name, value)) => {
+                self.headers.push((name.trim().to_owned(), value.trim().to_owned(), at.to_owned()));
+            }
+            None => match line.trim_end().strip_suffix(';') {
+                Some(name) => {
+                    findings.note(at, name, "a header without a value cannot be sent: it is left out")
+                }
+                None => findings.hinted(at, format!("`{line}` is not a header"), "write -H 'Name: value'"),
+            },
+        }
+    }
+
+    fn cookie(&mut self, value: &str, at: &str, findings: &mut Findings) {
+        if value.contains('=') {
+            self.headers.push(("cookie".into(), value.to_owned(), at.to_owned()));
+        } else {
+            let hint = "write the cookies out: -b 'name=value; other=value'";
+            findings.hinted(at, format!("cookies are not read from the file `{value}`"), hint);
+        }
+    }
+
+    fn basic(&mut self, value: &str, at: &str, findings: &mut Findings) {
+        if value.contains(':') {
+            // As a header: the setting would read `@name` as a file.
+            let encoded = base64::engine::general_purpose::STANDARD.encode(value);
+            self.headers.push(("authorization".into(), format!("Basic {encoded}"), at.to_owned()));
+        } else {
+            findings.hinted(at, "curl would ask for the password", "write -u user:password");
+        }
+    }
+
+    fn document(mut self, given: &[Given], reader: &body::Reader<'_>, findings: &mut Findings) -> Document {
+        let mut document = Document::default();
+        let content = body::read(given, reader, findings);
+        if self.urls.is_empty() {
+            findings.hinted("", "there is no URL", "write curl https://host/path");
+        }
+        if self.method.as_deref().is_some_and(|method| !draft::is_token(method)) {
+            let method = self.method.take().unwrap_or_default();
+            findings.hinted("-X", format!("`{method}` is not a method"), "write GET, POST, PUT, …");
+        }
+        let mut requests = Vec::new();
+        for (url, at) in std::mem::take(&mut self.urls) {
+            if let Some(request) = self.request(&url, &at, &content, findings) {
+                requests.push(request);
+            }
+        }
+        let mut steps = draft::place(&mut document, requests);
+        if self.parallel && steps.len() > 1 {
+            let mut all = StepSpec::default();
+            all.parallel = steps.into_iter().map(Field::new).collect();
+            steps = vec![all];
+        }
+        document.scenarios.push(Field::new(draft::scenario("curl", steps)));
+        if self.settings != Settings::default() {
+            document.run = Field::new(self.settings);
+        }
+        document
+    }
+
+    /// One URL as a step, with its origin.
+    fn request(
+        &self,
+        url: &str,
+        at: &str,
+        content: &body::Content,
+        findings: &mut Findings,
+    ) -> Option<(String, StepSpec)> {
+        let mut url = self.url(url, at, findings)?;
+        if let (true, Some(query)) = (self.as_query, content.as_query()) {
+            url.path.push(if url.path.contains('?') { '&' } else { '?' });
+            url.path.push_str(query);
+        }
+        let sends = !self.as_query && !content.is_none();
+        let method = match &self.method {
+            Some(method) => method,
+            None if self.head => "HEAD",
+            None if self.upload.is_some() => "PUT",
+            None if sends => "POST",
+            None => "GET",
+        };
+        let path = self.request_target.as_deref().unwrap_or(&url.path);
+        let mut step = draft::request(method, draft::escaped(path));
+        if let Some(user) = &url.user {
+            let decoded = draft::percent_decoded(user);
+            let encoded = base64::engine::general_purpose::STANDARD.encode(decoded);
+            draft::header(&mut step, "authorization", &format!("Basic {encoded}"), at, findings);
+        }
+        for (name, value, at) in &self.headers {
+            if name.eq_ignore_ascii_case("content-length") {
+                findings.note(at.as_str(), value, "the length is always that of the body: it is left out");
+            } else if value.is_empty() && ["host", "user-agent"].iter().any(|n| name.eq_ignore_ascii_case(n))
+            {
+                // An empty value leaves out what would be sent otherwise, there and here.
+                step.headers.push(name.as_str(), text(""));
+            } else if !value.is_empty() {
+                draft::header(&mut step, name, &draft::escaped(value), at, findings);
+            }
+        }
+        if let Some(file) = &self.upload {
+            step.body_file = text(file.as_str());
+        }
+        if sends {
+            content.put(&mut step, &self.headers, findings);
+        }
+        Some((url.origin, step))
+    }
+
+    fn url(&self, url: &str, at: &str, findings: &mut Findings) -> Option<Url> {
+        // curl takes what has no scheme as http.
+        let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+        let behind_host = whole.splitn(4, '/').nth(3).unwrap_or_default();
+        let globs = whole.contains(['{', '}']) || behind_host.contains(['[', ']']);
+        if globs && !self.globoff {
+            let hint = "write every URL out, or add -g if the brackets are meant as they are";
+            findings.hinted("", format!("`{}` stands for several URLs", quoted(url)), hint);
+            return None;
+        }
+        match Url::parse(&whole) {
+            Ok(url) => Some(url),
+            Err(wrong) => {
+                findings.problem("", format!("`{at}` is not a URL: {wrong}"));
+                None
+            }
+        }
+    }
+}
+
+/// A number of seconds with decimals, as curl takes it.
+fn seconds(value: &str, at: &str, findings: &mut Findings) -> Field<plimsoll_plan::document::Text> {
+    match Ratio::decimal(value).and_then(|time| time.nanos()) {
+        // 0 is no limit.
+        Some(0) => Field::Absent,
+        Some(nanos) => text(amount::time(nanos)),
+        None => {
+            findings.hinted(at, format!("`{value}` is not a time"), "write a number of seconds, such as 2.5");
+            Field::Absent
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What a curl command sends.
+
+use std::path::Path;
+
+use plimsoll_plan::Files;
+use plimsoll_plan::document::StepSpec;
+
+use super::Given;
+use super::options::Use;
+use crate::draft::{self, text};
+use crate::findings::Findings;
+
+/// Between the parts of a form: long enough that no content has it by chance.
+const BOUNDARY: &str = "plimsoll-form-2f6c1e8a94d7b350";
+
+/// Where files are read from.
+pub(super) struct Reader<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) files: &'a dyn Files,
+}
+
+impl Reader<'_> {
+    fn read(&self, name: &str, at: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+        if name == "-" {
+            let hint = "put it into a file, and name it: --data-binary @file";
+            findings.hinted(at, "the standard input is not read", hint);
+            return None;
+        }
+        match self.files.read(&self.folder.join(name)) {
+            Ok(content) => Some(content),
+            Err(error) => {
+                findings.problem(at, format!("cannot read `{name}`: {error}"));
+                None
+            }
+        }
+    }
+
+    fn read_text(&self, name: &str, at: &str, findings: &mut Findings) -> Option<String> {
+        match String::from_utf8(self.read(name, at, findings)?) {
+            Ok(content) => Some(content),
+            Err(_) => {
+                let hint = "send the file alone, as it is: --data-binary @file";
+                findings.hinted(at, format!("`{name}` is not UTF-8, so it cannot be joined with text"), hint);
+                None
+            }
+        }
+    }
+}
+
+/// The body of the requests.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    kind: Kind,
+    content_type: Option<String>,
+    accept: Option<&'static str>,
+}
+
+#[derive(Debug, Default)]
+enum Kind {
+    #[default]
+    None,
+    Text(String),
+    File(String),
+}
+
+impl Content {
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self.kind, Kind::None)
+    }
+
+    /// The same behind the `?` of a URL (`-G`).
+    pub(super) fn as_query(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            Kind::None | Kind::File(_) => None,
+        }
+    }
+
+    /// Puts it into a step, with the headers that curl adds unless they are given.
+    pub(super) fn put(
+        &self,
+        step: &mut StepSpec,
+        headers: &[(String, String, String)],
+        findings: &mut Findings,
+    ) {
+        for (name, value) in [("content-type", self.content_type.as_deref()), ("accept", self.accept)] {
+            let given = headers.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name));
+            if let (Some(value), false) = (value, given) {
+                draft::header(step, name, value, "-d", findings);
+            }
+        }
+        match &self.kind {
+            Kind::None => {}
+            Kind::Text(content) => step.body = draft::literal(content),
+            Kind::File(name) => step.body_file = text(name.as_str()),
+        }
+    }
+}
+
+/// Puts together what all options send.
+pub(super) fn read(given: &[Given], reader: &Reader<'_>, findings: &mut Findings) -> Content {
+    let is_form = |given: &&Given| matches!(given.used, Use::Form | Use::FormString);
+    let is_data = |given: &&Given| {
+        matches!(given.used, Use::Data | Use::DataBinary | Use::DataRaw | Use::DataUrlencode | Use::Json)
+    };
+    let forms: Vec<&Given> = given.iter().filter(is_form).collect();
+    let data: Vec<&Given> = given.iter().filter(is_data).collect();
+    let as_query = given.iter().any(|given| given.used == Use::Get);
+    let uploads = given.iter().find(|given| given.used == Use::Upload);
+    let kinds = [uploads, forms.first().copied(), data.first().copied()];
+    let kinds: Vec<&Given> = kinds.into_iter().flatten().collect();
+    if let [first, second, ..] = kinds.as_slice() {
+        let message = format!("{} and {} exclude each other", first.at, second.at);
+        findings.hinted("", message, "a request has one body");
+    }
+    match (data.is_empty(), forms.is_empty()) {
+        (false, _) => joined(&data, as_query, reader, findings),
+        (true, false) => multipart(&forms, reader, findings),
+        (true, true) => Content::default(),
+    }
+}
+
+/// `-d`, `--data-…` and `--json`, in their order.
+fn joined(data: &[&Given], as_query: bool, reader: &Reader<'_>, findings: &mut Findings) -> Content {
+    let is_json = data.iter().any(|given| given.used == Use::Json);
+    let (content_type, accept) = match is_json {
+        true => ("application/json", Some("application/json")),
+        false => ("application/x-www-form-urlencoded", None),
+    };
+    let mut content = Content { kind: Kind::None, content_type: Some(content_type.to_owned()), accept };
+    if let ([only], false) = (data, as_query)
+        && matches!(only.used, Use::DataBinary | Use::Json)
+        && let Some(name) = only.value.strip_prefix('@').filter(|name| *name != "-")
+    {
+        content.kind = Kind::File(name.to_owned());
+        return content;
+    }
+    let mut all = String::new();
+    for (position, given) in data.iter().enumerate() {
+        if position > 0 && given.used != Use::Json {
+            all.push('&');
+        }
+        if let Some(piece) = piece(given, reader, findings) {
+            all.push_str(&piece);
+        }
+    }
+    content.kind = Kind::Text(all);
+    content
+}
+
+fn piece(given: &Given, reader: &Reader<'_>, findings: &mut Findings) -> Option<String> {
+    let Given { used, value, at } = given;
+    let file = value.strip_prefix('@');
+    match (used, file) {
+        (Use::Data, Some(name)) => {
+            // Line ends are taken out, as curl does.
+            Some(reader.read_text(name, at, findings)?.replace(['\r', '\n', '\0'], ""))
+        }
+        (Use::DataBinary | Use::Json, Some(name)) => reader.read_text(name, at, findings),
+        (Use::DataUrlencode, _) => urlencoded(value, at, reader, findings),
+        _ => Some(value.clone()),
+    }
+}
+
+/// `content`, `=content`, `name=content`, `@file` or `name@file`.
+fn urlencoded(value: &str, at: &str, reader: &Reader<'_>, findings: &mut Findings) -> Option<String> {
+    let (name, content) = match value.find(['=', '@']) {
+        Some(cut) if value[cut..].starts_with('=') => (&value[..cut], value[cut + 1..].to_owned()),
+        Some(cut) => (&value[..cut], reader.read_text(&value[cut + 1..], at, findings)?),
+        None => ("", value.to_owned()),
+    };
+    let encoded = draft::percent_encoded(&content, b"");
+    Some(if name.is_empty() { encoded } else { format!("{name}={encoded}") })
+}
+
+/// A form in parts (RFC 7578).
+fn multipart(forms: &[&Given], reader: &Reader<'_>, findings: &mut Findings) -> Content {
+    let mut body = String::new();
+    for given in forms {
+        let Some((name, value)) = given.value.split_once('=') else {
+            let message = format!("`{}` is not a part of a form", given.value);
+            findings.hinted(&given.at, message, "write name=value or name=@file");
+            continue;
+        };
+        if let Some(part) = part(name, value, given, reader, findings) {
+            body.push_str(&format!("--{BOUNDARY}\r\n{part}\r\n"));
+        }
+    }
+    body.push_str(&format!("--{BOUNDARY}--\r\n"));
+    let content_type = Some(format!("multipart/form-data; boundary={BOUNDARY}"));
+    Content { kind: Kind::Text(body), content_type, accept: None }
+}
+
+fn part(
+    name: &str,
+    value: &str,
+    given: &Given,
+    reader: &Reader<'_>,
+    findings: &mut Findings,
+) -> Option<String> {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(name));
+    if given.used == Use::FormString {
+        return Some(format!("{head}\r\n\r\n{value}"));
+    }
+    let (value, parameters) = parameters(value);
+    let parameter =
+        |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    for (name, value) in parameters.iter().filter(|(name, _)| !["type", "filename"].contains(&name.as_str()))
+    {
+        findings.note(given.at.as_str(), value, format!("`;{name}=` of a form is not known: it is left out"));
+    }
+    let (content, default_type) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
+        (Some(file), _) => {
+            let content = reader.read_text(file, &given.at, findings)?;
+            let known = parameter("filename").or_else(|| file.rsplit('/').next()).unwrap_or_default();
+            head.push_str(&format!("; filename=\"{}\"", quoted(known)));
+            (content, Some(media_type(file)))
+        }
+        (None, Some(file)) => (reader.read_text(file, &given.at, findings)?, None),
+        (None, None) => (value.to_owned(), None),
+    };
+    if let Some(media_type) = parameter("type").or(default_type) {
+        head.push_str(&format!("\r\nContent-Type: {media_type}"));
+    }
+    Some(format!("{head}\r\n\r\n{content}"))
+}
+
+/// Cuts `value;type=…;filename=…`.
+fn parameters(value: &str) -> (&str, Vec<(String, String)>) {
+    let mut pieces = value.split(';');
+    let first = pieces.next().unwrap_or_default();
+    let mut length = first.len();
+    let mut parameters: Vec<(String, String)> = Vec::new();
+    for piece in pieces {
+        match piece.trim().split_once('=') {
+            Some((name, value)) if ["type", "filename", "encoder", "headers"].contains(&name) => {
+                parameters.push((name.to_owned(), value.trim_matches('"').to_owned()));
+            }
+            // A parameter of a media type, such as `charset=utf-8`.
+            _ if !parameters.is_empty() => {
+                if let Some((_, before)) = parameters.last_mut() {
+                    before.push(';');
+                    before.push_str(piece);
+                }
+            }
+            _ => length += 1 + piece.len(),
+        }
+    }
+    (&value[..length], parameters)
+}
+
+/// The types that curl knows by the ends of names.
+fn media_type(file: &str) -> &'static str {
+    match file.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default() {
+        "gif" => "image/gif",
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain",
+        "htm" | "html" => "text/html",
+        "pdf" => "application/pdf",
+        "xml" => "application/xml",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_parameters() {
+        for (text, value, expected) in [
+            ("a", "a", vec![]),
+            ("a;b", "a;b", vec![]),
+            ("@f;type=text/plain;charset=utf-8", "@f", vec![("type", "text/plain;charset=utf-8")]),
+            ("@f;filename=\"x\"", "@f", vec![("filename", "x")]),
+        ] {
+            let (cut, parameters) = parameters(text);
+            let parameters: Vec<_> =
+                parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            assert_eq!((cut, parameters), (value, expected), "{text}");
+        }
+    }
+}

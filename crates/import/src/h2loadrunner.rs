@@ -1,0 +1,122 @@
+//! h2loadrunner's JSON configuration.
+//!
+//! What it says about servers and connections becomes a target and settings, its scenarios become scenarios.
+//! Two things are counted differently: its rate is requests per second and client, ours iterations per second
+//! of the whole run; its weights are shares of requests, ours shares of iterations. Both are converted
+//! exactly.
+
+mod data;
+mod load;
+mod request;
+mod response;
+mod scenario;
+mod settings;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_plan::document::{Document, Settings};
+use plimsoll_plan::{Files, Problems};
+
+use crate::Imported;
+use crate::findings::Findings;
+use crate::names::Names;
+use crate::source::{self, Object};
+
+/// Reads a configuration. Files that it names are looked for in `folder`, which the plan file has to be in
+/// as well.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+    let value = source::json(text)?;
+    let mut importer = Importer::new(folder, files);
+    let Some(mut top) = Object::new(&value, "", &mut importer.findings) else {
+        return Err(importer.findings.into_problems());
+    };
+    importer.server(&mut top);
+    importer.connections(&mut top);
+    importer.tls(&mut top);
+    importer.http2(&mut top);
+    importer.outputs(&mut top);
+    let shares = importer.scenarios(&mut top);
+    importer.load(&mut top, &shares);
+    top.rest(&mut importer.findings, is_comment);
+    importer.finish()
+}
+
+/// A key that starts with `_` is a field that was commented out.
+fn is_comment(key: &str) -> bool {
+    key.starts_with('_')
+}
+
+/// What is spoken with the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spoken {
+    Http1,
+    Http2,
+    /// What the server chooses.
+    Either,
+}
+
+/// A configuration on its way to a document.
+struct Importer<'a> {
+    findings: Findings,
+    files: &'a dyn Files,
+    folder: PathBuf,
+    document: Document,
+    settings: Settings,
+    /// Names of data sources and of their columns, which are variables.
+    names: Names,
+    /// `http` or `https`.
+    scheme: &'static str,
+    /// `host:port`.
+    authority: String,
+    spoken: Spoken,
+    /// Whether requests to other authorities get connections of their own.
+    follows_authority: bool,
+    threads: u64,
+    clients: u64,
+}
+
+impl<'a> Importer<'a> {
+    fn new(folder: &Path, files: &'a dyn Files) -> Self {
+        Self {
+            findings: Findings::default(),
+            files,
+            folder: folder.to_owned(),
+            document: Document::default(),
+            settings: Settings::default(),
+            names: Names::default(),
+            scheme: "http",
+            authority: String::new(),
+            spoken: Spoken::Http2,
+            follows_authority: false,
+            threads: 1,
+            clients: 1,
+        }
+    }
+
+    /// The content of a file that may be there; `None` if it is not.
+    fn file(&self, name: &str) -> Option<Vec<u8>> {
+        // A text that goes over lines, or is longer than a path can be, names no file; `-` would be the
+        // standard input.
+        if name.is_empty() || name == "-" || name.len() > 4096 || name.contains(['\n', '\r', '\0', '{']) {
+            return None;
+        }
+        self.files.read(&self.folder.join(name)).ok()
+    }
+
+    /// Where files are looked for, as a hint.
+    fn looked_for(&self) -> String {
+        match self.folder.as_os_str().is_empty() {
+            true => "files are looked for in the current folder".to_owned(),
+            false => format!("files are looked for beside the configuration, in `{}`", self.folder.display()),
+        }
+    }
+
+    fn finish(mut self) -> Result<Imported, Problems> {
+        self.document.run = self.settings.into();
+        self.findings.finish(self.document)
+    }
+}

@@ -1,0 +1,295 @@
+//! Where the values of variables come from: ranges and CSV files.
+
+use plimsoll_plan::document::{DataSpec, Field, Row, Text};
+
+use super::Importer;
+use super::variables::{Binding, Variables};
+use crate::draft::text;
+use crate::source::Object;
+
+/// Most rows of a file that is copied into the plan, because its columns need other names.
+const MOST_ROWS: usize = 10_000;
+
+/// A CSV file, as far as an import reads it.
+struct Table {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Importer<'_> {
+    /// The data of a scenario with so many requests. Gives its variables, and the names of its data sources.
+    pub(super) fn data(&mut self, scenario: &mut Object<'_>, requests: usize) -> (Variables, Vec<String>) {
+        let mut variables = Variables::default();
+        let mut sources = Vec::new();
+        let split = scenario.flag("user-id-range-slicing", &mut self.findings) != Some(false);
+        self.user_ids(scenario, split, requests, &mut variables, &mut sources);
+
+        if let Some(file) = scenario.filled("user-variables-input-file", &mut self.findings) {
+            let at = scenario.place("user-variables-input-file");
+            if let Some((source, names)) = self.table(&at, file, split, None) {
+                sources.push(source);
+                for (wish, name) in names {
+                    self.bind(&at, &mut variables, wish, Binding::Same(name));
+                }
+            }
+        }
+        for mut range in scenario.objects("range-based-variables", &mut self.findings) {
+            let name = self.named(&mut range);
+            let start = range.count("variable-range-start", &mut self.findings);
+            let end = range.count("variable-range-end", &mut self.findings);
+            range.rest(&mut self.findings, super::is_comment);
+            let Some(name) = name else { continue };
+            if let Some(source) = self.range(&range.at, name, start, end, split) {
+                sources.push(source.clone());
+                self.bind(&range.at, &mut variables, name.to_owned(), Binding::Same(source));
+            }
+        }
+        for mut table in scenario.objects("two-dimensional-variables", &mut self.findings) {
+            let name = self.named(&mut table);
+            let file = table.filled("file-name", &mut self.findings);
+            table.rest(&mut self.findings, super::is_comment);
+            let (Some(name), Some(file)) = (name, file) else {
+                if file.is_none() && !table.has("file-name") {
+                    self.findings.problem(&table.at, "`file-name` is missing");
+                }
+                continue;
+            };
+            if let Some((source, names)) = self.table(&table.at, file, split, Some(requests)) {
+                sources.push(source);
+                let names = names.into_iter().map(|(_, name)| name).collect();
+                self.bind(&table.at, &mut variables, name.to_owned(), per_request(names));
+            }
+        }
+        if !split && !sources.is_empty() && self.clients != self.threads {
+            let becomes = format!(
+                "each of the {} threads has all of the data, not each of the {} clients",
+                self.threads, self.clients
+            );
+            self.findings.note(scenario.place("user-id-range-slicing"), "false", becomes);
+        }
+        variables.names = self.names.clone();
+        (variables, sources)
+    }
+
+    /// The deprecated form: a text that is replaced by the id of the user.
+    fn user_ids(
+        &mut self,
+        scenario: &mut Object<'_>,
+        split: bool,
+        requests: usize,
+        variables: &mut Variables,
+        sources: &mut Vec<String>,
+    ) {
+        const LIST: &str = "user-id-list-file";
+        let literal = scenario.filled("user-id-variable-in-path-and-data", &mut self.findings);
+        let start = scenario.count("user-id-range-start", &mut self.findings);
+        let end = scenario.count("user-id-range-end", &mut self.findings);
+        let list = scenario.filled(LIST, &mut self.findings);
+        let at = scenario.place("user-id-variable-in-path-and-data");
+        let Some(literal) = literal else {
+            for key in ["user-id-range-start", "user-id-range-end", LIST] {
+                // The editor for the format fills in ranges of zeros.
+                if scenario.has(key) && (key == LIST && list.is_some() || start.max(end) > Some(0)) {
+                    let becomes = "without `user-id-variable-in-path-and-data` it has no effect";
+                    self.findings.note(scenario.place(key), "", becomes);
+                }
+            }
+            return;
+        };
+        if let Some(file) = list {
+            if end > Some(0) {
+                let becomes = "the ids come from `user-id-list-file`";
+                self.findings.note(scenario.place("user-id-range-end"), "", becomes);
+            }
+            if let Some((source, names)) = self.table(&scenario.place(LIST), file, split, Some(requests)) {
+                sources.push(source);
+                let names = names.into_iter().map(|(_, name)| name).collect();
+                variables.literal = Some((literal.to_owned(), per_request(names)));
+            }
+            return;
+        }
+        if start.is_none() && end.is_none() {
+            let hint = "give `user-id-range-start` and `user-id-range-end`, or `user-id-list-file`";
+            self.findings.hinted(&at, format!("nothing says what `{literal}` is replaced by"), hint);
+        } else if let Some(source) = self.range(&scenario.at, literal, start, end, split) {
+            sources.push(source.clone());
+            variables.literal = Some((literal.to_owned(), Binding::Same(source)));
+        }
+    }
+
+    fn named<'v>(&mut self, object: &mut Object<'v>) -> Option<&'v str> {
+        let name = object.filled("variable-name", &mut self.findings);
+        if name.is_none() && !object.members().get("variable-name").is_some_and(|name| !name.is_string()) {
+            self.findings.problem(&object.at, "`variable-name` is missing");
+        }
+        name
+    }
+
+    fn bind(&mut self, at: &str, variables: &mut Variables, name: String, binding: Binding) {
+        if variables.named.contains_key(&name) {
+            self.findings.problem(at, format!("there are two variables `{name}`"));
+            return;
+        }
+        variables.named.insert(name, binding);
+    }
+
+    /// A range of numbers as wide as its end. Gives the name of the source, which is that of its variable.
+    fn range(
+        &mut self,
+        at: &str,
+        wish: &str,
+        start: Option<u64>,
+        end: Option<u64>,
+        split: bool,
+    ) -> Option<String> {
+        let (start, Some(end)) = (start.unwrap_or(0), end) else {
+            self.findings.problem(at, format!("the end of the range of `{wish}` is missing"));
+            return None;
+        };
+        if start >= end {
+            let message = format!("the range of `{wish}`, from {start} up to but without {end}, is empty");
+            self.findings.hinted(at, message, "the end has to be larger than the start");
+            return None;
+        }
+        let name = self.names.take(wish);
+        let mut data = DataSpec::default();
+        let end = end.to_string();
+        data.range = vec![text(format!("{start:0width$}", width = end.len())), text(end)];
+        data.share = text(if split { "split" } else { "whole" });
+        self.document.data.push(name.as_str(), data);
+        Some(name)
+    }
+
+    /// A CSV file. Gives the name of the source, and for each column its name in the file and the variable
+    /// that it goes into. With `requests`, there has to be a column for each of them, or but one.
+    fn table(
+        &mut self,
+        at: &str,
+        file: &str,
+        split: bool,
+        requests: Option<usize>,
+    ) -> Option<(String, Vec<(String, String)>)> {
+        let Some(content) = self.file(file) else {
+            let hint = self.looked_for();
+            self.findings.hinted(at, format!("cannot read the file `{file}`"), hint);
+            return None;
+        };
+        let table = match table(&String::from_utf8_lossy(&content)) {
+            Ok(table) => table,
+            Err(message) => {
+                self.findings.problem(at, format!("{file}: {message}"));
+                return None;
+            }
+        };
+        let columns = table.columns.len();
+        if let Some(requests) = requests.filter(|&requests| columns > 1 && columns < requests) {
+            let message = format!("{file} has {columns} columns, but the scenario has {requests} requests");
+            let hint = "give it one column for each request, or one for all";
+            self.findings.hinted(at, message, hint);
+            return None;
+        }
+        let source = self.names.clone().take(file.rsplit('/').next().and_then(|n| n.split('.').next())?);
+        let mut data = DataSpec::default();
+        data.share = text(if split { "split" } else { "whole" });
+        let mut names = self.names.clone();
+        let source = unused(&self.document, source);
+        if table.columns.iter().all(|column| names.take_exactly(column)) {
+            self.names = names;
+            data.csv = text(file);
+            self.document.data.push(source.as_str(), data);
+            let columns = table.columns.into_iter().map(|column| (column.clone(), column)).collect();
+            return Some((source, columns));
+        }
+        if table.rows.len() > MOST_ROWS {
+            let message =
+                format!("the columns of {file} need other names: letters, digits and `_`, each once");
+            self.findings.hinted(at, message, "change the first line of the file");
+            return None;
+        }
+        // The names of the columns cannot be used: the rows are copied, with other names.
+        let becomes = "its columns need other names here, so its rows are copied into the plan";
+        self.findings.note(at, file, becomes);
+        let columns: Vec<(String, String)> =
+            table.columns.iter().map(|column| (column.clone(), self.names.take(column))).collect();
+        data.columns = columns.iter().map(|(_, name)| text(name.as_str())).collect();
+        let rows = table.rows.into_iter().map(|row| Field::new(Row(row.into_iter().map(Text).collect())));
+        data.list = Field::new(rows.collect());
+        self.document.data.push(source.as_str(), data);
+        Some((source, columns))
+    }
+}
+
+/// `name`, or a longer one that no data source has.
+fn unused(document: &plimsoll_plan::document::Document, name: String) -> String {
+    let taken = |name: &str| document.data.0.iter().any(|(known, ..)| known.as_str() == name);
+    let mut candidate = name.clone();
+    let mut number = 1_u32;
+    while taken(&candidate) {
+        number += 1;
+        candidate = format!("{name}_{number}");
+    }
+    candidate
+}
+
+fn per_request(mut names: Vec<String>) -> Binding {
+    match names.len() {
+        1 => Binding::Same(names.remove(0)),
+        _ => Binding::PerRequest(names),
+    }
+}
+
+/// Reads CSV (RFC 4180). The first row has the names of the columns.
+fn table(text: &str) -> Result<Table, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rows: Vec<Vec<String>> = vec![vec![String::new()]];
+    let mut characters = text.chars().peekable();
+    let mut quoted = false;
+    while let Some(c) = characters.next() {
+        let row = rows.last_mut().ok_or("it is empty")?;
+        let value = row.last_mut().ok_or("it is empty")?;
+        match c {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                value.push('"');
+            }
+            '"' if quoted || value.is_empty() => quoted = !quoted,
+            ',' if !quoted => row.push(String::new()),
+            '\r' if !quoted && characters.peek() == Some(&'\n') => {}
+            '\n' if !quoted => rows.push(vec![String::new()]),
+            other => value.push(other),
+        }
+    }
+    if quoted {
+        return Err("a quoted value does not end".to_owned());
+    }
+    rows.retain(|row| row.len() > 1 || row.first().is_some_and(|value| !value.is_empty()));
+    if rows.len() < 2 {
+        return Err("it has no row behind the names of its columns".to_owned());
+    }
+    let columns: Vec<String> = rows.remove(0).iter().map(|name| name.trim().to_owned()).collect();
+    if let Some(row) = rows.iter().position(|row| row.len() != columns.len()) {
+        let message = "of values has another number of columns than the first line";
+        return Err(format!("row {} {message}", row + 1));
+    }
+    Ok(Table { columns, rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_by_rfc_4180() {
+        let read = table("\u{feff}a, b\r\n1,\"x,\"\"y\"\"\n\"\r\n\n2,\n").unwrap();
+        assert_eq!(read.columns, ["a", "b"]);
+        assert_eq!(read.rows, [["1", "x,\"y\"\n"], ["2", ""]]);
+        for (text, wrong) in [
+            ("", "it has no row behind the names of its columns"),
+            ("a\n", "it has no row behind the names of its columns"),
+            ("a\n\"x", "a quoted value does not end"),
+            ("a,b\n1,2\n1", "row 2 of values has another number of columns than the first line"),
+        ] {
+            assert_eq!(table(text).err().as_deref(), Some(wrong), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Scenarios.
+
+use plimsoll_plan::document::{Field, StepSpec};
+
+use super::Importer;
+use super::load::Share;
+use super::variables::Variables;
+use crate::draft::{self, text};
+use crate::source::{self, Object};
+
+/// Weight of a scenario that names none.
+const WEIGHT: u64 = 100;
+
+/// Largest weight of the format.
+const LARGEST_WEIGHT: u64 = 65_535;
+
+impl Importer<'_> {
+    /// Reads all scenarios into the document. Gives their shares of the load, in the same order.
+    pub(super) fn scenarios(&mut self, top: &mut Object<'_>) -> Vec<Share> {
+        let scenarios = top.objects("Scenarios", &mut self.findings);
+        if scenarios.is_empty() && !top.members().get("Scenarios").is_some_and(|given| !is_empty(given)) {
+            let hint = "`Scenarios` is a list of objects with a `name` and `Requests`";
+            self.findings.hinted("", "there are no scenarios", hint);
+        }
+        let count = scenarios.len();
+        let mut shares = Vec::new();
+        for mut scenario in scenarios {
+            if let Some(share) = self.scenario(&mut scenario) {
+                shares.push(share);
+            }
+            scenario.rest(&mut self.findings, super::is_comment);
+        }
+        if count > 0 && shares.is_empty() && self.document.scenarios.is_empty() {
+            let hint = "give one of them a weight above 0, and requests";
+            self.findings.hinted("/Scenarios", "no scenario ever begins", hint);
+        }
+        shares
+    }
+
+    fn scenario(&mut self, scenario: &mut Object<'_>) -> Option<Share> {
+        let name = scenario.filled("name", &mut self.findings).unwrap_or_default();
+        if !scenario.has("name") {
+            self.findings.problem(&scenario.at, "`name` is missing");
+        }
+        let weight = self.weight(scenario);
+        let start_after = self.time(scenario, "interval-to-wait-before-start", 1000);
+        let parallel = scenario.flag("run-requests-in-parallel", &mut self.findings) == Some(true);
+        let requests = scenario.objects("Requests", &mut self.findings);
+        if requests.is_empty() {
+            let hint = "`Requests` is a list of objects with a `uri` and a `method`";
+            self.findings.hinted(&scenario.at, "the scenario has no requests", hint);
+        }
+        let (mut variables, sources) = self.data(scenario, requests.len());
+        let count = requests.len();
+        let steps = self.steps(requests, parallel, &mut variables);
+        if weight == 0 {
+            let becomes = "a scenario of weight 0 never begins: it is left out";
+            self.findings.note(scenario.place("weight"), name, becomes);
+            return None;
+        }
+        let mut spec = draft::scenario(name, steps);
+        // Servers' cookies are always kept there.
+        spec.cookies = Field::new(true);
+        spec.start_after = start_after.unwrap_or_default();
+        spec.data = sources.into_iter().map(text).collect();
+        if let Some(dollar) = variables.dollar {
+            spec.variables.push(dollar, text("$"));
+        }
+        self.document.scenarios.push(Field::new(spec));
+        Some(Share { at: scenario.place("weight"), weight, requests: count.max(1) as u64 })
+    }
+
+    fn weight(&mut self, scenario: &mut Object<'_>) -> u64 {
+        let weight = scenario.count("weight", &mut self.findings).unwrap_or(WEIGHT);
+        if weight > LARGEST_WEIGHT {
+            let message = format!("`{weight}` is above {LARGEST_WEIGHT}");
+            self.findings.problem(&scenario.place("weight"), message);
+        }
+        weight.min(LARGEST_WEIGHT)
+    }
+
+    /// The requests of a scenario as steps.
+    fn steps(
+        &mut self,
+        mut requests: Vec<Object<'_>>,
+        parallel: bool,
+        variables: &mut Variables,
+    ) -> Vec<StepSpec> {
+        // Who picks a variable has to be known before the texts of later requests are read.
+        let picked = self.pickers(&mut requests, parallel, variables);
+        let mut steps: Vec<StepSpec> = Vec::with_capacity(requests.len());
+        for (position, (request, picked)) in requests.iter_mut().zip(picked).enumerate() {
+            let (before, this) = self.step(request, position, parallel, &steps, variables);
+            if let (Some((name, extract)), Some(last)) = (before, steps.last_mut()) {
+                last.extract.push(name, extract);
+            }
+            steps.push(this);
+            if let Some(step) = steps.last_mut() {
+                step.extract.0.extend(picked.0);
+            }
+            request.rest(&mut self.findings, super::is_comment);
+        }
+        if parallel && steps.len() > 1 {
+            let mut all = StepSpec::default();
+            all.parallel = steps.into_iter().map(Field::new).collect();
+            return vec![all];
+        }
+        steps
+    }
+}
+
+fn is_empty(value: &serde_json::Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// How a request is called in messages.
+pub(super) fn number(at: &str) -> String {
+    let index = at.rsplit('/').next().and_then(|index| index.parse::<u64>().ok());
+    index.map_or_else(|| source::below(at, ""), |index| format!("request {}", index + 1))
+}

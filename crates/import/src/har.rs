@@ -1,0 +1,291 @@
+//! Recordings of browsers and proxies: HAR 1.2.
+//!
+//! The requests become the steps of one scenario, page by page, each page in the order in which its requests
+//! were sent. The time between the end of a request and the start of the next one becomes think time.
+
+mod instant;
+
+use plimsoll_plan::Problems;
+use plimsoll_plan::document::{Document, ExpectSpec, Field, Settings, StepSpec};
+use serde_json::Value;
+
+use crate::Imported;
+use crate::draft::{self, Url, text};
+use crate::findings::Findings;
+use crate::source::{self, Object};
+
+/// How a recording is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether gaps between requests become think time.
+    pub think: bool,
+    /// Only requests to this host, if one is given: `host` or `host:port`.
+    pub only: Option<String>,
+    /// Whether responses have to have the status that they had in the recording.
+    pub expect_status: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { think: true, only: None, expect_status: false }
+    }
+}
+
+/// Headers that belong to one connection (RFC 9110 section 7.6.1), that the client makes itself, or that
+/// Chrome shows for HTTP/2.
+const OWN_HEADERS: &[&str] = &[
+    "connection",
+    "content-length",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Shortest gap that is a pause: less is the browser's own work. In nanoseconds.
+const SHORTEST_PAUSE: i128 = 1_000_000;
+
+/// Reads a recording.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
+    let value = source::json(text)?;
+    let mut findings = Findings::default();
+    let Some(mut top) = Object::new(&value, "", &mut findings) else {
+        return Err(findings.into_problems());
+    };
+    let log = top.object("log", &mut findings);
+    top.rest(&mut findings, is_comment);
+    let Some(mut log) = log else {
+        if !top.has("log") {
+            findings.hinted("", "`log` is missing", "the file has to be a recording in the format HAR 1.2");
+        }
+        return Err(findings.into_problems());
+    };
+    let pages = pages(&mut log, &mut findings);
+    let entries = log.objects("entries", &mut findings);
+    log.skip(&["version", "creator", "browser", "comment"]);
+    log.rest(&mut findings, is_comment);
+    let mut recorded: Vec<Recorded> = Vec::new();
+    for mut entry in entries {
+        recorded.extend(read(&mut entry, options, &pages, &mut findings));
+        entry.rest(&mut findings, is_comment);
+    }
+    if recorded.is_empty() && !findings.has_problems() {
+        let hint = match &options.only {
+            Some(host) => format!("leave `--only {host}` out"),
+            None => "record requests over http or https".to_owned(),
+        };
+        findings.hinted("/log/entries", "there is no request to send", hint);
+    }
+    let document = document(recorded, options);
+    findings.finish(document)
+}
+
+/// Fields of the format's extensions begin with `_`, and say nothing about what was sent.
+fn is_comment(key: &str) -> bool {
+    key.starts_with('_')
+}
+
+/// A request of the recording.
+struct Recorded {
+    /// Position of its page; requests without a page come last.
+    page: usize,
+    /// Nanoseconds since 1970, if it is known.
+    started: Option<i128>,
+    ended: Option<i128>,
+    origin: String,
+    http2: bool,
+    step: StepSpec,
+}
+
+/// The ids of the pages, in the order of their starts.
+fn pages(log: &mut Object<'_>, findings: &mut Findings) -> Vec<String> {
+    let mut pages: Vec<(Option<i128>, String)> = Vec::new();
+    for mut page in log.objects("pages", findings) {
+        let id = page.text("id", findings).unwrap_or_default().to_owned();
+        let started = page.text("startedDateTime", findings).and_then(instant::parse);
+        page.skip(&["title", "pageTimings", "comment"]);
+        page.rest(findings, is_comment);
+        pages.push((started, id));
+    }
+    pages.sort_by_key(|(started, _)| *started);
+    pages.into_iter().map(|(_, id)| id).collect()
+}
+
+/// One entry; `None` if it is no request to send.
+fn read(
+    entry: &mut Object<'_>,
+    options: &Options,
+    pages: &[String],
+    findings: &mut Findings,
+) -> Option<Recorded> {
+    entry.skip(&["cache", "timings", "serverIPAddress", "connection", "comment"]);
+    let page = entry.text("pageref", findings);
+    let page = page.and_then(|page| pages.iter().position(|known| known == page)).unwrap_or(pages.len());
+    let started = entry.text("startedDateTime", findings);
+    let milliseconds = entry.value("time").and_then(Value::as_f64).filter(|time| *time >= 0.0);
+    let from_cache = entry.members().get("_fromCache").filter(|from| !from.is_null());
+    let response = entry.object("response", findings);
+    let status =
+        response.as_ref().and_then(|response| response.members().get("status")).and_then(Value::as_u64);
+    if !entry.has("request") {
+        findings.problem(&entry.at, "`request` is missing");
+    }
+    let mut request = entry.object("request", findings)?;
+    request.skip(&["cookies", "headersSize", "bodySize", "comment", "queryString"]);
+    let method = request.filled("method", findings).unwrap_or("GET");
+    let url = request.filled("url", findings).unwrap_or_default();
+    let version = request.text("httpVersion", findings).unwrap_or_default().to_ascii_lowercase();
+    let at = request.place("url");
+    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    if !["http", "https"].contains(&scheme.as_str()) && !scheme.is_empty() {
+        findings.note(at, url, "only http and https are sent: it is left out");
+        return None;
+    }
+    let url = match Url::parse(url) {
+        Ok(url) => url,
+        Err(wrong) => {
+            findings.problem(&at, format!("`{url}` is not a URL: {wrong}"));
+            return None;
+        }
+    };
+    if options.only.as_deref().is_some_and(|only| !is_host(&url.authority, only)) {
+        return None;
+    }
+    if from_cache.is_some() {
+        findings.note(entry.at.as_str(), &url.path, "it came from the browser's cache: it is left out");
+        return None;
+    }
+    if !draft::is_token(method) {
+        findings.problem(&request.place("method"), format!("`{method}` is not a method"));
+        return None;
+    }
+    let mut step = draft::request(method, draft::escaped(&url.path));
+    headers(&mut request, &mut step, findings);
+    body(&mut request, &mut step, findings);
+    request.rest(findings, is_comment);
+    if options.expect_status
+        && let Some(status) = status.filter(|status| (100..=599).contains(status))
+    {
+        let mut expect = ExpectSpec::default();
+        expect.status = vec![text(status.to_string())];
+        step.expect = Field::new(expect);
+    }
+    let start = started.and_then(instant::parse);
+    if let (Some(started), None, true) = (started, start, options.think) {
+        let place = entry.place("startedDateTime");
+        findings.note(place, started, "it is not a time of ISO 8601: there is no think time around it");
+    }
+    let ended = start.zip(milliseconds).map(|(start, time)| start + (time * 1e6) as i128);
+    let http2 = version.starts_with("h2") || version.starts_with("http/2");
+    if version.starts_with("h3") || version.starts_with("http/3") {
+        findings.note("/log/entries", &version, "HTTP/3 is not spoken yet: HTTP/2 and HTTP/1.1 are offered");
+    }
+    let http2 = http2 || version.starts_with("h3") || version.starts_with("http/3");
+    Some(Recorded { page, started: start, ended, origin: url.origin, http2, step })
+}
+
+fn is_host(authority: &str, only: &str) -> bool {
+    let only = only.to_ascii_lowercase();
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    authority == only || host == only
+}
+
+fn headers(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) {
+    for mut header in request.objects("headers", findings) {
+        header.skip(&["comment"]);
+        let name = header.text("name", findings).unwrap_or_default();
+        let value = header.text("value", findings).unwrap_or_default();
+        header.rest(findings, is_comment);
+        let own = OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+        if !own && !name.starts_with(':') {
+            draft::header(step, name, &draft::escaped(value.trim()), &header.at, findings);
+        }
+    }
+}
+
+fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) {
+    let Some(mut data) = request.object("postData", findings) else { return };
+    data.skip(&["comment"]);
+    let media_type = data.text("mimeType", findings).unwrap_or_default().to_owned();
+    let content = data.text("text", findings);
+    let parameters = data.objects("params", findings);
+    let encoding = data.members().get("encoding").or_else(|| data.members().get("_encoding"));
+    data.skip(&["encoding"]);
+    data.rest(findings, is_comment);
+    if encoding.is_some_and(|encoding| encoding == "base64") {
+        let hint = "put the bytes into a file, and name it as `body_file` in the plan";
+        findings.hinted(&data.at, "the body is not text", hint);
+        return;
+    }
+    match content {
+        Some(content) if !content.is_empty() => step.body = draft::literal(content),
+        _ if media_type.starts_with("multipart/") => {
+            findings.note(
+                data.at.as_str(),
+                &media_type,
+                "the parts of the form were not recorded: no body is sent",
+            );
+        }
+        _ => {
+            let pairs: Vec<(&str, &str)> = parameters
+                .into_iter()
+                .map(|mut pair| {
+                    pair.skip(&["comment", "contentType", "fileName"]);
+                    let name = pair.text("name", findings).unwrap_or_default();
+                    let value = pair.text("value", findings).unwrap_or_default();
+                    pair.rest(findings, is_comment);
+                    (name, value)
+                })
+                .collect();
+            if !pairs.is_empty() {
+                step.body = draft::literal(&draft::form(pairs));
+            }
+        }
+    }
+    let typed = step.headers.0.iter().any(|(name, ..)| name.as_str().eq_ignore_ascii_case("content-type"));
+    if !typed && !step.body.is_absent() && !media_type.is_empty() {
+        draft::header(step, "content-type", &draft::escaped(&media_type), &data.at, findings);
+    }
+}
+
+fn document(mut recorded: Vec<Recorded>, options: &Options) -> Document {
+    // A stable sort: without times, the order of the file stays.
+    recorded.sort_by_key(|request| (request.page, request.started));
+    if options.think {
+        let mut ended = None;
+        for index in 0..recorded.len() {
+            let gap = match (ended, recorded[index].started) {
+                (Some(ended), Some(started)) => started - ended,
+                _ => 0,
+            };
+            if gap >= SHORTEST_PAUSE && index > 0 {
+                // To whole milliseconds: recordings are no more exact.
+                let nanos = u64::try_from(gap / 1_000_000 * 1_000_000).unwrap_or(u64::MAX);
+                recorded[index - 1].step.think = draft::think(nanos);
+            }
+            // Requests overlap in a browser; the pause begins when the last of them has ended.
+            ended = ended.max(recorded[index].ended);
+        }
+    }
+    let mut document = Document::default();
+    let http2 = recorded.iter().any(|request| request.http2 && request.origin.starts_with("https"));
+    let requests = recorded.into_iter().map(|request| (request.origin, request.step)).collect();
+    let steps = draft::place(&mut document, requests);
+    document.scenarios.push(Field::new(draft::scenario("recording", steps)));
+    if http2 {
+        let mut settings = Settings::default();
+        settings.alpn = text("h2,http/1.1");
+        document.run = Field::new(settings);
+    }
+    document
+}

@@ -1,0 +1,43 @@
+//! Descriptions of other tools become plan files.
+//!
+//! Every importer takes the text of a source and gives a [`Document`], the same as a plan file says, and
+//! [notes](Note): what cannot be said in a plan file, or means something else there. Nothing of a source is
+//! left out without a note. What is wrong with a source is a list of problems, each with the line and column,
+//! or the JSON Pointer (RFC 6901) of what it is about.
+//!
+//! ```text
+//! h2loadrunner ─┐
+//! curl          │
+//! HAR           ├──► Imported { document, notes } ──► YAML, or a run
+//! OpenAPI       │
+//! vegeta       ─┘
+//! ```
+//!
+//! Nothing here prints or opens a connection; files that a source names are read through
+//! [`plimsoll_plan::Files`].
+#![forbid(unsafe_code)]
+
+pub mod curl;
+pub mod h2loadrunner;
+pub mod har;
+pub mod openapi;
+pub mod vegeta;
+
+mod amount;
+mod draft;
+mod findings;
+mod names;
+mod source;
+mod yaml;
+
+pub use findings::Note;
+use plimsoll_plan::document::Document;
+
+/// What an importer makes of a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The plan file.
+    pub document: Document,
+    /// What is not in it, or differs, in the order of the source.
+    pub notes: Vec<Note>,
+}

@@ -1,0 +1,83 @@
+//! Names of variables and data sources.
+
+use std::collections::BTreeSet;
+
+/// Names that templates of plan files give a meaning of their own: a variable must not have one.
+const RESERVED: &[&str] =
+    &["sequence", "worker", "uuid", "timestamp", "iteration", "random", "range", "pick", "env", "secret"];
+
+/// Names that are taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names(BTreeSet<String>);
+
+impl Names {
+    /// A name that is like `wish` and not taken yet; it is taken then.
+    pub(crate) fn take(&mut self, wish: &str) -> String {
+        let name = identifier(wish);
+        let mut candidate = name.clone();
+        let mut number = 1_u32;
+        while is_reserved(&candidate) || self.0.contains(&candidate) {
+            number += 1;
+            candidate = format!("{name}_{number}");
+        }
+        self.0.insert(candidate.clone());
+        candidate
+    }
+
+    /// Takes exactly this name; `false` if that cannot be.
+    pub(crate) fn take_exactly(&mut self, name: &str) -> bool {
+        name == identifier(name) && !is_reserved(name) && self.0.insert(name.to_owned())
+    }
+}
+
+/// `text` as a name: letters, digits and `_`, no digit in front.
+fn identifier(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    for c in text.chars() {
+        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
+        if !(c == '_' && name.ends_with('_')) {
+            name.push(c);
+        }
+    }
+    let kept = if text.starts_with('_') || text.ends_with('_') { &name } else { name.trim_matches('_') };
+    match kept.chars().next() {
+        None => "value".to_owned(),
+        Some(first) if first.is_ascii_digit() => format!("_{kept}"),
+        Some(_) => kept.to_owned(),
+    }
+}
+
+/// Whether templates understand `name` already, or a longer form of it (`timestamp_ms`, `random_int`).
+fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|word| {
+        name.strip_prefix(word).is_some_and(|rest| {
+            rest.is_empty() || (matches!(*word, "timestamp" | "random") && rest.starts_with('_'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_legal_and_unique() {
+        let mut names = Names::default();
+        for (wish, name) in [
+            ("-USER_ID", "USER_ID"),
+            ("USER_ID", "USER_ID_2"),
+            ("${imsi}", "imsi"),
+            ("uuid", "uuid_2"),
+            ("my-id", "my_id"),
+            ("2nd", "_2nd"),
+            ("", "value"),
+            ("ä", "value_2"),
+        ] {
+            assert_eq!(names.take(wish), name, "{wish}");
+        }
+        assert!(names.take_exactly("fresh"));
+        for name in ["fresh", "uuid", "random_int", "my-id", "", "2nd"] {
+            assert!(!names.take_exactly(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Configurations of h2loadrunner.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_import::h2loadrunner::import;
+use plimsoll_plan::Disk;
+use serde_json::{Value, json};
+
+use crate::{Named, shown};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/h2loadrunner")
+}
+
+#[test]
+fn examples() {
+    for name in [
+        "basic_get",
+        "cookies",
+        "crud_location",
+        "feed_file",
+        "load_share",
+        "lua",
+        "mixed_weights",
+        "mtls",
+        "parallel",
+        "response_match",
+        "two_dimensional",
+        "user_ids",
+        "value_pickers",
+    ] {
+        let text = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
+        insta::assert_snapshot!(name, shown(&import(&text, &folder(), &Disk)));
+    }
+}
+
+/// A configuration in which every object of the format is there once.
+fn base() -> Value {
+    json!({
+        "schema": "https", "host": "h", "port": 1,
+        "load-share-hosts": [{"host": "g", "port": 2}],
+        "Scenarios": [{
+            "name": "s",
+            "range-based-variables":
+                [{"variable-name": "v", "variable-range-start": 1, "variable-range-end": 9}],
+            "two-dimensional-variables": [{"variable-name": "w", "file-name": "one.csv"}],
+            "Requests": [
+                {"uri": {"typeOfAction": "input", "input": "/0/${v}/${w}"}, "method": "GET"},
+                {
+                    "uri": {"typeOfAction": "input", "input": "/1"}, "method": "PUT",
+                    "response-match": {
+                        "headers": [{"header-name": "a", "matchType": "EqualsTo", "input": "b"}],
+                        "payload": [{"JsonPointer": "/c", "matchType": "EqualsTo", "input": "d"}]
+                    },
+                    "value-pickers": [{
+                        "where-to-pickup-from": "Response-Header", "source": "e", "regexp": ".*",
+                        "save-to-variable": "f"
+                    }]
+                }
+            ]
+        }]
+    })
+}
+
+/// Every field of the format, a value, and what it comes to: a part of the plan, or of the notes.
+fn fields() -> Vec<(&'static str, Value, &'static str)> {
+    let top = vec![
+        ("/schema", json!("http"), "url: http://h:1"),
+        ("/host", json!("x"), "url: https://x:1"),
+        ("/port", json!(99), "url: https://h:99"),
+        ("/load-share-hosts/0/host", json!("y"), "- y:2"),
+        ("/load-share-hosts/0/port", json!(98), "- g:98"),
+        ("/open-new-connection-based-on-authority-header", json!(true), ""),
+        ("/connection-retry", json!(false), "fail_over: false"),
+        ("/switch-back-after-connection-retry", json!(true), "fail_back: true"),
+        ("/threads", json!(3), "threads: 3"),
+        ("/clients", json!(5), "connections: 5"),
+        ("/duration", json!(7), "duration: 7s"),
+        ("/total-requests", json!(8), "iterations: 4"),
+        ("/warm-up-time", json!(1.5), "warmup: 1500ms"),
+        ("/max-concurrent-streams", json!(6), "max_concurrent_streams: 6"),
+        ("/request-per-second", json!(3), "rate: 3/2s"),
+        ("/request-per-second-feed-file", json!("r"), "rate_file: r"),
+        ("/rate", json!(4), "connection_rate: 4"),
+        ("/rate-period", json!(2), "/rate-period: without `rate`"),
+        ("/stream-timeout", json!(1500), "timeout: 1500ms"),
+        ("/ciphers", json!("c"), "/ciphers: `c`"),
+        ("/caCert", json!("ca"), "/caCert: `ca`"),
+        ("/cert", json!("ce"), "cert: ce"),
+        ("/privateKey", json!("k"), "/privateKey: `k`"),
+        ("/certVerificationMode", json!(1), "!insecure: true"),
+        ("/max-tls-version", json!("TLSv1.2"), "tls: "),
+        ("/no-tls-proto", json!("http/1.1"), ""),
+        ("/npn-list", json!("h2"), "alpn: h2\n"),
+        ("/connection-active-timeout", json!(10), "connection_lifetime: 10ms"),
+        ("/connection-inactivity-timeout", json!(11), "connection_inactivity: 11ms"),
+        ("/interval-between-ping-frames", json!(12), "ping_interval: 12s"),
+        ("/header-table-size", json!(13), "header_table_size: 13"),
+        ("/encoder-header-table-size", json!(14), "encoder_header_table_size: 14"),
+        ("/window-bits", json!(17), " window_bits: 17"),
+        ("/connection-window-bits", json!(8), "connection_window_bits: 16"),
+        ("/socket-receive-buffer-size", json!(19), "/socket-receive-buffer-size: `19`"),
+        ("/socket-send-buffer-size", json!(20), "/socket-send-buffer-size: `20`"),
+        ("/log-file", json!("l"), " log: l"),
+        ("/failed-request-log-file", json!("fl"), "failed: fl"),
+        ("/statistics-interval", json!(21), " interval: 21s"),
+        ("/statistics-file", json!("st"), "stats: st"),
+        ("/builtin-server-listening-port", json!(22), "control: \"127.0.0.1:22\""),
+    ];
+    let scenario = vec![
+        ("/Scenarios/0/name", json!("renamed"), "name: renamed"),
+        ("/Scenarios/0/weight", json!(0), "no scenario ever begins"),
+        ("/Scenarios/0/interval-to-wait-before-start", json!(30), "start_after: 30ms"),
+        ("/Scenarios/0/run-requests-in-parallel", json!(true), "parallel:"),
+        ("/Scenarios/0/user-id-variable-in-path-and-data", json!("/0"), "nothing says what `/0`"),
+        ("/Scenarios/0/user-id-range-start", json!(1), "/user-id-range-start: without"),
+        ("/Scenarios/0/user-id-range-end", json!(2), "/user-id-range-end: without"),
+        ("/Scenarios/0/user-id-range-slicing", json!(false), "share: whole"),
+        ("/Scenarios/0/user-id-list-file", json!("one.csv"), "/user-id-list-file: without"),
+        ("/Scenarios/0/user-variables-input-file", json!("two.csv"), "csv: two.csv"),
+        ("/Scenarios/0/range-based-variables/0/variable-name", json!("z"), "no variable has this name"),
+        ("/Scenarios/0/range-based-variables/0/variable-range-start", json!(3), "- 3"),
+        ("/Scenarios/0/range-based-variables/0/variable-range-end", json!(40), "- 40"),
+        ("/Scenarios/0/two-dimensional-variables/0/variable-name", json!("z"), "no variable has this name"),
+        ("/Scenarios/0/two-dimensional-variables/0/file-name", json!("two.csv"), "csv: two.csv"),
+    ];
+    let request = vec![
+        ("/Scenarios/0/Requests/0/uri/typeOfAction", json!("fromLuaScript"), "the script that sets the path"),
+        ("/Scenarios/0/Requests/0/uri/input", json!("/p"), "get: /p"),
+        ("/Scenarios/0/Requests/0/method", json!("PURGE"), "method: PURGE"),
+        ("/Scenarios/0/Requests/0/payload", json!("text"), "body: text"),
+        ("/Scenarios/0/Requests/0/additonalHeaders", json!(["n:  v "]), "n: v"),
+        ("/Scenarios/0/Requests/0/luaScript", json!("function make_request() end"), "script: "),
+        ("/Scenarios/0/Requests/0/expected-status-code", json!(418), "- 418"),
+        ("/Scenarios/0/Requests/0/clear-old-cookies", json!(true), "clear_cookies: true"),
+        ("/Scenarios/0/Requests/0/delay-before-executing-next", json!(31), "think: 31ms"),
+        ("/Scenarios/0/Requests/1/response-match/headers/0/header-name", json!("aa"), "aa:"),
+        ("/Scenarios/0/Requests/1/response-match/headers/0/matchType", json!("EndsWith"), "ends: b"),
+        ("/Scenarios/0/Requests/1/response-match/headers/0/input", json!("bb"), "bb"),
+        ("/Scenarios/0/Requests/1/response-match/payload/0/JsonPointer", json!("/cc"), "/cc:"),
+        ("/Scenarios/0/Requests/1/response-match/payload/0/matchType", json!("StartsWith"), "starts: d"),
+        ("/Scenarios/0/Requests/1/response-match/payload/0/input", json!("dd"), "dd"),
+        (
+            "/Scenarios/0/Requests/1/value-pickers/0/where-to-pickup-from",
+            json!("Json-Pointer-In-Request-Payload"),
+            "`e` is not a JSON Pointer",
+        ),
+        ("/Scenarios/0/Requests/1/value-pickers/0/source", json!("ee"), "header: ee"),
+        ("/Scenarios/0/Requests/1/value-pickers/0/regexp", json!("[0-9]"), "regex: "),
+        ("/Scenarios/0/Requests/1/value-pickers/0/save-to-variable", json!("ff"), "ff:"),
+    ];
+    [top, scenario, request].into_iter().flatten().collect()
+}
+
+/// `value` with the member at `pointer` set.
+fn with(mut value: Value, pointer: &str, member: Value) -> Value {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    value.pointer_mut(parent).unwrap().as_object_mut().unwrap().insert(key.to_owned(), member);
+    value
+}
+
+fn imported(value: &Value) -> String {
+    let files = Named(&[("one.csv", b"one\n1\n"), ("two.csv", b"x,y\n1,2\n")]);
+    shown(&import(value.to_string().as_bytes(), Path::new(""), &files))
+}
+
+#[test]
+fn every_field_is_in_the_plan_or_noted() {
+    let before = imported(&base());
+    for (pointer, value, expected) in fields() {
+        let after = imported(&with(base(), pointer, value));
+        assert!(!after.contains("the format has no such field"), "{pointer}: {after}");
+        match expected.strip_prefix('!') {
+            Some(gone) => assert!(before.contains(gone) && !after.contains(gone), "{pointer}: {after}"),
+            None => {
+                assert!(
+                    expected.is_empty() || !before.contains(expected),
+                    "{pointer} shows nothing: {before}"
+                );
+                assert!(after.contains(expected), "{pointer}: {expected}: {after}");
+            }
+        }
+        // The two that change nothing here: no request has another authority, and there is TLS.
+        assert_eq!(after == before, expected.is_empty(), "{pointer}: {after}");
+    }
+}
+
+#[test]
+fn a_field_of_another_name_is_noted_everywhere() {
+    // Every object of the format, with a field that it does not have, and one that is a comment.
+    for (pointer, _, _) in fields() {
+        let (parent, _) = pointer.rsplit_once('/').unwrap();
+        let text = imported(&with(base(), &format!("{parent}/unknown"), json!(1)));
+        let note = format!("note: {parent}/unknown: `1`: the format has no such field");
+        assert!(text.contains(&note), "{parent}: {text}");
+        let text = imported(&with(base(), &format!("{parent}/_comment"), json!(1)));
+        assert_eq!(text, imported(&base()), "{parent}");
+    }
+}
+
+#[test]
+fn cleartext_has_no_tls_settings() {
+    let mut value = with(base(), "/schema", json!("http"));
+    for (key, given) in [("ciphers", "c"), ("caCert", "a"), ("cert", "b"), ("privateKey", "k")] {
+        value = with(value, &format!("/{key}"), json!(given));
+    }
+    let text = imported(&value);
+    assert_eq!(text.matches("it has no effect without TLS").count(), 4, "{text}");
+    assert!(text.contains("http2: true") && !text.contains("insecure"), "{text}");
+    let text = imported(&with(with(value, "/no-tls-proto", json!("http/1.1")), "/window-bits", json!(20)));
+    assert!(text.contains("http1: true") && !text.contains("window_bits: "), "{text}");
+    assert!(text.contains("note: /window-bits: it has no effect with HTTP/1.1"), "{text}");
+}
+
+#[test]
+fn rates_and_weights_are_converted_exactly() {
+    let request = json!({"uri": {"input": "/"}, "method": "GET"});
+    let scenario = |weight: u64, requests: usize| json!({"name": "s", "weight": weight, "Requests": vec![request.clone(); requests]});
+    for (scenarios, rate, weights) in [
+        (vec![scenario(100, 1)], "rate: 6", vec![]),
+        (vec![scenario(100, 4)], "rate: 3/2s", vec![]),
+        // Equal shares of requests are equal shares of iterations if these have as many.
+        (vec![scenario(7, 2), scenario(7, 2)], "rate: 3", vec!["weight: 1", "weight: 1"]),
+        // Of 6 requests a second 3 are of each: 3 iterations of one and 1 of three.
+        (vec![scenario(50, 1), scenario(50, 3)], "rate: 4", vec!["weight: 3", "weight: 1"]),
+    ] {
+        let value = json!({
+            "schema": "http", "host": "h", "clients": 3, "request-per-second": 2, "Scenarios": scenarios
+        });
+        let text = imported(&value);
+        assert!(text.lines().any(|line| line.trim() == rate), "{rate}: {text}");
+        let given: Vec<_> = text.lines().map(str::trim).filter(|line| line.starts_with("weight:")).collect();
+        assert_eq!(given, weights, "{text}");
+    }
+}
+
+#[test]
+fn mistakes() {
+    let request = |extra: Value| {
+        let mut request = json!({"uri": {"typeOfAction": "input", "input": "/"}, "method": "GET"});
+        request.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        json!({"schema": "http", "host": "h", "Scenarios": [{"name": "s", "Requests": [request]}]})
+    };
+    let scenario = |extra: Value| {
+        let mut scenario = json!({"name": "s", "Requests": [{"uri": {"input": "/${a}"}, "method": "GET"}]});
+        scenario.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        json!({"schema": "http", "host": "h", "Scenarios": [scenario]})
+    };
+    let mut text = String::new();
+    for value in [
+        json!([]),
+        json!({}),
+        json!({"schema": "ftp", "host": "a/b", "port": 70000, "clients": "3", "Scenarios": {}}),
+        json!({"schema": "https", "host": "h", "npn-list": "spdy", "max-tls-version": "TLSv1.1",
+               "certVerificationMode": 2, "no-tls-proto": "h3", "Scenarios": [{"weight": 70000}]}),
+        request(json!({"uri": {"typeOfAction": "guess"}})),
+        request(json!({"uri": {"typeOfAction": "fromResponseHeader", "input": "location"}})),
+        request(json!({"uri": {"typeOfAction": "sameWithLastOne"}})),
+        request(json!({"uri": {"typeOfAction": "input", "input": "http://a b/"}})),
+        request(json!({"uri": null, "method": "G T"})),
+        request(json!({"additonalHeaders": ["no colon", ": x", "a b: c", 1]})),
+        request(json!({"luaScript": "missing.lua", "expected-status-code": 99})),
+        request(json!({"response-match": {"headers": [
+            {"header-name": ":status", "matchType": "EqualsTo", "input": "ok"},
+            {"header-name": "", "matchType": "Contains", "input": "a"},
+            {"header-name": "x", "matchType": "Like", "input": "a"},
+            {"header-name": "x", "matchType": "RegexMatch", "input": "(?=a)"}],
+            "payload": [{"JsonPointer": "a", "input": "b"}]}})),
+        request(json!({"value-pickers": [
+            {"where-to-pickup-from": "Moon", "source": "a", "save-to-variable": "b"},
+            {"where-to-pickup-from": "Response-Header", "source": ":path", "save-to-variable": "b"},
+            {"where-to-pickup-from": "Response-Header", "source": "a", "regexp": "(", "save-to-variable": "c"},
+            {"where-to-pickup-from": "Response-Header", "source": "a"}]})),
+        scenario(json!({"user-variables-input-file": "none.csv"})),
+        scenario(json!({"range-based-variables": [
+            {"variable-name": "a", "variable-range-start": 5, "variable-range-end": 5},
+            {"variable-name": "b"}, {"variable-range-end": 5}]})),
+        scenario(json!({"range-based-variables": [
+            {"variable-name": "a", "variable-range-end": 5}, {"variable-name": "a", "variable-range-end": 5}]})),
+        scenario(json!({"two-dimensional-variables": [{"variable-name": "a", "file-name": "two.csv"}, {}],
+            "Requests": vec![json!({"uri": {"input": "/"}, "method": "GET"}); 3]})),
+    ] {
+        let line = value.to_string();
+        text.push_str(&format!("# {line}\n{}\n", imported(&value)));
+    }
+    insta::assert_snapshot!(text);
+}

@@ -1,0 +1,61 @@
+//! Imports as users see them: the plan as YAML, with the notes; or what is wrong, with its hints.
+
+mod curl;
+mod h2loadrunner;
+mod har;
+mod hostile;
+mod openapi;
+mod vegeta;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use plimsoll_import::Imported;
+use plimsoll_plan::document::Document;
+use plimsoll_plan::{Files, KeyLogFile, Problems, Source};
+
+/// Files by name.
+struct Named<'a>(&'a [(&'a str, &'a [u8])]);
+
+impl Files for Named<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let found = self.0.iter().find(|(name, _)| path == Path::new(name));
+        found.map(|(_, content)| content.to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// What the command prints. Every plan that is printed can be read, and says the same then.
+fn shown(imported: &Result<Imported, Problems>) -> String {
+    let mut text = String::new();
+    match imported {
+        Ok(Imported { document, notes }) => {
+            let yaml = document.to_yaml();
+            assert_readable(&yaml);
+            for note in notes {
+                let _ = writeln!(text, "note: {note}");
+            }
+            text.push_str(&yaml);
+        }
+        Err(problems) => {
+            for problem in problems {
+                let _ = writeln!(text, "error: {}", problem.message);
+                if let Some(hint) = &problem.hint {
+                    let _ = writeln!(text, "hint: {hint}");
+                }
+            }
+        }
+    }
+    text
+}
+
+fn assert_readable(yaml: &str) {
+    let source = Source { name: "plan.yaml".to_owned(), text: yaml.to_owned() };
+    let mut problems = Problems::default();
+    let read = Document::read(&source, &mut problems);
+    assert!(problems.is_empty(), "{problems}\n{yaml}");
+    assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(yaml));
+}
