@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Disk, Layered, Overload, Plan, Problem, Problems};
+use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
 use crate::control_flags::ControlSpec;
@@ -32,8 +32,8 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     }
     let resolved = command.resolve(&Disk);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
-    let live = args.live.or(patch);
-    let (plan, control) = match (resolved, args.control.or(patch).to_spec()) {
+    let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
+    let (plan, control) = match (resolved, control) {
         (Ok(resolved), Ok(control)) => (resolved.plan, control),
         (Err(mut refused), control) => {
             // All problems at once.
