@@ -107,29 +107,6 @@ mod without_xpath {
     #[derive(Clone, Debug)]
     pub(in super::super) enum XPath {}
 
-    /// Elements within each other, at most: the time that the library takes grows with the square of it.
-    const DEPTH_MAX: usize = 1_000;
-
-    /// Whether elements seem to lie that deep. What looks like tags in comments counts, too.
-    fn is_too_deep(body: &[u8]) -> bool {
-        let mut depth = 0_usize;
-        for at in memchr::memchr_iter(b'<', body) {
-            let tag = &body[at + 1..];
-            match tag.first() {
-                Some(b'/') => depth = depth.saturating_sub(1),
-                None | Some(b'!' | b'?') => {}
-                Some(_) => {
-                    let end = memchr::memchr(b'>', tag).unwrap_or(0);
-                    depth += usize::from(!tag[..end].ends_with(b"/"));
-                }
-            }
-            if depth > DEPTH_MAX {
-                return true;
-            }
-        }
-        false
-    }
-
     impl XPath {
         pub(in super::super) fn parse(text: &str) -> Result<Self, TemplateError> {
             Err(TemplateError::new(format!("this build has no XPath, which `{text}` is"))
