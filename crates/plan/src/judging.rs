@@ -24,12 +24,17 @@ impl Resolver<'_> {
                 _ => None,
             }
         });
+        if patch.abort_on_fail && patch.thresholds.is_empty() {
+            let problem = Problem::new("--abort-on-fail has no effect without --threshold");
+            self.problems.push(problem.with_hint("name what has to hold, as in --threshold 'p99<10ms'"));
+        }
         let mut thresholds = Some(Vec::new());
         for given in &patch.thresholds {
             match Threshold::parse(given.text.trim()) {
                 Ok(threshold) => {
                     if let Some(list) = &mut thresholds {
-                        list.push(ThresholdSpec::new(threshold));
+                        let abort_on_fail = patch.abort_on_fail;
+                        list.push(ThresholdSpec { abort_on_fail, ..ThresholdSpec::new(threshold) });
                     }
                 }
                 Err(error) => {

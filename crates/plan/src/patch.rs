@@ -168,6 +168,8 @@ pub struct PlanPatch {
     pub no_preflight: bool,
     /// What has to hold of the figures.
     pub thresholds: Vec<Given>,
+    /// Whether the run ends as soon as one of them is shown not to hold.
+    pub abort_on_fail: bool,
     /// Length of the intervals of live figures.
     pub interval: Option<Given>,
 }
