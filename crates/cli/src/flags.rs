@@ -398,6 +398,11 @@ struct JudgingArgs {
     /// failed: without data, with too few values for a percentile, or where timeouts leave it open.
     #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true)]
     thresholds: Vec<String>,
+    /// End the run as soon as a --threshold is shown not to hold
+    ///
+    /// It is looked at after every interval, over the run so far.
+    #[arg(long, hide_short_help = true)]
+    abort_on_fail: bool,
     /// How often statistics are told: whole seconds, or from 100ms [default: 1s]
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     interval: Option<String>,
@@ -619,6 +624,7 @@ impl PlanArgs {
             no_preflight: switch("--no-preflight", instrument.no_preflight),
 
             thresholds: given_all("--threshold", &self.judging.thresholds),
+            abort_on_fail: self.judging.abort_on_fail,
             interval: given("--interval", self.judging.interval.as_ref()),
             // These have no part in the plan: the flags are read where they are used.
             stats: None,
@@ -807,6 +813,7 @@ mod tests {
             "--crud-update-data-file=55",
             "--threshold=56",
             "--interval=57",
+            "--abort-on-fail",
             "--disable-keepalive",
             "-4",
             "-6",
@@ -906,6 +913,7 @@ mod tests {
         ] {
             assert!(switch.is_on(), "{switch:?}");
         }
+        assert!(patch.abort_on_fail);
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
     }
 

@@ -26,11 +26,16 @@ impl Resolver<'_> {
                 _ => None,
             }
         });
+        if patch.abort_on_fail && patch.thresholds.is_empty() {
+            let problem = Problem::new("--abort-on-fail has no effect without --threshold");
+            self.problems.push(problem.with_hint("name what has to hold, as in --threshold 'p99<10ms'"));
+        }
         let mut all = Vec::new();
         for given in &patch.thresholds {
             let threshold = self.threshold(&given.text, &given.by, given.place);
+            let abort_on_fail = patch.abort_on_fail;
             all.push(threshold.map(|threshold| Judged {
-                spec: ThresholdSpec::new(threshold),
+                spec: ThresholdSpec { abort_on_fail, ..ThresholdSpec::new(threshold) },
                 by: given.by.to_string(),
                 place: given.place,
             }));
