@@ -214,7 +214,6 @@ impl Steering {
 impl Open {
     /// Makes a change that applies from `at` on: that instant, and the rates before and after it; `None` if
     /// there is nothing to change.
-    #[allow(clippy::type_complexity, reason = "read in one place")]
     fn change(
         &mut self,
         wish: RateWish,

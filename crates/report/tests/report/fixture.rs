@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, Model, Peer, Recorder,
-    RunRecord, Sample, Stall, StepRecord, Verdict, WorkerRecord, judge,
+    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, Model, Peer, RateChange,
+    Recorder, RunRecord, Sample, Stall, SteeredBy, Steering, StepRecord, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -255,6 +255,26 @@ pub(crate) fn empty() -> RunResult {
     result(record, CLOSED)
 }
 
+/// Steered from all sides, and ended by a key.
+pub(crate) fn steered() -> RunResult {
+    let mut record = quiet_record();
+    let what = [Steering::Rate, Steering::Pause, Steering::Resume];
+    let by = [SteeredBy::File, SteeredBy::Http, SteeredBy::Key];
+    let rates = [Some(500.0), Some(1500.0), Some(0.0), Some(1500.0)];
+    // More than are listed in the text.
+    record.rate_changes = (0..9)
+        .map(|number| RateChange {
+            at: us(100_000) * (1 + number as u64),
+            what: what[number % 3],
+            from_per_second: rates[number % 3],
+            to_per_second: rates[number % 3 + 1],
+            by: by[number % 3],
+        })
+        .collect();
+    record.stopped_by = Some(SteeredBy::Key);
+    result(record, OPEN)
+}
+
 /// One request in fifty gets no answer within 2 s; the first of them are never sent.
 pub(crate) fn timeouts() -> RunResult {
     let sample = |i: u64| match i % 50 {
@@ -391,7 +411,7 @@ pub(crate) fn http2() -> RunResult {
 }
 
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 7] {
+pub(crate) fn all() -> [(&'static str, RunResult); 8] {
     [
         ("open", open()),
         ("closed", closed()),
@@ -400,5 +420,6 @@ pub(crate) fn all() -> [(&'static str, RunResult); 7] {
         ("timeouts", timeouts()),
         ("huge", huge()),
         ("http2", http2()),
+        ("steered", steered()),
     ]
 }
