@@ -88,7 +88,7 @@ impl Desk {
             "paused": status.paused,
             "target_per_s": status.target_per_second,
             "elapsed_s": figures.elapsed.as_secs_f64(),
-            "end_s": figures.end.map(|end| end.as_secs_f64()),
+            "end_s": figures.end.map(plimsoll_core::Nanos::as_secs_f64),
             "intervals": figures.intervals,
         });
         ControlReply::json(200, format!("{stat}\n"))

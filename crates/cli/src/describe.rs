@@ -160,7 +160,7 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
         }
         match arg.split_once('=') {
             Some((flag @ ("--basic" | "--bearer" | "--control-token"), _)) => {
-                shown.push(format!("{flag}={HIDDEN}"))
+                shown.push(format!("{flag}={HIDDEN}"));
             }
             Some((flag @ "--header", value)) => shown.push(format!("{flag}={}", header(value))),
             _ if ["--basic", "--bearer", "--control-token"].contains(&arg.as_str()) => {

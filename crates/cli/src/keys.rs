@@ -41,13 +41,17 @@ pub(crate) struct Keys {
 impl Keys {
     /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground.
     pub(crate) fn listen(helm: Helm, say: Say) -> std::io::Result<Option<Self>> {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !Terminal::enter() {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !is_ours() {
             return Ok(None);
         }
         restore_in_a_panic();
-        let over = Arc::new(AtomicBool::new(false));
         let mut signals = Signals::new([SIGQUIT, SIGHUP, SIGTSTP, SIGCONT])?;
-        let handle = signals.handle();
+        let over = Arc::new(AtomicBool::new(false));
+        // From here on it gives the terminal back, whatever fails.
+        let mut keys = Self { over: Arc::clone(&over), signals: signals.handle(), thread: None };
+        if !Terminal::enter() {
+            return Ok(None);
+        }
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             for signal in signals.forever() {
                 if signal == SIGCONT {
@@ -59,12 +63,12 @@ impl Keys {
                 }
             }
         })?;
-        let ends = Arc::clone(&over);
         say(HELP);
         let thread = thread::Builder::new()
             .name("keys".to_owned())
-            .spawn(move || while !ends.load(Ordering::Relaxed) && read_keys(&helm, &say) {})?;
-        Ok(Some(Self { over, signals: handle, thread: Some(thread) }))
+            .spawn(move || while !over.load(Ordering::Relaxed) && read_keys(&helm, &say) {})?;
+        keys.thread = Some(thread);
+        Ok(Some(keys))
     }
 }
 

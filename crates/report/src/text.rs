@@ -205,7 +205,7 @@ fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
         page.field("", &format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, change.by));
     }
     if changes.len() > CHANGES_SHOWN {
-        page.field("", &format!("and {} more changes", changes.len() - CHANGES_SHOWN));
+        page.field("", &format!("and {} more", changes.len() - CHANGES_SHOWN));
     }
 }
 

@@ -59,8 +59,8 @@ impl Profile {
     }
 
     /// This profile up to `at`, and `rest`, which counts its time from the same start, from there to its own
-    /// end. With the profile that was in force before a pause, this ends the pause. At the end of either of them, or
-    /// after it, nothing changes any more.
+    /// end. With the profile that was in force before a pause, this ends the pause. From the end of either of
+    /// them on, nothing changes any more.
     ///
     /// # Errors
     /// If the numbers do not fit: see [`ProfileError`].

@@ -211,16 +211,12 @@ impl Steering {
     }
 }
 
+/// A change that was made: from when on it applies, and the rates before and after it, where there are any.
+type Made = (Nanos, Option<f64>, Option<f64>);
+
 impl Open {
-    /// Makes a change that applies from `at` on: that instant, and the rates before and after it; `None` if
-    /// there is nothing to change.
-    #[allow(clippy::type_complexity, reason = "read in one place")]
-    fn change(
-        &mut self,
-        wish: RateWish,
-        paused: bool,
-        at: Nanos,
-    ) -> Result<Option<(Nanos, Option<f64>, Option<f64>)>, SteerError> {
+    /// Makes a change that applies from `at` on; `None` if there is nothing to change.
+    fn change(&mut self, wish: RateWish, paused: bool, at: Nanos) -> Result<Option<Made>, SteerError> {
         let end = self.present.duration();
         if at >= end {
             return Err(SteerError::Over);

@@ -16,6 +16,8 @@ const CONTRACT: &str = "
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
     rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s
+    rate.changes[].at_s rate.changes[].what rate.changes[].from_per_s rate.changes[].to_per_s rate.changes[].by
+    run.stopped_by
     duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
     iterations.started iterations.completed iterations.failed iterations.unfinished
@@ -72,6 +74,7 @@ fn every_name_of_the_contract_is_there() {
     paths(&json(&fixture::timeouts()), "", &mut there);
     // An invalid run has reasons to list.
     paths(&json(&fixture::huge()), "", &mut there);
+    paths(&json(&fixture::steered()), "", &mut there);
     paths(&json(&fixture::http2()), "", &mut there);
     let times = TIMES.iter().flat_map(|time| SUMMARY.map(|name| format!("{time}.{name}")));
     let fixed = CONTRACT.split_whitespace().map(str::to_owned);

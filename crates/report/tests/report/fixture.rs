@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
     Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, LogRecord, Model, Outline,
-    Peer, Recorder, RunRecord, Sample, ScenarioOutline, Stall, StepRecord, Threshold, ThresholdSpec,
-    ThresholdWatch, Verdict, WorkerRecord, judge,
+    Peer, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Stall, SteeredBy, Steering, StepRecord,
+    Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -264,6 +264,26 @@ pub(crate) fn empty() -> RunResult {
     result(record, CLOSED)
 }
 
+/// Steered from all sides, and ended by a key.
+pub(crate) fn steered() -> RunResult {
+    let mut record = quiet_record();
+    let what = [Steering::Rate, Steering::Pause, Steering::Resume];
+    let by = [SteeredBy::File, SteeredBy::Http, SteeredBy::Key];
+    let rates = [Some(500.0), Some(1500.0), Some(0.0), Some(1500.0)];
+    // More than are listed in the text.
+    record.rate_changes = (0..9)
+        .map(|number| RateChange {
+            at: us(100_000) * (1 + number as u64),
+            what: what[number % 3],
+            from_per_second: rates[number % 3],
+            to_per_second: rates[number % 3 + 1],
+            by: by[number % 3],
+        })
+        .collect();
+    record.stopped_by = Some(SteeredBy::Key);
+    result(record, OPEN)
+}
+
 /// One request in fifty gets no answer within 2 s; the first of them are never sent.
 pub(crate) fn timeouts() -> RunResult {
     let sample = |i: u64| match i % 50 {
@@ -450,5 +470,6 @@ pub(crate) fn all() -> [(&'static str, RunResult); 8] {
         ("huge", huge()),
         ("http2", http2()),
         ("thresholds", thresholds()),
+        ("steered", steered()),
     ]
 }

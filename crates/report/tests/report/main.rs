@@ -41,6 +41,11 @@ fn text_of_a_run_with_timeouts() {
 }
 
 #[test]
+fn text_of_a_steered_run() {
+    insta::assert_snapshot!(rendered(&fixture::steered(), Format::Text, &TERMINAL));
+}
+
+#[test]
 fn text_of_huge_figures() {
     insta::assert_snapshot!(rendered(&fixture::huge(), Format::Text, &TERMINAL));
 }

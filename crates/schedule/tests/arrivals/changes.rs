@@ -185,7 +185,8 @@ proptest! {
     /// that knew everything from the start.
     #[test]
     fn shards_that_change_unite_to_the_whole(
-        planned in planned(), changes in changes(), of in 1_u32..9, seed: u64, poisson: bool, early in 0_u64..90,
+        planned in planned(), changes in changes(), of in 1_u32..9, seed: u64, poisson: bool,
+        early in 0_u64..90,
     ) {
         let process = if poisson { Process::Poisson } else { Process::Uniform };
         let history = history(&planned, &changes);
