@@ -3,17 +3,23 @@
 use std::fmt::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::suggest;
 
-/// All problems as text, each with its advice below it.
-pub(crate) fn render(problems: &Problems, color: bool) -> String {
+use crate::diagnostics::Excerpts;
+
+/// All problems as text, each with its place in the plan file and its advice below it.
+pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
     let mut text = String::new();
+    let excerpts = source.map(|source| Excerpts::new(source, color));
     for problem in problems {
         // Colour stands beside the words, never for them.
         let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{red}error:{reset} {}", problem.message);
+        if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
+            text.push_str(&excerpts.show(place));
+        }
         if let Some(hint) = &problem.hint {
             let _ = writeln!(text, "{cyan}hint:{reset} {hint}");
         }
@@ -61,7 +67,7 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         ErrorKind::MissingRequiredArgument => {
             let missing = argument().replace(['<', '>'], "").replace("...", "");
             let problem = Problem::new(format!("{missing} is missing"));
-            if missing == "URL" { problem.with_hint(EXAMPLE) } else { problem }
+            if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
@@ -153,10 +159,10 @@ mod tests {
     fn every_problem_is_one_block_and_colour_adds_nothing_to_read() {
         let mut problems = Problems::from(Problem::new("a").with_hint("b"));
         problems.push(Problem::new("c"));
-        assert_eq!(render(&problems, false), "error: a\nhint: b\nerror: c\n");
-        let coloured = render(&problems, true);
+        assert_eq!(render(&problems, None, false), "error: a\nhint: b\nerror: c\n");
+        let coloured = render(&problems, None, true);
         let plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[1;36m", "").replace("\x1b[0m", "");
-        assert_eq!(plain, render(&problems, false));
+        assert_eq!(plain, render(&problems, None, false));
         assert_ne!(coloured, plain);
     }
 }

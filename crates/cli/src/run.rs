@@ -16,12 +16,11 @@ use crate::stats::Statistics;
 use crate::{Exit, Failure, describe, environment};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
-const SPARE_DESCRIPTORS: u64 = 64;
+pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
-    let patch = args.to_patch(environment::surroundings());
-    let plan = Plan::resolve(patch, &Disk).map_err(Failure::usage)?;
+    let plan = args.plan.to_command(environment::surroundings()).resolve(&Disk)?.plan;
     let command_line = describe::redacted(std::env::args());
     let (result, exit) = execute(plan, &args.output, &args.live, command_line)?;
     write(&result, &args.output, style)?;

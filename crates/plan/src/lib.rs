@@ -26,6 +26,7 @@ mod fingerprint;
 mod judging;
 mod layers;
 mod load;
+mod loading;
 mod protocol;
 mod requests;
 mod resolve;
@@ -39,6 +40,7 @@ pub use document::{Document, LoadedDocument, Source};
 pub use environment::Environment;
 pub use files::{Disk, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
+pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
