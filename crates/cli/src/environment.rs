@@ -49,7 +49,7 @@ fn unicode() -> bool {
 }
 
 /// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, and the
-/// settings in variables that begin with `PLIMSOLL_`.
+/// variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
 pub(crate) fn surroundings() -> Surroundings {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
@@ -57,7 +57,6 @@ pub(crate) fn surroundings() -> Surroundings {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let mut settings: Vec<(String, String)> = std::env::vars_os()
         .map(|(name, value)| (text(name), text(value)))
-        .filter(|(name, _)| name.starts_with("PLIMSOLL_"))
         .collect();
     settings.sort_unstable();
     Surroundings { seed, key_log, settings }

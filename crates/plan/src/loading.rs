@@ -1,5 +1,7 @@
 //! From a command line to a plan, with the plan file that it names.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,13 +9,13 @@ use crate::document::{Document, LoadedDocument, Source};
 use crate::{Files, Layered, Plan, PlanPatch, Problem, Problems};
 
 /// Everything that a plan is made of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Command {
     /// The plan file.
     pub plan: Option<String>,
     /// A plan that was not read from a plan file: an import's.
     pub loaded: Option<LoadedDocument>,
-    /// Variables of the environment, by name.
+    /// Variables of the environment, by name: settings, and what plan files name by `${env(NAME)}`.
     pub environment: Vec<(String, String)>,
     /// The flags.
     pub flags: PlanPatch,
@@ -67,13 +69,21 @@ impl Command {
             }
         }
         let layered = Layered::new(document, &self.environment, self.flags, &mut problems);
-        match Plan::resolve(layered.patch.clone(), files) {
+        let environment: BTreeMap<String, String> = self.environment.into_iter().collect();
+        match Plan::resolve_in(layered.patch.clone(), files, &environment) {
             Ok(plan) if problems.is_empty() => return Ok(Resolved { plan, layered }),
             Ok(_) => {}
             Err(more) => problems.extend(more),
         }
         problems.sort();
         Err(Refused { problems, source: text })
+    }
+}
+
+/// Without the values of the environment: some are secrets.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command").field("plan", &self.plan).field("flags", &self.flags).finish_non_exhaustive()
     }
 }
 

@@ -371,7 +371,7 @@ mod tests {
         let record = |text: &str| first_record(text.as_bytes(), b',');
         let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         assert_eq!(record("a,b\r\n1,2\r\n"), names(&["a", "b"]));
-        assert_eq!(record("a , \"b,\"\"c\"\"\n\",d\n"), names(&["a", "b,\"c\"", "d"]));
+        assert_eq!(record("a ,\"b,\"\"c\"\"\n\",d\n"), names(&["a", "b,\"c\"", "d"]));
         assert_eq!(record("a,,"), names(&["a", "", ""]));
         assert_eq!(record("only"), names(&["only"]));
         assert_eq!((record(""), record("\n1")), (None, None));
