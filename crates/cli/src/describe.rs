@@ -83,17 +83,21 @@ pub(crate) fn targets(plan: &Plan) -> Vec<TargetContext> {
 /// What is spoken.
 fn protocol(plan: &Plan) -> String {
     let mut names = Vec::new();
-    for target in &plan.targets {
-        let name = match target.protocol {
-            Protocol::Http1 => "HTTP/1.1",
-            Protocol::Http2 => "HTTP/2",
-            Protocol::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
-        };
+    for name in plan.targets.iter().map(protocol_of) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names.join(" and ")
+}
+
+/// What is spoken with one target.
+pub(crate) fn protocol_of(target: &Target) -> &'static str {
+    match target.protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
+        Protocol::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
+    }
 }
 
 /// Requests of one iteration, if there are several. Flags make scenarios of equal length only.
@@ -193,7 +197,7 @@ fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-fn span(nanos: Nanos) -> String {
+pub(crate) fn span(nanos: Nanos) -> String {
     humantime::format_duration(nanos.into()).to_string()
 }
 
@@ -204,7 +208,7 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{CrudPatch, Disk, Given, PlanPatch};
+    use plimsoll_plan::{CrudPatch, Disk, Given, PlanPatch, Switch};
 
     use super::*;
 
@@ -212,7 +216,7 @@ mod tests {
         let given = |text: &str| Some(Given::new("flag", text));
         let mut patch = PlanPatch {
             urls: given("https://a.test/").into_iter().collect(),
-            insecure: true,
+            insecure: Switch::on("flag"),
             connections: given("4"),
             duration: given("5s"),
             ..PlanPatch::default()
@@ -230,7 +234,7 @@ mod tests {
         assert_eq!((&*lines, depth), (&[expected.to_owned()][..], 3));
 
         let (lines, depth) = described(|patch| {
-            (patch.http2, patch.streams) = (true, vec![given("8")]);
+            (patch.http2, patch.streams) = (Switch::on("flag"), vec![given("8")]);
             patch.connection_rate = Some(given("0.5"));
         });
         let first = "closed: 4 connections × 8 streams, HTTP/2, 1 thread, for 5s";
@@ -281,7 +285,7 @@ mod tests {
             ]
             .map(given)
             .to_vec(),
-            insecure: true,
+            insecure: Switch::on("flag"),
             crud: CrudPatch {
                 update_method: Some(given("PATCH")),
                 variable_name: Some(given("ID")),

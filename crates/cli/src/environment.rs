@@ -48,9 +48,17 @@ fn unicode() -> bool {
     })
 }
 
-/// What a plan takes from the surroundings: a seed that differs from run to run, and `SSLKEYLOGFILE`.
+/// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, and the
+/// settings in variables that begin with `PLIMSOLL_`.
 pub(crate) fn surroundings() -> Surroundings {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
-    Surroundings { seed: clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11, key_log }
+    let seed = clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let mut settings: Vec<(String, String)> = std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .filter(|(name, _)| name.starts_with("PLIMSOLL_"))
+        .collect();
+    settings.sort_unstable();
+    Surroundings { seed, key_log, settings }
 }

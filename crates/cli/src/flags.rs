@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
+use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
 use crate::import_flags::ImportArgs;
@@ -52,8 +52,18 @@ pub(crate) enum Command {
     ///
     /// Durations are written 100ms, 30s or 1m30s (a bare number is seconds), counts 10k or 1m, rates 5000,
     /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run, but for --rps.
+    ///
+    /// A plan file (YAML or JSON) says all of this and more; `plimsoll schema plan` describes it. Flags replace
+    /// its settings, and so do variables such as PLIMSOLL_RATE=5k: PLIMSOLL_ and the setting's name, lists with
+    /// one value per line. Other variables of that kind are left alone, unless they look like a mistake.
     #[command(after_long_help = TEMPLATE_HELP)]
     Run(Box<RunArgs>),
+    /// Say everything that is wrong with a plan file, or that it is ok
+    ///
+    /// Does what `run` would do before it opens a connection, with the same flags.
+    Check(Box<PlanArgs>),
+    /// Show what a plan file, or a URL and flags, come to: each setting and where it is from, steps, totals
+    Explain(Box<PlanArgs>),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
     ///
     /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell
@@ -88,8 +98,19 @@ Exit codes:
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// URLs; several share the load evenly
-    #[arg(value_name = "URL", required_unless_present = "h2loadrunner")]
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Everything that a plan is made of.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// A plan file (.yaml, .yml, .json, or - for stdin), or URLs, which share the load evenly
+    ///
+    /// A plan without scenarios goes together with URLs: its settings apply to them.
+    #[arg(value_name = "PLAN|URL", required_unless_present = "h2loadrunner")]
     urls: Vec<String>,
     /// Run this JSON configuration of h2loadrunner; flags override it
     #[arg(long, value_name = "FILE", conflicts_with = "urls", hide_short_help = true)]
@@ -108,8 +129,6 @@ pub(crate) struct RunArgs {
     tls: TlsArgs,
     #[command(flatten)]
     instrument: InstrumentArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -400,7 +419,7 @@ pub(crate) struct SchemaArgs {
 /// Formats with a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
-    /// Plan files (not there yet)
+    /// Plan files
     Plan,
     /// What `run --output json` writes
     Result,
@@ -413,6 +432,8 @@ pub(crate) struct Surroundings {
     pub(crate) seed: u64,
     /// `SSLKEYLOGFILE`.
     pub(crate) key_log: Option<PathBuf>,
+    /// Settings in variables, by the names of the variables.
+    pub(crate) settings: Vec<(String, String)>,
 }
 
 const THREADS_HABIT: &str =
@@ -421,9 +442,18 @@ const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey'
 
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 
-impl RunArgs {
-    /// The same as a patch of the plan, with the flags' names for messages.
-    pub(crate) fn to_patch(&self, surroundings: Surroundings) -> PlanPatch {
+impl PlanArgs {
+    /// The plan file, the environment and the flags. The first argument that names a plan file is it.
+    pub(crate) fn to_command(&self, mut surroundings: Surroundings) -> plimsoll_plan::Command {
+        let environment = std::mem::take(&mut surroundings.settings);
+        let mut flags = self.to_patch(surroundings);
+        let plan = flags.urls.iter().position(|given| is_plan_name(&given.text));
+        let plan = plan.map(|index| flags.urls.remove(index).text);
+        plimsoll_plan::Command { plan, environment, flags }
+    }
+
+    /// The flags as a patch of the plan, with their names for messages.
+    fn to_patch(&self, surroundings: Surroundings) -> PlanPatch {
         let (load, request) = (&self.load, &self.request);
         let (connection, tls, instrument) = (&self.connection, &self.tls, &self.instrument);
         let (crud, http2) = (&self.crud, &self.http2);
@@ -471,7 +501,7 @@ impl RunArgs {
                 "--max-requests-per-connection",
                 connection.max_requests_per_connection.as_ref(),
             ),
-            disable_keepalive: connection.disable_keepalive,
+            disable_keepalive: switch("--disable-keepalive", connection.disable_keepalive),
             connection_lifetime: given("--connection-lifetime", connection.connection_lifetime.as_ref()),
             connection_inactivity: given(
                 "--connection-inactivity",
@@ -482,10 +512,10 @@ impl RunArgs {
             resolve: given_all("--resolve", &connection.resolve),
             connect_to: given_all("--connect-to", &connection.connect_to),
             unix_socket: given("--unix-socket", connection.unix_socket.as_ref()),
-            ipv4: connection.ipv4,
-            ipv6: connection.ipv6,
+            ipv4: switch("-4", connection.ipv4),
+            ipv6: switch("-6", connection.ipv6),
 
-            insecure: tls.insecure,
+            insecure: switch("--insecure", tls.insecure),
             cacert: given("--cacert", tls.cacert.as_ref()),
             cert: given("--cert", tls.cert.as_ref()),
             key: given("--key", tls.key.as_ref()),
@@ -493,9 +523,9 @@ impl RunArgs {
             sni: given("--sni", tls.sni.as_ref()),
             key_log: surroundings.key_log,
 
-            http1: connection.http1,
-            http2: connection.http2,
-            http2_prior_knowledge: connection.http2_prior_knowledge,
+            http1: switch("--http1.1", connection.http1),
+            http2: switch("--http2", connection.http2),
+            http2_prior_knowledge: switch("--http2-prior-knowledge", connection.http2_prior_knowledge),
             alpn: given("--alpn", tls.alpn.as_ref()),
             window_bits: given("--window-bits", http2.window_bits.as_ref()),
             connection_window_bits: given("--connection-window-bits", http2.connection_window_bits.as_ref()),
@@ -507,10 +537,13 @@ impl RunArgs {
             max_frame_size: given("--max-frame-size", http2.max_frame_size.as_ref()),
             ping_interval: given("--ping-interval", http2.ping_interval.as_ref()),
 
-            precise: instrument.precise,
+            precise: switch("--precise", instrument.precise),
             backend: given("--backend", instrument.backend.as_ref()),
             max_head_bytes: given("--max-head-bytes", instrument.max_head_bytes.as_ref()),
-            no_preflight: instrument.no_preflight,
+            no_preflight: switch("--no-preflight", instrument.no_preflight),
+
+            // What the flags of outputs and of control give is read where they are.
+            ..PlanPatch::default()
         }
     }
 }
@@ -541,6 +574,10 @@ fn given(by: &'static str, text: Option<&String>) -> Option<Given> {
     text.map(|text| Given::new(by, text.as_str()))
 }
 
+fn switch(by: &'static str, on: bool) -> Switch {
+    if on { Switch::on(by) } else { Switch::default() }
+}
+
 fn habitual(by: &'static str, text: Option<&String>, habit: &'static str) -> Option<Given> {
     given(by, text).map(|given| given.with_habit(habit))
 }
@@ -550,7 +587,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 6] = ["run", "sink", "target", "demo", "import", "schema"];
+const COMMANDS: [&str; 8] = ["run", "check", "explain", "sink", "target", "demo", "import", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -603,7 +640,9 @@ mod tests {
         for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
-        for command in ["run", "sink", "target", "demo", "import", "schema", "--help", "-V"] {
+        for command in
+            ["run", "check", "explain", "sink", "target", "demo", "import", "schema", "--help", "-V"]
+        {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
         assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
@@ -616,7 +655,9 @@ mod tests {
         let problem = rewritten(&["webserver"]).unwrap_err();
         assert_eq!(
             problem.hint.as_deref(),
-            Some("commands: run, sink, target, demo, import, schema; for a host write http://webserver/")
+            Some(
+                "commands: run, check, explain, sink, target, demo, import, schema; for a host write http://webserver/"
+            )
         );
     }
 
@@ -692,7 +733,11 @@ mod tests {
             "--no-preflight",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let patch = run.to_patch(Surroundings { seed: 90, key_log: Some("91".into()) });
+        let patch = run.plan.to_patch(Surroundings {
+            seed: 90,
+            key_log: Some("91".into()),
+            ..Surroundings::default()
+        });
         let one = |given: &Option<Given>| given.clone().unwrap();
         let all = [
             one(&patch.connections),
@@ -761,9 +806,19 @@ mod tests {
                 given.by
             );
         }
-        assert!(patch.disable_keepalive && patch.ipv4 && patch.ipv6 && patch.insecure);
-        assert!(patch.http1 && patch.http2 && patch.http2_prior_knowledge);
-        assert!(patch.precise && patch.no_preflight);
+        for switch in [
+            &patch.disable_keepalive,
+            &patch.ipv4,
+            &patch.ipv6,
+            &patch.insecure,
+            &patch.http1,
+            &patch.http2,
+            &patch.http2_prior_knowledge,
+            &patch.precise,
+            &patch.no_preflight,
+        ] {
+            assert!(switch.is_on(), "{switch:?}");
+        }
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
     }
 
@@ -792,7 +847,7 @@ mod tests {
              --crud-create-data-file=datafile.json --crud-update-data-file=updatedatafile.json --http2";
         let args = with_command(line.split_whitespace().map(OsString::from).collect()).unwrap();
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let plan = Plan::resolve(run.to_patch(Surroundings::default()), &Data).unwrap();
+        let plan = Plan::resolve(run.plan.to_patch(Surroundings::default()), &Data).unwrap();
         let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
         let create = "create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
         assert_eq!(names, [create, "update PATCH", "delete DELETE"]);
@@ -812,7 +867,7 @@ mod tests {
         ] {
             let args = ["plimsoll", "run", "http://a/"].into_iter().chain(args);
             let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-            assert_eq!((run.load.duration.as_deref(), run.load.rate.as_deref()), (duration, rate));
+            assert_eq!((run.plan.load.duration.as_deref(), run.plan.load.rate.as_deref()), (duration, rate));
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod check;
 mod demo;
 mod describe;
+mod diagnostics;
 mod environment;
+mod explain;
 mod flags;
 mod import;
 mod import_flags;
@@ -20,7 +23,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use plimsoll_plan::{Disk, Problem, Problems};
+use plimsoll_plan::{Disk, Document, Problem, Problems, Refused, Source};
 
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
 
@@ -62,7 +65,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             let color = environment::color(color, std::io::stderr().is_terminal());
             // Where there is no stderr there is no one to tell.
-            let _ = std::io::stderr().write_all(problems::render(&failure.problems, color).as_bytes());
+            let _ = std::io::stderr()
+                .write_all(problems::render(&failure.problems, failure.source.as_ref(), color).as_bytes());
             failure.exit.into()
         }
     }
@@ -88,6 +92,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) => run::command(args, &style),
+        Command::Check(args) => check::command(args),
+        Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Demo(args) => demo::command(args, &style),
@@ -99,12 +105,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
 fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     let schema = match of {
         SchemaOf::Result => plimsoll_report::schema_result(),
-        SchemaOf::Plan => {
-            return Err(Failure::usage(
-                Problem::new("there are no plan files yet, and so no schema of them")
-                    .with_hint("`plimsoll schema result` prints the schema of a result"),
-            ));
-        }
+        SchemaOf::Plan => Document::schema(),
     };
     run::to_stdout(|out| {
         serde_json::to_writer_pretty(&mut *out, &schema)?;
@@ -117,17 +118,25 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
 #[derive(Debug)]
 pub(crate) struct Failure {
     problems: Problems,
+    /// The plan file that their places are in.
+    source: Option<Source>,
     exit: Exit,
 }
 
 impl Failure {
     /// The command makes no sense as it was given.
     pub(crate) fn usage(problems: impl Into<Problems>) -> Self {
-        Self { problems: problems.into(), exit: Exit::Usage }
+        Self { problems: problems.into(), source: None, exit: Exit::Usage }
     }
 
     /// The command makes sense, but could not be carried out here and now.
     pub(crate) fn environment(problem: Problem) -> Self {
-        Self { problems: problem.into(), exit: Exit::Environment }
+        Self { problems: problem.into(), source: None, exit: Exit::Environment }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(Refused { problems, source }: Refused) -> Self {
+        Self { problems, source, exit: Exit::Usage }
     }
 }

@@ -3,17 +3,23 @@
 use std::fmt::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::suggest;
 
-/// All problems as text, each with its advice below it.
-pub(crate) fn render(problems: &Problems, color: bool) -> String {
+use crate::diagnostics::Excerpts;
+
+/// All problems as text, each with its place in the plan file and its advice below it.
+pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
     let mut text = String::new();
+    let excerpts = source.map(|source| Excerpts::new(source, color));
     for problem in problems {
         // Colour stands beside the words, never for them.
         let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{red}error:{reset} {}", problem.message);
+        if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
+            text.push_str(&excerpts.show(place));
+        }
         if let Some(hint) = &problem.hint {
             let _ = writeln!(text, "{cyan}hint:{reset} {hint}");
         }
@@ -61,7 +67,12 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         ErrorKind::MissingRequiredArgument => {
             let missing = argument().replace(['<', '>'], "").replace("...", "");
             let problem = Problem::new(format!("{missing} is missing"));
-            if missing == "URL" { problem.with_hint(EXAMPLE) } else { problem }
+            if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if is_import(error) =>
+        {
+            Problem::new("no format is given").with_hint(FORMATS)
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
@@ -69,11 +80,11 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         // Commands themselves are looked at before the parser sees them: this is what stands below one.
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let usage = text(ContextKind::Usage).unwrap_or_default();
-            let noun = if usage.contains("plimsoll import") { "format" } else { "target" };
+            let noun = if is_import(error) { "format" } else { "target" };
             let problem = Problem::new(format!("unknown {noun} `{name}`"));
             match text(ContextKind::SuggestedSubcommand) {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+                None if is_import(error) => problem.with_hint(FORMATS),
                 None => problem,
             }
         }
@@ -85,6 +96,17 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         }
     };
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
+
+/// Whether a mistake was made below `plimsoll import`.
+fn is_import(error: &clap::Error) -> bool {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => error.to_string(),
+    };
+    usage.contains("plimsoll import")
 }
 
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
@@ -155,10 +177,10 @@ mod tests {
     fn every_problem_is_one_block_and_colour_adds_nothing_to_read() {
         let mut problems = Problems::from(Problem::new("a").with_hint("b"));
         problems.push(Problem::new("c"));
-        assert_eq!(render(&problems, false), "error: a\nhint: b\nerror: c\n");
-        let coloured = render(&problems, true);
+        assert_eq!(render(&problems, None, false), "error: a\nhint: b\nerror: c\n");
+        let coloured = render(&problems, None, true);
         let plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[1;36m", "").replace("\x1b[0m", "");
-        assert_eq!(plain, render(&problems, false));
+        assert_eq!(plain, render(&problems, None, false));
         assert_ne!(coloured, plain);
     }
 }

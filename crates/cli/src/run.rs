@@ -1,34 +1,24 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run};
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Disk, Layered, Overload, Plan, Problem, Problems};
+use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
 use crate::flags::{OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
 use crate::signals::SignalWatch;
-use crate::{Exit, Failure, describe, environment, import};
+use crate::{Exit, Failure, describe, import};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
-const SPARE_DESCRIPTORS: u64 = 64;
+pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
-    let mut patch = args.to_patch(environment::surroundings());
-    if let Some(file) = &args.h2loadrunner {
-        let loaded = import::plan(file, args.output.quiet)?;
-        let mut problems = Problems::default();
-        patch = Layered::new(Some(Arc::new(loaded)), &[], patch, &mut problems).patch;
-        if !problems.is_empty() {
-            return Err(Failure::usage(problems));
-        }
-    }
-    let plan = Plan::resolve(patch, &Disk).map_err(Failure::usage)?;
+    let plan = import::resolve(&args.plan, args.output.quiet)?.plan;
     let command_line = describe::redacted(std::env::args());
     let (result, exit) = execute(plan, &args.output, command_line)?;
     write(&result, &args.output, style)?;

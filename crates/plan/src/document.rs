@@ -4,10 +4,13 @@
 //! comments. Scalars are kept as they were typed ([`Text`]), each with its place in the file, so that what is
 //! wrong with a value is said where it stands.
 
+mod check;
 mod field;
 mod reader;
 mod schema;
+mod secrets;
 mod source;
+mod title;
 mod tree;
 mod yaml;
 

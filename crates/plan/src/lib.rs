@@ -23,6 +23,7 @@ mod crud;
 mod fingerprint;
 mod layers;
 mod load;
+mod loading;
 mod protocol;
 mod requests;
 mod resolve;
@@ -34,6 +35,7 @@ mod url;
 pub use document::{Document, LoadedDocument, Source};
 pub use files::{Disk, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
+pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, Protocol, Scenario, Step,

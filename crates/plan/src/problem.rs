@@ -64,6 +64,16 @@ impl Problems {
         }
     }
 
+    /// Adds the problems of `others`.
+    pub fn extend(&mut self, others: Self) {
+        others.0.into_iter().for_each(|problem| self.push(problem));
+    }
+
+    /// Puts them in the order of the plan file; those without a place come last, in their order.
+    pub fn sort(&mut self) {
+        self.0.sort_by_key(|problem| (problem.place.is_none(), problem.place));
+    }
+
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -11,6 +11,7 @@ use plimsoll_scenario::{
 use plimsoll_wire::http2::HeaderBook;
 
 use crate::crud::{self, Crud};
+use crate::loading::is_plan_name;
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::route::Routes;
@@ -152,16 +153,22 @@ impl Resolver<'_> {
 
     fn urls(&mut self, patch: &PlanPatch, crud: Option<&Crud>) -> Option<Vec<Url>> {
         if patch.urls.is_empty() {
+            if let Some(loaded) = &patch.document {
+                // If they are there and could not be read, that is reported.
+                let problem = Problem::new("the plan has no scenarios, and no URL is given");
+                let hint = format!("add scenarios, or write `plimsoll run {} URL`", loaded.source.name);
+                return self.fail(problem.with_hint(hint));
+            }
             let problem = Problem::new("no URL is given");
             return self.fail(problem.with_hint("write `plimsoll run http://127.0.0.1:8080/`"));
         }
         let mut urls = Vec::new();
         for given in &patch.urls {
-            if [".yaml", ".yml", ".json"].iter().any(|end| given.text.ends_with(end))
-                && !given.text.contains("://")
-            {
-                let message = format!("`{}` looks like a plan file: those are not supported yet", given.text);
-                self.problems.push(Problem::new(message).with_hint("give a URL, with http:// in front"));
+            if is_plan_name(&given.text) {
+                let message = format!("`{}` is no URL: it looks like a plan file", given.text);
+                let problem = Problem::new(message).at(given.place);
+                self.problems
+                    .push(problem.with_hint("there can be one plan file; a URL begins with http://"));
                 continue;
             }
             let fill = |tail: &str| match crud {

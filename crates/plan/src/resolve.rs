@@ -150,9 +150,13 @@ impl Resolver<'_> {
         // problems that would only follow from that are left out.
         let spoken = wish.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
+        if let Some(loaded) = patch.document.as_deref() {
+            loaded.document.check(&mut self.problems);
+        }
         let requests = match patch.document.as_deref() {
-            Some(document) if !document.document.scenarios.is_empty() => {
-                self.compiled(patch, document, &spoken)
+            Some(loaded) if !loaded.document.scenarios.is_empty() => {
+                self.refuse_second_scenarios(patch);
+                self.compiled(patch, loaded, &spoken)
             }
             _ => self.requests(patch, &spoken, scenario),
         };
@@ -208,6 +212,17 @@ impl Resolver<'_> {
             preflight: !patch.no_preflight.is_on(),
             connections: usage.connections,
         })
+    }
+
+    /// Refuses flags that say what is sent, beside a plan that says it.
+    fn refuse_second_scenarios(&mut self, patch: &PlanPatch) {
+        let flags = [patch.urls.first(), patch.crud.first(), patch.method.as_ref(), patch.body.as_ref()];
+        for given in flags.into_iter().flatten() {
+            let what = if given.by == "URL" { "a URL".to_owned() } else { given.by.to_string() };
+            let problem = Problem::new(format!("{what} does not go with a plan that has scenarios"));
+            let hint = "the plan's steps say what is sent; leave it out, or take a plan without scenarios";
+            self.problems.push(problem.with_hint(hint));
+        }
     }
 
     fn limits(&mut self, patch: &PlanPatch) -> Option<LimitPart> {

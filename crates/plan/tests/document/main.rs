@@ -1,5 +1,6 @@
 //! Plan files: what is read, what is refused, what is written.
 
+mod layers;
 mod reading;
 mod schema;
 mod writing;

@@ -1,0 +1,564 @@
+//! What is wrong with a plan file beyond its form, as far as it can be said without compiling it.
+
+use std::collections::HashSet;
+
+use plimsoll_scenario::suggest;
+
+use super::{
+    DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, ScenarioSpec, StepSpec,
+    TargetSpec, Text, ThresholdSpec,
+};
+use crate::{Place, Problem, Problems};
+
+impl Document {
+    /// Reports fields that do not go together and names that nothing has. Values (paths, durations, templates)
+    /// are looked at when the plan is compiled.
+    pub fn check(&self, problems: &mut Problems) {
+        let mut check = Check { document: self, problems };
+        for (name, place, target) in &self.targets.0 {
+            check.target(name, *place, target);
+        }
+        for (name, place, data) in &self.data.0 {
+            check.data(name, *place, data);
+        }
+        check.names(self.scenarios.iter().filter_map(Field::get).map(|scenario| &scenario.name), "scenarios");
+        for scenario in &self.scenarios {
+            check.scenario(scenario);
+        }
+        for threshold in &self.thresholds {
+            check.threshold(threshold);
+        }
+        if self.scenarios.is_empty() {
+            check.unused();
+        }
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    Request,
+    Set,
+    If,
+    Repeat,
+    While,
+    Parallel,
+    Think,
+}
+
+impl Deed {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Request => "a request",
+            Self::Set => "`set`",
+            Self::If => "`if`",
+            Self::Repeat => "`repeat`",
+            Self::While => "`while`",
+            Self::Parallel => "`parallel`",
+            Self::Think => "a pause",
+        }
+    }
+
+    /// The fields that go with it.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Request => &[
+                "name",
+                "get",
+                "post",
+                "put",
+                "patch",
+                "delete",
+                "head",
+                "request",
+                "same_url",
+                "method",
+                "target",
+                "headers",
+                "body",
+                "body_file",
+                "template_file",
+                "json",
+                "timeout",
+                "expect",
+                "extract",
+                "clear_cookies",
+                "script",
+                "think",
+            ],
+            Self::Set => &["set"],
+            Self::If => &["if", "then", "else"],
+            Self::Repeat => &["repeat", "steps"],
+            Self::While => &["while", "steps"],
+            Self::Parallel => &["parallel"],
+            Self::Think => &["think"],
+        }
+    }
+}
+
+/// The fields that say whom a request goes to.
+const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "request", "same_url"];
+
+struct Check<'d, 'p> {
+    document: &'d Document,
+    problems: &'p mut Problems,
+}
+
+impl<'d> Check<'d, '_> {
+    fn report(&mut self, problem: Problem, place: Option<Place>) {
+        self.problems.push(problem.at(place));
+    }
+
+    /// Reports a name that nothing has.
+    fn known(&mut self, noun: &str, named: &Field<Text>, known: &[&str]) {
+        let Some(name) = named.get().map(Text::as_str).filter(|name| !known.contains(name)) else { return };
+        let problem = Problem::new(format!("there is no {noun} `{}`", name.escape_debug()));
+        let problem = match suggest::closest(name, known.iter().copied()) {
+            Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+            None if known.is_empty() => problem.with_hint(format!("the plan has no {noun}")),
+            None => problem.with_hint(format!("known here: {}", known.join(", "))),
+        };
+        self.report(problem, named.place());
+    }
+
+    /// Reports names that are there twice, and empty ones.
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n Field<Text>>, noun: &str) {
+        let mut known = HashSet::new();
+        for field in names {
+            let Some(name) = field.get().map(Text::as_str) else { continue };
+            if name.trim().is_empty() {
+                self.report(Problem::new("the name is empty"), field.place());
+            } else if !known.insert(name) {
+                let message = format!("two {noun} are called `{}`", name.escape_debug());
+                let hint = "reports and thresholds tell them apart by their names";
+                self.report(Problem::new(message).with_hint(hint), field.place());
+            }
+        }
+    }
+
+    fn target(&mut self, name: &Text, place: Place, target: &TargetSpec) {
+        let name = name.as_str().escape_debug();
+        // What is entirely wrong was reported.
+        if target.url.is_absent() && *target != TargetSpec::default() {
+            let problem = Problem::new(format!("the target `{name}` has no `url`"));
+            self.report(problem.with_hint("give it one: scheme, host and port"), Some(place));
+        }
+        if target.share.is_empty() {
+            for (field, key) in [(&target.fail_over, "fail_over"), (&target.fail_back, "fail_back")] {
+                if !field.is_absent() {
+                    let problem =
+                        Problem::new(format!("`{key}` has no effect: the target `{name}` is one server"));
+                    self.report(problem.with_hint("name the others with `share`"), field.place());
+                }
+            }
+        } else if let (Some(false), Some(true)) = (target.fail_over.get(), target.fail_back.get()) {
+            let problem = Problem::new("`fail_back` has no effect without `fail_over`");
+            self.report(problem, target.fail_back.place());
+        }
+    }
+
+    fn data(&mut self, name: &Text, place: Place, data: &DataSpec) {
+        if *data == DataSpec::default() {
+            return;
+        }
+        let name = name.as_str().escape_debug();
+        let range = (!data.range.is_empty()).then(|| data.range[0].place()).flatten();
+        let sources = [
+            ("csv", data.csv.place()),
+            ("jsonl", data.jsonl.place()),
+            ("list", data.list.place()),
+            ("range", range),
+        ];
+        let Some(kind) = self.exactly_one(&sources, &format!("the data source `{name}`"), place) else {
+            return;
+        };
+        if kind == "range" && data.range.len() != 2 {
+            let problem = Problem::new(format!("`range` has {}", plural(data.range.len(), "number")));
+            self.report(problem.with_hint("write the first number and the end: [1, 100]"), range);
+        }
+        if kind != "csv" && !data.delimiter.is_absent() {
+            let problem = Problem::new(format!("`delimiter` has no effect with `{kind}`"));
+            self.report(problem.with_hint("it is for CSV files"), data.delimiter.place());
+        }
+        if kind == "range" && data.columns.len() > 1 {
+            let problem =
+                Problem::new(format!("a range has one column, and {} are named", data.columns.len()));
+            self.report(problem, data.columns[1].place());
+        }
+        if let (Some(rows), false) = (data.list.get(), data.columns.is_empty()) {
+            for row in rows {
+                let Some(values) = row.get().filter(|values| values.0.len() != data.columns.len()) else {
+                    continue;
+                };
+                let count = plural(values.0.len(), "value");
+                let message =
+                    format!("this row has {count}, and there are {}", plural(data.columns.len(), "column"));
+                self.report(Problem::new(message), row.place());
+            }
+        }
+    }
+
+    /// The one that is there of fields that exclude each other.
+    fn exactly_one(
+        &mut self,
+        fields: &[(&'static str, Option<Place>)],
+        noun: &str,
+        whole: Place,
+    ) -> Option<&'static str> {
+        let mut given = fields.iter().filter_map(|&(name, place)| Some((name, place?)));
+        let names = || fields.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let Some((first, _)) = given.next() else {
+            let problem = Problem::new(format!("{noun} is missing one of {}", names()));
+            self.report(problem, Some(whole));
+            return None;
+        };
+        let Some((second, place)) = given.next() else { return Some(first) };
+        let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
+        self.report(problem.with_hint(format!("{noun} takes exactly one of {}", names())), Some(place));
+        None
+    }
+
+    fn scenario(&mut self, field: &Field<ScenarioSpec>) {
+        let Some(scenario) = field.get() else { return };
+        let document = self.document;
+        let targets: Vec<&str> = document.targets.0.iter().map(|(name, ..)| name.as_str()).collect();
+        self.known("target", &scenario.target, &targets);
+        let sources: Vec<&str> = document.data.0.iter().map(|(name, ..)| name.as_str()).collect();
+        let mut taken = HashSet::new();
+        for name in &scenario.data {
+            self.known("data source", name, &sources);
+            if let Some(text) = name.get().filter(|text| !taken.insert(*text)) {
+                let message = format!("`{}` is there twice", text.as_str().escape_debug());
+                self.report(Problem::new(message), name.place());
+            }
+        }
+        if scenario.steps.is_empty() {
+            let problem = Problem::new("the scenario has no steps");
+            self.report(problem.with_hint("give it some: `steps: [{get: /}]`"), field.place());
+        }
+        self.names(named_steps(&scenario.steps).into_iter().map(|step| &step.name), "steps of the scenario");
+        self.steps(&scenario.steps, &targets, false);
+    }
+
+    /// Checks steps; `at_once`: those of `parallel`.
+    fn steps(&mut self, steps: &[Field<StepSpec>], targets: &[&str], at_once: bool) {
+        for field in steps {
+            let (Some(step), Some(place)) = (field.get(), field.place()) else { continue };
+            let Some(deed) = self.deed(step, place) else { continue };
+            if at_once && deed != Deed::Request {
+                let problem = Problem::new(format!("{} cannot be a part of `parallel`", deed.noun()));
+                self.report(problem.with_hint("only requests can be sent at once"), Some(place));
+                continue;
+            }
+            self.belonging(step, deed);
+            match deed {
+                Deed::Request => self.request(step, targets, at_once),
+                Deed::Set => {}
+                Deed::Think => self.pause(&step.think),
+                Deed::If => {
+                    if step.then.is_empty() {
+                        let problem = Problem::new("`if` has no `then`");
+                        let hint = "`then` has the steps to carry out if the condition holds";
+                        self.report(problem.with_hint(hint), Some(place));
+                    }
+                }
+                Deed::Repeat | Deed::While => {
+                    if step.steps.is_empty() {
+                        let problem = Problem::new(format!("{} has no `steps`", deed.noun()));
+                        self.report(problem, Some(place));
+                    }
+                }
+                Deed::Parallel => {
+                    if let [only] = step.parallel.as_slice() {
+                        let problem = Problem::new("`parallel` has one request only");
+                        self.report(
+                            problem.with_hint("several are sent at once, and one needs no `parallel`"),
+                            only.place(),
+                        );
+                    }
+                }
+            }
+            self.steps(&step.then, targets, false);
+            self.steps(&step.otherwise, targets, false);
+            self.steps(&step.steps, targets, false);
+            self.steps(&step.parallel, targets, true);
+        }
+    }
+
+    /// What a step does: exactly one thing.
+    fn deed(&mut self, step: &StepSpec, place: Place) -> Option<Deed> {
+        let fields = step.present();
+        let mut found: Vec<(&'static str, Option<Place>, Deed)> = Vec::new();
+        for &(name, place) in &fields {
+            let deed = match name {
+                _ if ADDRESSES.contains(&name) => Deed::Request,
+                "set" => Deed::Set,
+                "if" => Deed::If,
+                "repeat" => Deed::Repeat,
+                "while" => Deed::While,
+                "parallel" => Deed::Parallel,
+                _ => continue,
+            };
+            found.push((name, place, deed));
+        }
+        match found.as_slice() {
+            [(_, _, deed)] => Some(*deed),
+            [(first, ..), (second, place, _), ..] => {
+                let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
+                let hint = "a step does one thing; write the other as a step of its own";
+                self.report(problem.with_hint(hint), *place);
+                None
+            }
+            [] => {
+                let has = |name: &str| fields.iter().any(|(known, _)| *known == name);
+                // A script may say by itself whom to ask.
+                if has("script") {
+                    return Some(Deed::Request);
+                }
+                if has("think") && fields.len() == 1 {
+                    return Some(Deed::Think);
+                }
+                let (problem, hint) = match fields
+                    .iter()
+                    .find(|(name, _)| ["then", "else", "steps"].contains(name))
+                {
+                    Some((name @ ("then" | "else"), _)) => {
+                        (format!("`{name}` without `if`"), "give the condition with `if`")
+                    }
+                    Some(_) => {
+                        ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them")
+                    }
+                    None => (
+                        "the step does nothing".to_owned(),
+                        "it needs one of get, post, put, patch, delete, head, request, same_url, set, think, if, \
+                         repeat, while, parallel",
+                    ),
+                };
+                self.report(Problem::new(problem).with_hint(hint), Some(place));
+                None
+            }
+        }
+    }
+
+    /// Reports the fields of a step that do not go with what it does.
+    fn belonging(&mut self, step: &StepSpec, deed: Deed) {
+        for (name, place) in step.present() {
+            if !deed.fields().contains(&name) {
+                let problem = Problem::new(format!("`{name}` does not go with {}", deed.noun()));
+                let problem = match (deed, name) {
+                    (Deed::Request, _) => problem,
+                    (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
+                    (_, "name") => problem.with_hint("only requests have names in reports"),
+                    _ => problem.with_hint(format!("known here: {}", deed.fields().join(", "))),
+                };
+                self.report(problem, place);
+            }
+        }
+    }
+
+    fn request(&mut self, step: &StepSpec, targets: &[&str], at_once: bool) {
+        self.known("target", &step.target, targets);
+        let fixed = [&step.get, &step.post, &step.put, &step.patch, &step.delete, &step.head];
+        if fixed.iter().any(|field| !field.is_absent()) && !step.method.is_absent() {
+            let problem = Problem::new("the method is given twice");
+            self.report(problem.with_hint("any `method` goes with `request: PATH`"), step.method.place());
+        }
+        if step.same_url.get() == Some(&false) {
+            let problem = Problem::new("`same_url: false` says nothing about the URL");
+            self.report(
+                problem.with_hint("leave it out, and write `get: PATH` or the like"),
+                step.same_url.place(),
+            );
+        }
+        let bodies = [
+            ("body", step.body.place()),
+            ("body_file", step.body_file.place()),
+            ("template_file", step.template_file.place()),
+            ("json", step.json.place()),
+        ];
+        let mut given = bodies.iter().filter_map(|&(name, place)| Some((name, place?)));
+        if let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) {
+            let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
+            self.report(problem.with_hint("a request has one body"), Some(place));
+        }
+        if at_once && !step.think.is_absent() {
+            let problem = Problem::new("`think` does not go with a request within `parallel`");
+            self.report(
+                problem.with_hint("write the pause as a step behind it: `- think: 1s`"),
+                step.think.place(),
+            );
+        }
+        self.pause(&step.think);
+        if let (Some(expect), Some(place)) = (step.expect.get(), step.expect.place()) {
+            self.expect(expect, place);
+        }
+        for (name, place, extract) in &step.extract.0 {
+            let name = name.as_str();
+            if let Some(extract) = extract.get() {
+                self.extract(name, extract, extract_place(extract).unwrap_or(*place), *place);
+            }
+        }
+    }
+
+    fn pause(&mut self, field: &Field<PauseSpec>) {
+        let (Some(pause), Some(place)) = (field.get(), field.place()) else { return };
+        let uniform = pause.uniform.first().and_then(Field::place);
+        let laws = [
+            ("fixed", pause.fixed.place()),
+            ("uniform", uniform),
+            ("exponential", pause.exponential.place()),
+        ];
+        let law = self.exactly_one(&laws, "a pause", place);
+        if law == Some("uniform") && pause.uniform.len() != 2 {
+            let problem = Problem::new(format!("`uniform` has {}", plural(pause.uniform.len(), "duration")));
+            self.report(problem.with_hint("write the shortest and the longest: [1s, 3s]"), uniform);
+        }
+    }
+
+    fn expect(&mut self, expect: &ExpectSpec, place: Place) {
+        if *expect == ExpectSpec::default() {
+            let problem = Problem::new("`expect` says nothing");
+            self.report(problem.with_hint("known here: status, headers, body, json"), Some(place));
+        }
+        let named = |fields: &'_ Keyed<Field<MatchSpec>>| {
+            fields.0.iter().map(|(_, _, field)| field.clone()).collect::<Vec<_>>()
+        };
+        let all = named(&expect.headers).into_iter().chain(expect.body.clone()).chain(named(&expect.json));
+        for field in all {
+            let (Some(spec), Some(place)) = (field.get(), field.place()) else { continue };
+            let ways = [
+                ("plain", spec.plain.place()),
+                ("equals", spec.equals.place()),
+                ("starts", spec.starts.place()),
+                ("ends", spec.ends.place()),
+                ("contains", spec.contains.place()),
+                ("regex", spec.regex.place()),
+                ("exists", spec.exists.place()),
+            ];
+            // `plain` cannot be written beside others, and is not to be offered.
+            let ways = if spec.plain.is_absent() { &ways[1..] } else { &ways[..1] };
+            self.exactly_one(ways, "a comparison", place);
+        }
+    }
+
+    fn extract(&mut self, name: &str, extract: &ExtractSpec, whole: Place, key: Place) {
+        if name.trim().is_empty() {
+            self.report(Problem::new("the name is empty"), Some(key));
+        }
+        let sources = [
+            ("header", extract.header.place()),
+            ("request_header", extract.request_header.place()),
+            ("cookie", extract.cookie.place()),
+            ("status", extract.status.place()),
+            ("body", extract.body.place()),
+            ("json", extract.json.place()),
+            ("request_json", extract.request_json.place()),
+            ("xpath", extract.xpath.place()),
+        ];
+        if extract.regex.is_absent() || sources.iter().any(|(_, place)| place.is_some()) {
+            let noun = format!("what is taken into `{}`", name.escape_debug());
+            self.exactly_one(&sources, &noun, whole);
+        }
+        for (field, key) in [(&extract.status, "status"), (&extract.body, "body")] {
+            if field.get() == Some(&false) {
+                let problem = Problem::new(format!("`{key}: false` takes nothing"));
+                self.report(problem.with_hint("leave it out, or write true"), field.place());
+            }
+        }
+    }
+
+    fn threshold(&mut self, field: &Field<ThresholdSpec>) {
+        let (Some(threshold), Some(place)) = (field.get(), field.place()) else { return };
+        if threshold.that.is_absent() {
+            let problem = Problem::new("the threshold does not say what has to hold");
+            self.report(problem.with_hint("write it behind `that`: `that: p99<10ms`"), Some(place));
+        }
+        let scenarios: Vec<&ScenarioSpec> = self.document.scenarios.iter().filter_map(Field::get).collect();
+        let names: Vec<&str> =
+            scenarios.iter().filter_map(|scenario| scenario.name.get()).map(Text::as_str).collect();
+        self.known("scenario", &threshold.scenario, &names);
+        let wanted = threshold.scenario.get();
+        let mut steps: Vec<String> = Vec::new();
+        for scenario in scenarios.iter().filter(|scenario| wanted.is_none() || scenario.name.get() == wanted)
+        {
+            steps.extend(named_steps(&scenario.steps).iter().filter_map(|step| step.report_name()));
+        }
+        let unreadable = self.document.scenarios.iter().any(|scenario| matches!(scenario, Field::Bad(_)));
+        // A step of a scenario that could not be read may well be there, and a scenario that is not there was
+        // reported.
+        if !unreadable && wanted.is_none_or(|wanted| names.contains(&wanted.as_str())) {
+            let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+            self.known("step", &threshold.step, &steps);
+        }
+    }
+
+    /// Without scenarios, everything that is for them has no effect.
+    fn unused(&mut self) {
+        let document = self.document;
+        let first = |place: Option<&Place>| place.copied();
+        for (name, place) in [
+            ("targets", first(document.targets.0.first().map(|(_, place, _)| place))),
+            ("variables", first(document.variables.0.first().map(|(_, place, _)| place))),
+            ("data", first(document.data.0.first().map(|(_, place, _)| place))),
+            ("scripts", document.scripts.place()),
+        ] {
+            if place.is_some() {
+                let problem = Problem::new(format!("`{name}` has no effect: the plan has no scenarios"));
+                self.report(
+                    problem.with_hint("scenarios say what users do: `scenarios: [{steps: [{get: /}]}]`"),
+                    place,
+                );
+            }
+        }
+    }
+}
+
+impl StepSpec {
+    /// The fields that are there, with their places.
+    fn present(&self) -> Vec<(&'static str, Option<Place>)> {
+        let first = |steps: &[Field<StepSpec>]| steps.first().and_then(Field::place);
+        macro_rules! present {
+            ($($name:literal: $field:ident,)+) => {
+                vec![$(($name, self.$field.place()),)+]
+            };
+        }
+        let mut all = present! {
+            "name": name, "get": get, "post": post, "put": put, "patch": patch, "delete": delete, "head": head,
+            "request": request, "method": method, "same_url": same_url, "target": target, "body": body,
+            "body_file": body_file, "template_file": template_file, "json": json, "timeout": timeout,
+            "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
+            "repeat": repeat, "while": while_condition,
+        };
+        all.push(("headers", self.headers.0.first().map(|(_, place, _)| *place)));
+        all.push(("extract", self.extract.0.first().map(|(_, place, _)| *place)));
+        all.push(("set", self.set.0.first().map(|(_, place, _)| *place)));
+        all.push(("then", first(&self.then)));
+        all.push(("else", first(&self.otherwise)));
+        all.push(("steps", first(&self.steps)));
+        all.push(("parallel", first(&self.parallel)));
+        all.retain(|(_, place)| place.is_some());
+        all.sort_by_key(|(_, place)| *place);
+        all
+    }
+}
+
+/// All requests among steps and the steps within them.
+fn named_steps(steps: &[Field<StepSpec>]) -> Vec<&StepSpec> {
+    let mut found = Vec::new();
+    for step in steps.iter().filter_map(Field::get) {
+        found.push(step);
+        for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+            found.extend(named_steps(inner));
+        }
+    }
+    found
+}
+
+/// The first thing that an extraction says.
+fn extract_place(extract: &ExtractSpec) -> Option<Place> {
+    [&extract.header, &extract.json, &extract.regex, &extract.default].into_iter().find_map(Field::place)
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
