@@ -1,14 +1,13 @@
 //! `plimsoll check`: everything that is wrong with a plan, or that nothing is.
 
-use plimsoll_plan::Disk;
-
 use crate::flags::PlanArgs;
-use crate::{Exit, Failure, describe, environment, run};
+use crate::{Exit, Failure, describe, environment, import, run};
 
 /// The command. The plan is resolved with its files as for a run.
 pub(crate) fn command(args: &PlanArgs) -> Result<Exit, Failure> {
     let command = args.to_command(environment::surroundings());
-    let name = match &command.plan {
+    let imported = args.h2loadrunner.as_ref().map(|file| file.display().to_string());
+    let name = match imported.as_ref().or(command.plan.as_ref()) {
         Some(name) if name == "-" => "<stdin>".to_owned(),
         Some(name) => name.clone(),
         None => {
@@ -16,7 +15,7 @@ pub(crate) fn command(args: &PlanArgs) -> Result<Exit, Failure> {
             describe::redacted(urls).join(" ")
         }
     };
-    command.resolve(&Disk)?;
+    import::resolve(args, false)?;
     run::to_stdout(|out| writeln!(out, "{name}: ok"))?;
     Ok(Exit::Success)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
 use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
-use plimsoll_plan::{Connections, Disk, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
+use plimsoll_plan::{Connections, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
 use plimsoll_report::Style;
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::Process;
@@ -12,7 +12,7 @@ use plimsoll_schedule::Process;
 use crate::diagnostics::Position;
 use crate::flags::PlanArgs;
 use crate::run::SPARE_DESCRIPTORS;
-use crate::{Exit, Failure, describe, environment, run};
+use crate::{Exit, Failure, describe, import, run};
 
 /// Memory of a run with one thread, one step and one connection (peak RSS; bench/RESULTS.md, "Memory of
 /// 10,000 connections").
@@ -31,7 +31,7 @@ const MIB: u64 = 1024 * 1024;
 
 /// The command.
 pub(crate) fn command(args: &PlanArgs, style: &Style) -> Result<Exit, Failure> {
-    let resolved = args.to_command(environment::surroundings()).resolve(&Disk)?;
+    let resolved = import::resolve(args, false)?;
     let text = explanation(&resolved, style);
     run::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)

@@ -530,7 +530,7 @@ impl PlanArgs {
         let mut flags = self.to_patch(surroundings);
         let plan = flags.urls.iter().position(|given| is_plan_name(&given.text));
         let plan = plan.map(|index| flags.urls.remove(index).text);
-        plimsoll_plan::Command { plan, loaded: None, environment, flags }
+        plimsoll_plan::Command { plan, environment, flags }
     }
 
     /// The flags as a patch of the plan, with their names for messages.
@@ -626,12 +626,8 @@ impl PlanArgs {
             thresholds: given_all("--threshold", &self.judging.thresholds),
             abort_on_fail: self.judging.abort_on_fail,
             interval: given("--interval", self.judging.interval.as_ref()),
-            // These have no part in the plan: the flags are read where they are used.
-            stats: None,
-            log: None,
-            failed: None,
-            rate_file: None,
-            control: None,
+            // What the flags of outputs and of control give is read where they are.
+            ..PlanPatch::default()
         }
     }
 }

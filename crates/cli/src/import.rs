@@ -1,13 +1,14 @@
 //! `plimsoll import`: descriptions of other tools, printed as plan files.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Disk, Files as _, LoadedDocument, Problem, Problems, Source};
+use plimsoll_plan::{Disk, Files, KeyLogFile, Problem, Problems, Resolved};
 
+use crate::flags::PlanArgs;
 use crate::import_flags::{ImportArgs, ImportFormat};
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, environment, run};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -46,13 +47,34 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The plan that a configuration of h2loadrunner is, for `plimsoll run --h2loadrunner`.
-pub(crate) fn plan(file: &Path, quiet: bool) -> Result<LoadedDocument, Failure> {
+/// Resolves what a command line asks for: a plan file, URLs, or with `--h2loadrunner` the plan that such a
+/// configuration is.
+pub(crate) fn resolve(args: &PlanArgs, quiet: bool) -> Result<Resolved, Failure> {
+    let mut command = args.to_command(environment::surroundings());
+    let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;
-    // What is wrong with its values is not in the file as it was typed, but in the plan that was made of it.
-    let source = Source { name: file.display().to_string(), text: imported.document.to_yaml() };
-    Ok(LoadedDocument { document: imported.document, source, folder: folder(file).to_owned() })
+    // What is wrong then is shown in the plan, not in the file as it was typed: it needs another name.
+    let name = format!("{} (as a plan)", file.display());
+    let files = WithPlan { name: PathBuf::from(&name), text: imported.document.to_yaml() };
+    command.plan = Some(name);
+    Ok(command.resolve(&files)?)
+}
+
+/// The file system, and in it a plan that was made a moment ago.
+struct WithPlan {
+    name: PathBuf,
+    text: String,
+}
+
+impl Files for WithPlan {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if path == self.name { Ok(self.text.clone().into_bytes()) } else { Disk.read(path) }
+    }
+
+    fn key_log(&self, path: &Path) -> std::io::Result<KeyLogFile> {
+        Disk.key_log(path)
+    }
 }
 
 /// Says what differs, on stderr; where it is strict, that is an error.

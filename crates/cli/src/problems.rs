@@ -69,17 +69,22 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
             let problem = Problem::new(format!("{missing} is missing"));
             if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
         }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if is_import(error) =>
+        {
+            Problem::new("no format is given").with_hint(FORMATS)
+        }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
         }
         // Commands themselves are looked at before the parser sees them: this is what stands below one.
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let usage = text(ContextKind::Usage).unwrap_or_default();
-            let noun = if usage.contains("plimsoll import") { "format" } else { "target" };
+            let noun = if is_import(error) { "format" } else { "target" };
             let problem = Problem::new(format!("unknown {noun} `{name}`"));
             match text(ContextKind::SuggestedSubcommand) {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+                None if is_import(error) => problem.with_hint(FORMATS),
                 None => problem,
             }
         }
@@ -91,6 +96,17 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         }
     };
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
+
+/// Whether a mistake was made below `plimsoll import`.
+fn is_import(error: &clap::Error) -> bool {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => error.to_string(),
+    };
+    usage.contains("plimsoll import")
 }
 
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Disk, Overload, Plan, Problem};
+use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
 
 use crate::control_flags::ControlSpec;
@@ -16,7 +16,7 @@ use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, describe, environment, import};
+use crate::{Exit, Failure, describe, import};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -26,20 +26,16 @@ pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
-    let mut command = args.plan.to_command(environment::surroundings());
-    if let Some(file) = &args.plan.h2loadrunner {
-        command.loaded = Some(import::plan(file, args.output.quiet)?);
-    }
-    let resolved = command.resolve(&Disk);
+    let resolved = import::resolve(&args.plan, args.output.quiet);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
     let (plan, control) = match (resolved, control) {
         (Ok(resolved), Ok(control)) => (resolved.plan, control),
-        (Err(mut refused), control) => {
+        (Err(mut failure), control) => {
             // All problems at once.
             let more = control.err().unwrap_or_default();
-            more.iter().for_each(|problem| refused.problems.push(problem.clone()));
-            return Err(refused.into());
+            more.iter().for_each(|problem| failure.problems.push(problem.clone()));
+            return Err(failure);
         }
         (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
     };

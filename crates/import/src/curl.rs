@@ -77,8 +77,7 @@ fn parse(words: &[String], findings: &mut Findings) -> Vec<Given> {
                 None => unknown(word, name, findings),
             }
         } else {
-            let mut letters = word[1..].char_indices();
-            while let Some((index, letter)) = letters.next() {
+            for (index, letter) in word[1..].char_indices() {
                 let at = format!("-{letter}");
                 let Some((_, means)) = options::short(letter) else {
                     findings.hinted("", format!("curl has no option `{at}`, or it is not known here"), HELP);
@@ -242,7 +241,7 @@ impl Command {
             }
             None => match line.trim_end().strip_suffix(';') {
                 Some(name) => {
-                    findings.note(at, name, "a header without a value cannot be sent: it is left out")
+                    findings.note(at, name, "a header without a value cannot be sent: it is left out");
                 }
                 None => findings.hinted(at, format!("`{line}` is not a header"), "write -H 'Name: value'"),
             },

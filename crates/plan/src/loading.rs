@@ -13,8 +13,6 @@ use crate::{Files, Layered, Plan, PlanPatch, Problem, Problems};
 pub struct Command {
     /// The plan file.
     pub plan: Option<String>,
-    /// A plan that was not read from a plan file: an import's.
-    pub loaded: Option<LoadedDocument>,
     /// Variables of the environment, by name: settings, and what plan files name by `${env(NAME)}`.
     pub environment: Vec<(String, String)>,
     /// The flags.
@@ -49,10 +47,6 @@ impl Command {
         let mut problems = Problems::default();
         let mut document = None;
         let mut text = None;
-        if let Some(loaded) = self.loaded {
-            text = Some(loaded.source.clone());
-            document = Some(Arc::new(loaded));
-        }
         if let Some(name) = &self.plan {
             match read(name, files) {
                 Ok(source) => {
@@ -83,7 +77,10 @@ impl Command {
 /// Without the values of the environment: some are secrets.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Command").field("plan", &self.plan).field("flags", &self.flags).finish_non_exhaustive()
+        f.debug_struct("Command")
+            .field("plan", &self.plan)
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
     }
 }
 

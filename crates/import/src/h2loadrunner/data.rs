@@ -119,7 +119,7 @@ impl Importer<'_> {
 
     fn named<'v>(&mut self, object: &mut Object<'v>) -> Option<&'v str> {
         let name = object.filled("variable-name", &mut self.findings);
-        if name.is_none() && !object.members().get("variable-name").is_some_and(|name| !name.is_string()) {
+        if name.is_none() && object.members().get("variable-name").is_none_or(serde_json::Value::is_string) {
             self.findings.problem(&object.at, "`variable-name` is missing");
         }
         name

@@ -18,7 +18,7 @@ impl Importer<'_> {
     /// Reads all scenarios into the document. Gives their shares of the load, in the same order.
     pub(super) fn scenarios(&mut self, top: &mut Object<'_>) -> Vec<Share> {
         let scenarios = top.objects("Scenarios", &mut self.findings);
-        if scenarios.is_empty() && !top.members().get("Scenarios").is_some_and(|given| !is_empty(given)) {
+        if scenarios.is_empty() && top.members().get("Scenarios").is_none_or(is_empty) {
             let hint = "`Scenarios` is a list of objects with a `name` and `Requests`";
             self.findings.hinted("", "there are no scenarios", hint);
         }

@@ -129,7 +129,7 @@ fn fields() -> Vec<(&'static str, Value, &'static str)> {
         ("/Scenarios/0/Requests/0/uri/input", json!("/p"), "get: /p"),
         ("/Scenarios/0/Requests/0/method", json!("PURGE"), "method: PURGE"),
         ("/Scenarios/0/Requests/0/payload", json!("text"), "body: text"),
-        ("/Scenarios/0/Requests/0/additonalHeaders", json!(["n:  v "]), "n: v"),
+        ("/Scenarios/0/Requests/0/additonalHeaders", json!(["nn:  v "]), "nn: v\n"),
         ("/Scenarios/0/Requests/0/luaScript", json!("function make_request() end"), "script: "),
         ("/Scenarios/0/Requests/0/expected-status-code", json!(418), "- 418"),
         ("/Scenarios/0/Requests/0/clear-old-cookies", json!(true), "clear_cookies: true"),

@@ -1,0 +1,75 @@
+//! `plimsoll import` as a command, and `--h2loadrunner`: what goes to stdout and stderr, and exit codes. What
+//! is imported how is tested in the crate `import`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn plimsoll(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(args)
+        .env_remove("COLUMNS")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("FORCE_COLOR")
+        .current_dir(examples())
+        .output()
+        .expect("the command starts")
+}
+
+/// The configurations of h2loadrunner that the crate `import` is tested with.
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/h2loadrunner")
+}
+
+/// What a command printed, with its exit code.
+fn shown(args: &[&str]) -> String {
+    let output = plimsoll(args);
+    let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+    format!(
+        "$ plimsoll {}\n{}---\n{}exit {}\n",
+        args.join(" "),
+        text(output.stdout),
+        text(output.stderr),
+        output.status.code().expect("no signal ended it")
+    )
+}
+
+#[test]
+fn plans_go_to_stdout_and_notes_to_stderr() {
+    let all: Vec<_> = [
+        &["import", "curl", "curl -sd 'a=${b}' http://127.0.0.1:1/"][..],
+        &["import", "curl", "--", "-X", "PUT", "http://127.0.0.1:1/"],
+        &["import", "curl", "--strict", "curl -s http://127.0.0.1:1/"],
+        &["import", "h2loadrunner", "basic_get.json"],
+        &["import", "h2loadrunner", "feed_file.json", "--strict"],
+        &["import", "h2loadrunner", "missing.json"],
+        &["import", "h2loadrunner", "users.csv"],
+        &["import", "har", "basic_get.json", "--only", "h", "--no-think"],
+        &["import", "openapi", "basic_get.json", "--server", "http://h"],
+        &["import", "vegeta", "users.csv", "--steps"],
+        &["import", "postman", "x"],
+        &["import"],
+        &["import", "curl"],
+    ]
+    .into_iter()
+    .map(shown)
+    .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn help() {
+    for (name, args) in [("help", &["import", "-h"][..]), ("help_har", &["import", "har", "--help"])] {
+        insta::assert_snapshot!(name, String::from_utf8(plimsoll(args).stdout).unwrap());
+    }
+}
+
+/// Values that only the plan knows to be wrong are shown in the plan that was made.
+#[test]
+fn a_configuration_is_checked_as_a_plan_with_flags_over_it() {
+    let output = plimsoll(&["check", "--h2loadrunner", "basic_get.json", "--duration", "soon"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("--duration: `soon` is not a duration"), "{stderr}");
+    let output = plimsoll(&["run", "--h2loadrunner", "basic_get.json", "http://127.0.0.1:1/"]);
+    assert_eq!(output.status.code(), Some(2));
+}
