@@ -1,0 +1,101 @@
+//! One guarded Lua state.
+
+use std::rc::Rc;
+
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table};
+use plimsoll_scenario::ScriptError;
+
+use crate::analysis;
+use crate::fault::{Doing, script_error};
+use crate::guard::Guard;
+use crate::library;
+use crate::modules::Modules;
+use crate::output::{self, Output, Sink};
+use crate::{ScriptOptions, ScriptText};
+
+/// One guarded Lua state. It stays in its thread.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) lua: Lua,
+    guard: Rc<Guard>,
+    pub(crate) output: Rc<Output>,
+    modules: Rc<Modules>,
+    memory_limit: usize,
+    /// LuaJIT's view into functions.
+    pub(crate) util: Table,
+}
+
+impl Machine {
+    /// A state with the restricted library. `stream` tells apart the random numbers of the states of a run.
+    pub(crate) fn new(options: &ScriptOptions, sink: Sink, stream: u64) -> Result<Self, ScriptError> {
+        Self::build(options, sink, stream).map_err(|error| ScriptError {
+            message: format!("cannot make a Lua state: {error}"),
+        })
+    }
+
+    fn build(options: &ScriptOptions, sink: Sink, stream: u64) -> mlua::Result<Self> {
+        let libraries = StdLib::TABLE
+            | StdLib::IO
+            | StdLib::OS
+            | StdLib::STRING
+            | StdLib::BIT
+            | StdLib::MATH
+            | StdLib::PACKAGE
+            | StdLib::JIT;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        let util = analysis::util(&lua)?;
+        library::restrict(&lua, options)?;
+        let output = Output::new(sink);
+        output::install(&lua, &output)?;
+        let modules = Modules::install(&lua, options)?;
+        let math: Table = lua.globals().get("math")?;
+        // 53 bits: LuaJIT takes the seed as a double.
+        let seed = plimsoll_core::Random::new(options.seed, stream).bits() >> 11;
+        math.get::<Function>("randomseed")?.call::<()>(seed as f64)?;
+        let guard = Guard::install(&lua, options)?;
+        if options.memory_limit > 0 {
+            lua.set_memory_limit(options.memory_limit)?;
+        }
+        Ok(Self { lua, guard, output, modules, memory_limit: options.memory_limit, util })
+    }
+
+    /// Compiles and runs a script with these globals, or the state's.
+    pub(crate) fn run(&self, text: &ScriptText, globals: Option<Table>, what: &str) -> Result<(), ScriptError> {
+        if let Some(folder) = &text.folder {
+            self.modules.add_folder(folder);
+        }
+        let doing = Doing { script: &text.name, line: 0, what };
+        let compiled = library::compile(&self.lua, &text.source, &text.chunk, globals);
+        let function = compiled.map_err(|error| script_error(&error, &doing, self.memory_limit))?;
+        self.call(&function, (), &doing)
+    }
+
+    /// Calls a function within the limits.
+    #[inline]
+    pub(crate) fn call<R: FromLuaMulti>(
+        &self,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+        doing: &Doing<'_>,
+    ) -> Result<R, ScriptError> {
+        self.guard.begin();
+        let result = function.call(arguments);
+        let verdict = self.guard.end(&self.lua);
+        match (result, verdict) {
+            (Ok(result), None) => Ok(result),
+            (_, Some(verdict)) => Err(self.error(&mlua::Error::RuntimeError(verdict), doing)),
+            (Err(error), None) => Err(self.error(&error, doing)),
+        }
+    }
+
+    /// An error of this state in words.
+    #[cold]
+    pub(crate) fn error(&self, error: &mlua::Error, doing: &Doing<'_>) -> ScriptError {
+        script_error(error, doing, self.memory_limit)
+    }
+
+    /// The line where a function begins.
+    pub(crate) fn line_of(function: &Function) -> u32 {
+        function.info().line_defined.map_or(0, |line| u32::try_from(line).unwrap_or(0))
+    }
+}
