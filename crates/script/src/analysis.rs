@@ -11,6 +11,8 @@ const DST: u32 = 1;
 const BASE: u32 = 2;
 const VAR: u32 = 3;
 const RBASE: u32 = 4;
+/// The D of instructions that return: how many values, and one more.
+const LIT: u32 = 6;
 /// An operand that is a function: the instruction makes a closure, which may take any register along.
 const FUNC: u32 = 12;
 
@@ -46,10 +48,19 @@ impl Uses {
             if mode_c == FUNC {
                 return Some(Self::ALL);
             }
-            for (operand, mode) in [(a, mode_a), (b, mode_b), (c, mode_c)] {
-                if [DST, BASE, VAR, RBASE].contains(&mode)
-                    && let Some(used) = uses.0.get_mut(operand as usize)
-                {
+            let ranges = match (mode_a, mode_b, mode_c) {
+                // Returns: so many registers from A on, perhaps none.
+                (RBASE, _, LIT) => [a..a + c.saturating_sub(1), 0..0, 0..0],
+                // Jumps: A only says which registers are free.
+                (RBASE, _, _) => [0..0, 0..0, 0..0],
+                // A concatenation: registers from B to C.
+                (_, RBASE, RBASE) => [a..a + 1, b..c + 1, 0..0],
+                _ => [(a, mode_a), (b, mode_b), (c, mode_c)].map(|(operand, mode)| {
+                    if [DST, BASE, VAR, RBASE].contains(&mode) { operand..operand + 1 } else { 0..0 }
+                }),
+            };
+            for slot in ranges.into_iter().flatten() {
+                if let Some(used) = uses.0.get_mut(slot as usize) {
                     *used = true;
                 }
             }
@@ -103,6 +114,6 @@ mod tests {
             assert_eq!(uses(source), expected, "{source}");
         }
         // A function of the library has no bytecode.
-        assert_eq!(uses("return string.len"), [true; 4]);
+        assert_eq!(uses("return string.format"), [true; 4]);
     }
 }

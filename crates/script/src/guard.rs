@@ -31,11 +31,10 @@ pub(crate) struct Guard {
 impl Guard {
     /// Watches over `lua`, whose compiler has to be off.
     pub(crate) fn install(lua: &Lua, options: &ScriptOptions) -> mlua::Result<Rc<Self>> {
-        let seconds = options.time_limit.0.div_ceil(1_000_000_000);
         let guard = Rc::new(Self {
             host: options.host.clone(),
             limit: options.time_limit,
-            most_instructions: seconds.saturating_mul(ScriptOptions::INSTRUCTIONS_PER_SECOND),
+            most_instructions: options.time_limit.0.saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
             since: Cell::new(None),
             instructions: Cell::new(0),
             verdict: RefCell::new(None),

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use mlua::{Function, Lua, LuaString, Table, Value};
 use plimsoll_scenario::{DynamicRequest, FieldList};
 
-use crate::output::text_of;
+use crate::output::{kind, text_of};
 
 /// What a header table stands for.
 #[derive(Debug)]
@@ -170,14 +170,22 @@ impl Message {
                 }
                 name => joined(lua, &request.fields, name),
             },
-            Self::Response { status, titles: false, .. } if &*name == b":status" => {
-                text(status.to_string().as_bytes())
+            // There is none before the first response.
+            Self::Response { status: 1.., titles: false, .. } if &*name == b":status" => {
+                text(self.status().as_bytes())
             }
             Self::Response { fields, titles, .. } => {
                 // wrk's scripts write names as servers do.
                 let lower = name.to_ascii_lowercase();
                 joined(lua, fields, if *titles { &lower } else { &name })
             }
+        }
+    }
+
+    fn status(&self) -> String {
+        match self {
+            Self::Response { status, .. } => status.to_string(),
+            Self::Request { .. } => String::new(),
         }
     }
 
@@ -205,8 +213,8 @@ impl Message {
                 &request.fields
             }
             Self::Response { status, fields, titles } => {
-                if !titles {
-                    table.raw_set(":status", status.to_string())?;
+                if !titles && *status > 0 {
+                    table.raw_set(":status", self.status())?;
                 }
                 fields
             }
@@ -254,13 +262,13 @@ pub(crate) fn write_field(
     value: Value,
 ) -> mlua::Result<()> {
     let error = |message: String| Err(mlua::Error::RuntimeError(message));
-    let kind = key.type_name();
+    let key_kind = kind(&key);
     let Value::String(name) = key else {
-        return error(format!("the name of a header is a {kind}, not a string"));
+        return error(format!("the name of a header is a {key_kind}, not a string"));
     };
     let name = name.as_bytes();
     let shown = String::from_utf8_lossy(&name);
-    let kind = value.type_name();
+    let value_kind = kind(&value);
     let absent = value.is_nil();
     let text = match value {
         Value::Boolean(value) => Some(lua.create_string(if value { "true" } else { "false" })?),
@@ -269,7 +277,7 @@ pub(crate) fn write_field(
     let text = match &text {
         Some(text) => Some(text.as_bytes()),
         None if absent => None,
-        None => return error(format!("the header `{shown}` is a {kind}, not a string")),
+        None => return error(format!("the header `{shown}` is a {value_kind}, not a string")),
     };
     let part = match &*name {
         b":method" => Some(&mut request.method),

@@ -2,6 +2,7 @@
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
+use crate::output::kind;
 use crate::ScriptOptions;
 use crate::text::without_shebang;
 
@@ -78,6 +79,21 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     kept.set("config", package.get::<Value>("config")?)?;
     globals.set("package", kept)?;
 
+    // A handler of the real `xpcall` runs inside the hook that throws, and the finalizer of a proxy inside the
+    // collector: both with hooks disabled, so that a loop in them could not be stopped.
+    let guarded = r#"
+        local pcall, select = pcall, select
+        local function finish(handler, ok, ...)
+            if ok then return true, ... end
+            return false, select(2, pcall(handler, ...))
+        end
+        function xpcall(f, handler, ...)
+            return finish(handler, pcall(f, ...))
+        end
+    "#;
+    lua.load(guarded).set_name("=xpcall").exec()?;
+    globals.set("newproxy", Value::Nil)?;
+
     globals.set("load", lua.create_function(load)?)?;
     let load_string = |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| {
         load(lua, (chunk, name, None, None))
@@ -115,7 +131,7 @@ fn load(
             }
         },
         other => {
-            let message = format!("bad argument #1 to 'load' (string expected, got {})", other.type_name());
+            let message = format!("bad argument #1 to 'load' (string expected, got {})", kind(other));
             return Err(mlua::Error::RuntimeError(message));
         }
     }

@@ -38,7 +38,7 @@ pub struct ScriptOptions {
     /// Whether they may open files, start processes and resolve names.
     pub allow_system: bool,
     /// Longest time of one call. As a clock may stand still (in a simulation), a call may also not take more
-    /// than [`INSTRUCTIONS_PER_SECOND`](Self::INSTRUCTIONS_PER_SECOND) for each second of it.
+    /// than [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
     pub time_limit: Nanos,
     /// Most memory of one worker's state, in bytes; 0 for no limit.
     pub memory_limit: usize,
@@ -57,8 +57,8 @@ impl ScriptOptions {
     /// Default of [`memory_limit`](Self::memory_limit): 256 MiB.
     pub const MEMORY_LIMIT: usize = 256 << 20;
 
-    /// More than LuaJIT's interpreter carries out in a second, by several times.
-    pub const INSTRUCTIONS_PER_SECOND: u64 = 2_000_000_000;
+    /// More than LuaJIT's interpreter carries out in a nanosecond, by several times.
+    pub const INSTRUCTIONS_PER_NANOSECOND: u64 = 2;
 
     /// The defaults.
     pub fn new(host: Arc<dyn Host>) -> Self {

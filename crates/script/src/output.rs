@@ -111,7 +111,7 @@ pub(crate) fn install(lua: &Lua, output: &Rc<Output>) -> mlua::Result<()> {
 
 fn write(lua: &Lua, output: &Output, values: Variadic<Value>) -> mlua::Result<()> {
     for (index, value) in values.into_iter().enumerate() {
-        let name = value.type_name();
+        let name = kind(&value);
         let Some(text) = text_of(lua, value)? else {
             let message = format!("bad argument #{} to 'write' (string expected, got {name})", index + 1);
             return Err(mlua::Error::RuntimeError(message));
@@ -119,6 +119,14 @@ fn write(lua: &Lua, output: &Output, values: Variadic<Value>) -> mlua::Result<()
         output.write(&text.as_bytes());
     }
     Ok(())
+}
+
+/// The type of a value as Lua calls it.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Integer(_) => "number",
+        value => value.type_name(),
+    }
 }
 
 /// Strings and numbers as text, as Lua writes them.

@@ -1,5 +1,6 @@
 //! Values that go from one state to another.
 
+use crate::output::kind;
 use mlua::{Lua, Table, Value};
 
 /// Tables in tables, at most.
@@ -70,7 +71,7 @@ impl Portable {
             }
             other => Err(format!(
                 "is a {}: only nil, booleans, numbers, strings and tables of them go from thread to thread",
-                other.type_name()
+                kind(other)
             )),
         }
     }

@@ -23,7 +23,7 @@ use crate::fault::Doing;
 use crate::functions::{self, Shared};
 use crate::headers::{self, Headers, Message, write_field};
 use crate::machine::Machine;
-use crate::output::{Sink, text_of};
+use crate::output::{Sink, kind, text_of};
 use crate::{ScriptOptions, ScriptText};
 
 /// The script of a step.
@@ -178,7 +178,7 @@ impl Loaded {
                 Value::Nil => return Ok(None),
                 Value::Function(function) => function,
                 other => {
-                    let message = format!("`{name}` is a {}, not a function", other.type_name());
+                    let message = format!("`{name}` is a {}, not a function", kind(&other));
                     return Err(of_lua(mlua::Error::RuntimeError(message)));
                 }
             };
@@ -308,7 +308,7 @@ impl StepWorker {
                 Ok(true)
             }
             other => {
-                let message = format!("returned a {} as headers, not a table", other.type_name());
+                let message = format!("returned a {} as headers, not a table", kind(&other));
                 Err(mlua::Error::RuntimeError(message))
             }
         }
@@ -316,12 +316,12 @@ impl StepWorker {
 
     /// What it returned as the body.
     fn take_body(&self, body: Value, request: &mut DynamicRequest) -> mlua::Result<bool> {
-        let kind = body.type_name();
+        let body_kind = kind(&body);
         if body.is_nil() {
             return Ok(false);
         }
         let Some(text) = text_of(&self.machine.lua, body)? else {
-            let message = format!("returned a {kind} as the body, not a string");
+            let message = format!("returned a {body_kind} as the body, not a string");
             return Err(mlua::Error::RuntimeError(message));
         };
         let text = text.as_bytes();
@@ -361,7 +361,7 @@ impl Scripts for StepWorker {
         match returned? {
             Value::Boolean(good) => Ok(good),
             other => {
-                let message = format!("returned a {}, not true or false", other.type_name());
+                let message = format!("returned a {}, not true or false", kind(&other));
                 Err(of_lua(mlua::Error::RuntimeError(message)))
             }
         }

@@ -24,7 +24,7 @@ use plimsoll_scenario::{FieldNeeds, Needs, ScriptError, ScriptSource, Scripts};
 use crate::analysis::Uses;
 use crate::fault::Doing;
 use crate::machine::Machine;
-use crate::output::Sink;
+use crate::output::{Sink, kind};
 use crate::portable::Portable;
 use crate::{ScriptOptions, ScriptText, headers};
 
@@ -122,7 +122,7 @@ impl WrkScript {
         for name in ["setup", "init", "delay", "request", "response", "done"] {
             let value: Value = state.globals.raw_get(name).map_err(of_lua)?;
             if !value.is_nil() && !value.is_function() {
-                let message = format!("`{name}` is a {}, not a function", value.type_name());
+                let message = format!("`{name}` is a {}, not a function", kind(&value));
                 return Err(of_lua(mlua::Error::RuntimeError(message)));
             }
         }

@@ -116,7 +116,7 @@ fn wrong_returns_are_errors_with_a_line() {
         ("sleep_for_ms(5)", "inline:3: `sleep_for_ms` would hold up all users of the worker: give the step"),
         ("send_http_request_and_await_response({}, '', 5)", "make the request a step of its own"),
         ("error('boom')", "inline:3: boom, in make_request of step `login`"),
-        ("error({})", "inline:2: "),
+        ("error({})", "inline:3: table: "),
         ("local x = nil; x.y = 1", "inline:3: attempt to index local 'x'"),
     ];
     for (body, expected) in table {

@@ -7,7 +7,7 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use super::WrkRequest;
 use crate::ScriptOptions;
-use crate::output::text_of;
+use crate::output::{kind, text_of};
 
 /// Makes the table `wrk` and its functions, and the globals of a state with it.
 pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) -> mlua::Result<Table> {
@@ -78,9 +78,9 @@ pub(crate) fn forbid_waiting(lua: &Lua, wrk: &Table) -> mlua::Result<()> {
 }
 
 fn text(lua: &Lua, value: Value, what: &str) -> mlua::Result<LuaString> {
-    let kind = value.type_name();
+    let value_kind = kind(&value);
     text_of(lua, value)?.ok_or_else(|| {
-        mlua::Error::RuntimeError(format!("{what} is a {kind}, not a string"))
+        mlua::Error::RuntimeError(format!("{what} is a {value_kind}, not a string"))
     })
 }
 

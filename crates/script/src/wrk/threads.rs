@@ -11,7 +11,7 @@ use plimsoll_scenario::ScriptError;
 use super::{Leftover, State, ThreadSetup, WrkScript, WrkSummary};
 use crate::fault::Doing;
 use crate::machine::Machine;
-use crate::output::Sink;
+use crate::output::{Sink, kind};
 use crate::portable::{Budget, Portable};
 
 /// The main state of a script of wrk, between `setup` and `done`. It stays in its thread.
@@ -53,7 +53,7 @@ impl UserData for Thread {
                 thread.worker.borrow_mut().setup.address = Some(address.to_string_lossy());
                 Ok(())
             }
-            other => Err(error(format!("thread.addr is a {}: give it one of wrk.lookup()", other.type_name()))),
+            other => Err(error(format!("thread.addr is a {}: give it one of wrk.lookup()", kind(&other)))),
         });
     }
 

@@ -18,7 +18,7 @@ use super::{Leftover, State, WrkScript, table};
 use crate::analysis::Uses;
 use crate::fault::Doing;
 use crate::headers::{Headers, Message};
-use crate::output::Sink;
+use crate::output::{Sink, kind};
 
 /// Longest `delay`: a day. More is a mistake in the unit.
 const LONGEST_DELAY_MS: f64 = 86_400_000.0;
@@ -220,7 +220,7 @@ impl Scripts for WrkWorker {
         let doing = Doing { script: &self.name, line: 0, what: "request" };
         let returned: Value = self.state.machine.call(&function, (), &doing)?;
         let Value::String(bytes) = returned else {
-            let message = format!("returned a {}, not a string", returned.type_name());
+            let message = format!("returned a {}, not a string", kind(&returned));
             return Err(self.fault(&mlua::Error::RuntimeError(message), Some(&function), "request"));
         };
         let bytes = bytes.as_bytes();
@@ -269,7 +269,7 @@ impl Scripts for WrkWorker {
                 Err(self.fault(&mlua::Error::RuntimeError(message), Some(&function), "delay"))
             }
             None => {
-                let message = format!("returned a {}, not a number of milliseconds", returned.type_name());
+                let message = format!("returned a {}, not a number of milliseconds", kind(&returned));
                 Err(self.fault(&mlua::Error::RuntimeError(message), Some(&function), "delay"))
             }
         }

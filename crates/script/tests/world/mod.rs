@@ -12,14 +12,14 @@ use plimsoll_script::{Host, ScriptOptions, ScriptText, StepScript, StepScripts};
 
 /// A world without clocks and sockets.
 #[derive(Debug, Default)]
-pub struct World {
+pub(crate) struct World {
     /// Nanoseconds; every look at the clock takes a millisecond.
     clock: AtomicU64,
     printed: Mutex<Vec<(Option<u32>, String)>>,
 }
 
 impl World {
-    pub fn printed(&self) -> Vec<(Option<u32>, String)> {
+    pub(crate) fn printed(&self) -> Vec<(Option<u32>, String)> {
         self.printed.lock().unwrap().clone()
     }
 }
@@ -52,14 +52,14 @@ impl Host for World {
     }
 }
 
-pub fn world() -> (Arc<World>, ScriptOptions) {
+pub(crate) fn world() -> (Arc<World>, ScriptOptions) {
     let world = Arc::new(World::default());
     let options = ScriptOptions::new(world.clone());
     (world, options)
 }
 
 /// Loads one inline script.
-pub fn load(source: &str, options: ScriptOptions) -> Result<Arc<StepScripts>, ScriptError> {
+pub(crate) fn load(source: &str, options: ScriptOptions) -> Result<Arc<StepScripts>, ScriptError> {
     let script = StepScript {
         step: "login".to_owned(),
         text: ScriptText::inline(source, None),
@@ -69,12 +69,12 @@ pub fn load(source: &str, options: ScriptOptions) -> Result<Arc<StepScripts>, Sc
 }
 
 /// One inline script in one worker.
-pub fn open(source: &str, options: ScriptOptions) -> Result<Box<dyn Scripts>, ScriptError> {
+pub(crate) fn open(source: &str, options: ScriptOptions) -> Result<Box<dyn Scripts>, ScriptError> {
     load(source, options)?.open(Shard::WHOLE, &[])
 }
 
 /// `GET /a` with two fields.
-pub fn request() -> DynamicRequest {
+pub(crate) fn request() -> DynamicRequest {
     let mut request = DynamicRequest {
         method: b"GET".to_vec(),
         path: b"/a".to_vec(),
@@ -86,29 +86,29 @@ pub fn request() -> DynamicRequest {
     request
 }
 
-pub fn fields(pairs: &[(&str, &str)]) -> FieldList {
+pub(crate) fn fields(pairs: &[(&str, &str)]) -> FieldList {
     let mut fields = FieldList::default();
     pairs.iter().for_each(|(name, value)| fields.push(name.as_bytes(), value.as_bytes()));
     fields
 }
 
 /// The fields, `name: value`.
-pub fn shown(fields: &FieldList) -> Vec<String> {
+pub(crate) fn shown(fields: &FieldList) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     fields.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
 }
 
-pub fn received<'a>(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Received<'a> {
+pub(crate) fn received<'a>(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Received<'a> {
     Received { status, fields, body }
 }
 
 /// An empty folder of this test's own.
-pub fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("plimsoll-script-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-pub fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
