@@ -48,9 +48,11 @@ fn unicode() -> bool {
     })
 }
 
-/// What a plan takes from the surroundings: a seed that differs from run to run, and `SSLKEYLOGFILE`.
+/// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`
+/// and `LUA_PATH`.
 pub(crate) fn surroundings() -> Surroundings {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let lua_path = std::env::var("LUA_PATH").ok().filter(|patterns| !patterns.is_empty());
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
-    Surroundings { seed: clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11, key_log }
+    Surroundings { seed: clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11, key_log, lua_path }
 }

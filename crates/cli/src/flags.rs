@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem};
 use plimsoll_scenario::suggest;
 
+use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -100,6 +101,8 @@ pub(crate) struct RunArgs {
     tls: TlsArgs,
     #[command(flatten)]
     instrument: InstrumentArgs,
+    #[command(flatten)]
+    script: ScriptArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -405,6 +408,8 @@ pub(crate) struct Surroundings {
     pub(crate) seed: u64,
     /// `SSLKEYLOGFILE`.
     pub(crate) key_log: Option<PathBuf>,
+    /// `LUA_PATH`.
+    pub(crate) lua_path: Option<String>,
 }
 
 const THREADS_HABIT: &str =
@@ -452,6 +457,7 @@ impl RunArgs {
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
             crud: crud.to_patch(),
+            script: self.script.to_patch(&surroundings, self.output.quiet),
 
             pipeline: given("--pipeline", connection.pipeline.as_ref()),
             streams: given_all("--streams", &connection.streams)
@@ -681,9 +687,17 @@ mod tests {
             "--http2-prior-knowledge",
             "--precise",
             "--no-preflight",
+            "--script=56",
+            "--script-allow-system",
+            "--",
+            "57",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let patch = run.to_patch(Surroundings { seed: 90, key_log: Some("91".into()) });
+        let patch = run.to_patch(Surroundings {
+            seed: 90,
+            key_log: Some("91".into()),
+            lua_path: Some("92".to_owned()),
+        });
         let one = |given: &Option<Given>| given.clone().unwrap();
         let all = [
             one(&patch.connections),
@@ -741,6 +755,7 @@ mod tests {
             one(&patch.crud.variable_end),
             one(&patch.crud.create_data),
             one(&patch.crud.update_data),
+            one(&patch.script.file),
         ];
         for (index, given) in all.iter().enumerate() {
             assert_eq!(given.text, (index + 1).to_string(), "{}", given.by);
@@ -755,6 +770,11 @@ mod tests {
         assert!(patch.disable_keepalive && patch.ipv4 && patch.ipv6 && patch.insecure);
         assert!(patch.http1 && patch.http2 && patch.http2_prior_knowledge);
         assert!(patch.precise && patch.no_preflight);
+        assert_eq!(
+            (patch.script.arguments, patch.script.lua_path),
+            (vec!["57".to_owned()], Some("92".to_owned()))
+        );
+        assert!(patch.script.allow_system && patch.script.host.is_some());
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
     }
 

@@ -8,6 +8,8 @@ mod flags;
 mod problems;
 mod progress;
 mod run;
+mod script_flags;
+mod script_host;
 mod serve;
 mod signals;
 mod sink_flags;

@@ -36,6 +36,9 @@ impl Plan {
                 let _ = writeln!(text, "extract {header} {variable} {form:?}");
             }
         }
+        if let Some(script) = &self.wrk {
+            let _ = writeln!(text, "script {}", script.fingerprint());
+        }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
             let Target { authority, address, protocol, .. } = target;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::ScriptPatch;
+
 /// One value as it was typed, and what it was given by.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Given {
@@ -94,6 +96,9 @@ pub struct PlanPatch {
 
     /// Create, update and delete a resource instead of sending the same request.
     pub crud: CrudPatch,
+
+    /// Let a script of wrk's make the requests.
+    pub script: ScriptPatch,
 
     /// Requests in flight on one HTTP/1.1 connection.
     pub pipeline: Option<Given>,

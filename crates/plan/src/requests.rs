@@ -8,12 +8,14 @@ use plimsoll_scenario::{
     Body, Extract, Needs, Op, Program, Reaction, RequestSpec, RequestTemplate, Scheme, Scope, Template,
     TemplateError, check_method, parse_header,
 };
+use plimsoll_script::WrkScript;
 use plimsoll_wire::http2::HeaderBook;
 
 use crate::crud::{self, Crud};
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::route::Routes;
+use crate::script;
 use crate::security::{TlsSettings, basic_authorization};
 use crate::url::Url;
 use crate::{Address, PlanPatch, Problem, Protocol, Scenario, Step, Target, TlsTarget};
@@ -27,6 +29,8 @@ pub(crate) struct Requests {
     pub(crate) variables: usize,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
+    /// The script of wrk's that makes them.
+    pub(crate) wrk: Option<Arc<WrkScript>>,
 }
 
 /// One request of a scenario, before it is compiled.
@@ -80,13 +84,15 @@ impl Resolver<'_> {
                 let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
                 name.eq_ignore_ascii_case("connection") && value.split(',').any(close)
             }),
+            wrk: None,
         };
         for (url, target) in urls.iter().zip(indices) {
-            let headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
-            let (name, drafts) = match crud {
+            let mut headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
+            let (name, mut drafts) = match crud {
                 Some(crud) => crud.scenario(url, urls.len() > 1),
                 None => single(url, &method, &body),
             };
+            let wrk = self.wrk_script(patch, wish, url, &mut headers, &mut drafts[0])?;
             let shown = crud.map_or_else(|| url.shown(), |crud| crud.shown(url));
             let known = &mut requests.targets[target].urls;
             if !known.contains(&shown) {
@@ -97,7 +103,12 @@ impl Resolver<'_> {
                 self.compile(patch, url, &headers, draft, target, &mut requests);
             }
             let steps = start..requests.steps.len() as u32;
-            let program = Program::new(steps.clone().map(Op::Send).collect());
+            let mut program = Program::new(steps.clone().map(Op::Send).collect());
+            if let (Some(script), Some(step)) = (wrk, requests.steps.last_mut()) {
+                script::attach(&script, step);
+                program = script::program(&script, start);
+                requests.wrk = Some(script);
+            }
             requests.scenarios.push(Scenario { name, steps, program, weight: 1, start_after: Nanos::ZERO });
         }
         for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {

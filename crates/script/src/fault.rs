@@ -109,7 +109,8 @@ mod tests {
         assert_eq!(message(&lua), "s.lua:7: boom, in make_request");
         let thrown = Error::RuntimeError("boom".into());
         assert_eq!(message(&thrown), "s.lua:3: boom, in make_request");
-        let traceback = "stack traceback:\n\t[C]: in function 'open'\n\ts.lua:9: in function <s.lua:8>".into();
+        let traceback =
+            "stack traceback:\n\t[C]: in function 'open'\n\ts.lua:9: in function <s.lua:8>".into();
         let native = Error::CallbackError { traceback, cause: Error::RuntimeError("refused".into()).into() };
         assert_eq!(message(&native), "s.lua:9: refused, in make_request");
         let memory = Error::MemoryError("not enough memory".into());

@@ -63,9 +63,8 @@ pub(crate) fn install(
     globals.set("delete_value", lua.create_function(delete)?)?;
 
     let (options, names) = (options.clone(), Arc::clone(shared));
-    let resolve = move |_: &Lua, (name, ttl): (String, Option<f64>)| {
-        names.resolve(&options, &name, ttl.unwrap_or(0.0))
-    };
+    let resolve =
+        move |_: &Lua, (name, ttl): (String, Option<f64>)| names.resolve(&options, &name, ttl.unwrap_or(0.0));
     globals.set("resolve_hostname", lua.create_function(resolve)?)?;
 
     // A worker carries many users at once: a script that waited would hold up all of them.
@@ -97,7 +96,8 @@ impl Shared {
             return Ok(address.clone());
         }
         let found = options.host.lookup(name, "0");
-        let found = found.map_err(|why| mlua::Error::RuntimeError(format!("resolve_hostname: {name}: {why}")))?;
+        let found =
+            found.map_err(|why| mlua::Error::RuntimeError(format!("resolve_hostname: {name}: {why}")))?;
         let first = found.first().map(String::as_str).unwrap_or_default();
         // `ip:0` or `[ip]:0`: the port was only asked for because there had to be one.
         let address = first.rsplit_once(':').map_or(first, |(ip, _)| ip).trim_matches(['[', ']']).to_owned();

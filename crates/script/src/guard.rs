@@ -34,7 +34,10 @@ impl Guard {
         let guard = Rc::new(Self {
             host: options.host.clone(),
             limit: options.time_limit,
-            most_instructions: options.time_limit.0.saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
+            most_instructions: options
+                .time_limit
+                .0
+                .saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
             since: Cell::new(None),
             instructions: Cell::new(0),
             verdict: RefCell::new(None),

@@ -2,8 +2,8 @@
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
-use crate::output::kind;
 use crate::ScriptOptions;
+use crate::output::kind;
 use crate::text::without_shebang;
 
 /// Functions that reach files, processes or the environment.
@@ -95,9 +95,8 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     globals.set("newproxy", Value::Nil)?;
 
     globals.set("load", lua.create_function(load)?)?;
-    let load_string = |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| {
-        load(lua, (chunk, name, None, None))
-    };
+    let load_string =
+        |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
     globals.set("loadstring", lua.create_function(load_string)?)
 }
 

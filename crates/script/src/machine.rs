@@ -28,9 +28,8 @@ pub(crate) struct Machine {
 impl Machine {
     /// A state with the restricted library. `stream` tells apart the random numbers of the states of a run.
     pub(crate) fn new(options: &ScriptOptions, sink: Sink, stream: u64) -> Result<Self, ScriptError> {
-        Self::build(options, sink, stream).map_err(|error| ScriptError {
-            message: format!("cannot make a Lua state: {error}"),
-        })
+        Self::build(options, sink, stream)
+            .map_err(|error| ScriptError { message: format!("cannot make a Lua state: {error}") })
     }
 
     fn build(options: &ScriptOptions, sink: Sink, stream: u64) -> mlua::Result<Self> {
@@ -60,7 +59,12 @@ impl Machine {
     }
 
     /// Compiles and runs a script with these globals, or the state's.
-    pub(crate) fn run(&self, text: &ScriptText, globals: Option<Table>, what: &str) -> Result<(), ScriptError> {
+    pub(crate) fn run(
+        &self,
+        text: &ScriptText,
+        globals: Option<Table>,
+        what: &str,
+    ) -> Result<(), ScriptError> {
         if let Some(folder) = &text.folder {
             self.modules.add_folder(folder);
         }
@@ -81,11 +85,14 @@ impl Machine {
         self.guard.begin();
         let result = function.call(arguments);
         let verdict = self.guard.end(&self.lua);
-        match (result, verdict) {
-            (Ok(result), None) => Ok(result),
-            (_, Some(verdict)) => Err(self.error(&mlua::Error::RuntimeError(verdict), doing)),
-            (Err(error), None) => Err(self.error(&error, doing)),
-        }
+        let error = match (result, verdict) {
+            (Ok(result), None) => return Ok(result),
+            (_, Some(verdict)) => mlua::Error::RuntimeError(verdict),
+            (Err(error), None) => error,
+        };
+        // What failed behind a tail call has no line of its own.
+        let line = if doing.line == 0 { Self::line_of(function) } else { doing.line };
+        Err(self.error(&error, &Doing { line, ..*doing }))
     }
 
     /// An error of this state in words.

@@ -97,9 +97,8 @@ pub(crate) fn install(lua: &Lua, output: &Rc<Output>) -> mlua::Result<()> {
     io.set("write", lua.create_function(move |lua, values| write(lua, &to, values).map(|()| true))?)?;
     let stream = lua.create_table()?;
     let to = Rc::clone(output);
-    let write_to = move |lua: &Lua, (stream, values): (Value, Variadic<Value>)| {
-        write(lua, &to, values).map(|()| stream)
-    };
+    let write_to =
+        move |lua: &Lua, (stream, values): (Value, Variadic<Value>)| write(lua, &to, values).map(|()| stream);
     stream.set("write", lua.create_function(write_to)?)?;
     for name in ["flush", "setvbuf"] {
         stream.set(name, lua.create_function(|_, _: MultiValue| Ok(true))?)?;

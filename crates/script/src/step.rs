@@ -15,7 +15,8 @@ use std::sync::Arc;
 use mlua::{Function, Table, Value};
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{
-    DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, Scripts, Session,
+    DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, Scripts,
+    Session,
 };
 
 use crate::analysis::Uses;
@@ -116,11 +117,8 @@ impl ScriptSource for StepScripts {
         let loaded = self.scripts.iter().map(|script| Loaded::load(&machine, script));
         let scripts = loaded.collect::<Result<Vec<_>, _>>()?;
         let tables = || -> mlua::Result<(Headers, Headers)> {
-            let request = Message::Request {
-                request: DynamicRequest::default(),
-                scheme: "http",
-                changed: false,
-            };
+            let request =
+                Message::Request { request: DynamicRequest::default(), scheme: "http", changed: false };
             let response = Message::Response { status: 0, fields: FieldList::default(), titles: false };
             Ok((Headers::new(&machine.lua, request)?, Headers::new(&machine.lua, response)?))
         };
@@ -260,13 +258,13 @@ impl StepWorker {
         let (headers, body) = self
             .response(make.uses, session.last_status, &session.last_fields, &session.last_body)
             .map_err(of_lua)?;
-        let own_body =
-            if make.uses.0[3] { Value::String(lua.create_string(&request.body).map_err(of_lua)?) } else { Value::Nil };
-        let own_headers = if make.uses.0[2] {
-            Value::Table(self.request.table(lua).map_err(of_lua)?)
+        let own_body = if make.uses.0[3] {
+            Value::String(lua.create_string(&request.body).map_err(of_lua)?)
         } else {
             Value::Nil
         };
+        let own_headers =
+            if make.uses.0[2] { Value::Table(self.request.table(lua).map_err(of_lua)?) } else { Value::Nil };
         self.exchange(script.scheme, request);
         let returned = self.machine.call(&make.function, (headers, body, own_headers, own_body), &doing);
         let changed = self.exchange(script.scheme, request);
@@ -290,12 +288,7 @@ impl StepWorker {
     }
 
     /// What `make_request` returned as headers; whether that changes the request.
-    fn take_headers(
-        &self,
-        headers: Value,
-        scheme: &str,
-        request: &mut DynamicRequest,
-    ) -> mlua::Result<bool> {
+    fn take_headers(&self, headers: Value, scheme: &str, request: &mut DynamicRequest) -> mlua::Result<bool> {
         match headers {
             Value::Nil => Ok(false),
             Value::Table(table) if self.request.is_current(&table) => Ok(false),

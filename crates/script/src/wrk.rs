@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use mlua::{Function, Table, Value};
 use plimsoll_core::Shard;
-use plimsoll_scenario::{FieldNeeds, Needs, ScriptError, ScriptSource, Scripts};
+use plimsoll_scenario::{FieldNeeds, Fingerprint, Needs, ScriptError, ScriptSource, Scripts};
 
 use crate::analysis::Uses;
 use crate::fault::Doing;
@@ -71,6 +71,7 @@ pub struct WrkScript {
     /// The request as the script left it.
     request: WrkRequest,
     makes_requests: bool,
+    gives_bytes: bool,
     has_delay: bool,
     response: Option<Needs>,
     has_done: bool,
@@ -105,6 +106,7 @@ impl WrkScript {
             arguments,
             options,
             makes_requests: false,
+            gives_bytes: false,
             has_delay: false,
             response: None,
             has_done: false,
@@ -149,7 +151,8 @@ impl WrkScript {
                            nor changes the table `wrk`: is it a script for wrk?";
             return Err(of_lua(mlua::Error::RuntimeError(message.to_owned())));
         }
-        self.makes_requests = defines("request") || has_init;
+        self.gives_bytes = defines("request");
+        self.makes_requests = self.gives_bytes || has_init;
         self.has_delay = defines("delay") || (has_init && self.mentions("delay", 1));
         self.has_done = defines("done");
         self.response = response;
@@ -160,7 +163,8 @@ impl WrkScript {
     /// Whether the source has this word so many times.
     fn mentions(&self, word: &str, times: usize) -> bool {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        self.text.source.split(|byte| !is_word(byte)).filter(|found| *found == word.as_bytes()).count() >= times
+        self.text.source.split(|byte| !is_word(byte)).filter(|found| *found == word.as_bytes()).count()
+            >= times
     }
 
     /// The request of the URL as the script left it: what the step sends if the script does not
@@ -169,9 +173,21 @@ impl WrkScript {
         &self.request
     }
 
+    /// Whether there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send. (`init` may
+    /// still define one.)
+    pub fn gives_bytes(&self) -> bool {
+        self.gives_bytes
+    }
+
     /// Whether there is, or may be, a `delay`: then a program asks it before each request.
     pub fn has_delay(&self) -> bool {
         self.has_delay
+    }
+
+    /// Tells scripts, and their arguments, apart.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let fingerprint = Fingerprint::EMPTY.with(&self.text.source);
+        self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
     }
 
     /// Whether there is a `done`.

@@ -30,13 +30,23 @@ fn costs() {
     let sources = [
         ("make_request()", "function make_request() end"),
         ("make_request, four parameters, returns two", "function make_request(a, b, c, d) return c, d end"),
-        ("make_request that sets a header", "function make_request(a, b, c, d) c['x-n'] = 'y' return c, d end"),
-        ("make_request that reads the response", "function make_request(a, b, c, d) c['x-n'] = a.etag return c end"),
-        ("make_request with a table of its own", "function make_request() return {[':path'] = '/x', a = 'b'} end"),
+        (
+            "make_request that sets a header",
+            "function make_request(a, b, c, d) c['x-n'] = 'y' return c, d end",
+        ),
+        (
+            "make_request that reads the response",
+            "function make_request(a, b, c, d) c['x-n'] = a.etag return c end",
+        ),
+        (
+            "make_request with a table of its own",
+            "function make_request() return {[':path'] = '/x', a = 'b'} end",
+        ),
     ];
     let mut session = Session::new(0);
     session.last_status = 200;
-    session.last_fields = fields(&[("etag", "1"), ("content-type", "text/plain"), ("date", "now"), ("server", "x")]);
+    session.last_fields =
+        fields(&[("etag", "1"), ("content-type", "text/plain"), ("date", "now"), ("server", "x")]);
     for (name, source) in sources {
         let mut scripts = open(source, world().1).unwrap();
         let mut made = request();
@@ -47,12 +57,16 @@ fn costs() {
     }
     let mut made = request();
     cost("(the request of these, alone)", || made.clone_from(black_box(&request())));
-    let mut scripts = open("function validate_response(h, b) return h[':status'] == '200' end", world().1).unwrap();
+    let mut scripts =
+        open("function validate_response(h, b) return h[':status'] == '200' end", world().1).unwrap();
     cost("validate_response, status", || {
         scripts.validate_response(0, &received(200, &session.last_fields, b"")).unwrap();
     });
     for (name, source) in [
-        ("wrk: counter", "n = 0 function request() n = n + 1 wrk.headers['X'] = n return wrk.format(nil, '/' .. n) end"),
+        (
+            "wrk: counter",
+            "n = 0 function request() n = n + 1 wrk.headers['X'] = n return wrk.format(nil, '/' .. n) end",
+        ),
         ("wrk: pipeline", "function init() r = wrk.format() end function request() return r end"),
         ("wrk: init only", "function init() wrk.path = '/x' end"),
     ] {
@@ -75,7 +89,9 @@ fn costs() {
 #[test]
 #[ignore = "measures; run it on a quiet machine"]
 fn costs_of_guards() {
-    for (name, jit, hook) in [("compiled, unguarded", true, false), ("interpreted", false, false), ("guarded", false, true)] {
+    for (name, jit, hook) in
+        [("compiled, unguarded", true, false), ("interpreted", false, false), ("guarded", false, true)]
+    {
         let lua = Lua::new();
         lua.load(if jit { "jit.on()" } else { "jit.off()" }).exec().unwrap();
         if hook {

@@ -13,9 +13,8 @@ fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
 
 /// The error of a `make_request` with this body, which begins in line 2. The state works afterwards.
 fn error_of(body: &str, options: ScriptOptions) -> String {
-    let source = format!(
-        "function make_request()\n{body}\nend\nfunction validate_response() return 1 + 1 == 2 end"
-    );
+    let source =
+        format!("function make_request()\n{body}\nend\nfunction validate_response() return 1 + 1 == 2 end");
     let mut scripts = open(&source, options).unwrap();
     let error = make(&mut scripts).unwrap_err();
     let none = fields(&[]);

@@ -41,7 +41,8 @@ fn headers_are_read_from_both_messages() {
             return qh, qb
         end"#,
     );
-    let expected = "x-seen: 201 /made/7 a=1, b=2 {\"id\":7} nil GET /a example.test:8080 http */* 0 nil table 0";
+    let expected =
+        "x-seen: 201 /made/7 a=1, b=2 {\"id\":7} nil GET /a example.test:8080 http */* 0 nil table 0";
     assert_eq!(shown(&made.unwrap().fields)[2], expected);
 }
 
@@ -60,7 +61,10 @@ fn assignments_and_a_body_change_the_request() {
         end"#,
     );
     let made = made.unwrap();
-    assert_eq!((&*made.method, &*made.path, &*made.authority), (&b"POST"[..], &b"/made/7"[..], &b"other.test"[..]));
+    assert_eq!(
+        (&*made.method, &*made.path, &*made.authority),
+        (&b"POST"[..], &b"/made/7"[..], &b"other.test"[..])
+    );
     assert_eq!(shown(&made.fields), ["x-trace: 2", "x-new: true"]);
     assert_eq!(made.body, b"abc");
     assert!(made.raw.is_empty());
@@ -96,10 +100,7 @@ fn pairs_and_next_walk_through_the_fields() {
             return {x = table.concat(names, " ") .. " " .. count .. " " .. after}
         end"#,
     );
-    assert_eq!(
-        shown(&made.unwrap().fields),
-        ["x: :authority :method :path :scheme accept x-trace 3 7"]
-    );
+    assert_eq!(shown(&made.unwrap().fields), ["x: :authority :method :path :scheme accept x-trace 3 7"]);
 }
 
 #[test]
@@ -163,7 +164,10 @@ fn responses_are_judged() {
     assert_eq!(scripts.validate_response(0, &received(500, &plain, b"ok")), Ok(false));
     let mut scripts = open("function validate_response() return 1 end", world().1).unwrap();
     let error = scripts.validate_response(0, &received(200, &plain, b"")).unwrap_err();
-    assert_eq!(error.message, "inline:1: returned a number, not true or false, in validate_response of step `login`");
+    assert_eq!(
+        error.message,
+        "inline:1: returned a number, not true or false, in validate_response of step `login`"
+    );
 }
 
 #[test]
@@ -257,7 +261,8 @@ fn modules_are_found_beside_the_script_in_the_path_and_by_lua_path() {
     scripts.make_request(0, &Session::new(0), &mut request).unwrap();
     assert_eq!(shown(&request.fields), ["x: nearlistedfar"]);
     let none = fields(&[]);
-    let mut error = |name: &[u8]| scripts.validate_response(0, &received(200, &none, name)).unwrap_err().message;
+    let mut error =
+        |name: &[u8]| scripts.validate_response(0, &received(200, &none, name)).unwrap_err().message;
     assert!(error(b"absent").contains("module 'absent' not found:\n\tno file '"), "{}", error(b"absent"));
     assert!(error(b"broken").contains("broken.lua:2: unexpected symbol"), "{}", error(b"broken"));
     assert!(error(b"../x").contains("module '../x' not found"), "{}", error(b"../x"));
@@ -278,8 +283,7 @@ fn values_are_shared_by_the_workers() {
         world().1,
     )
     .unwrap();
-    let mut workers: Vec<_> =
-        (0..2).map(|index| source.open(Shard { index, of: 2 }, &[]).unwrap()).collect();
+    let mut workers: Vec<_> = (0..2).map(|index| source.open(Shard { index, of: 2 }, &[]).unwrap()).collect();
     let mut seen = Vec::new();
     for turn in 0..4 {
         let mut request = request();
@@ -301,7 +305,8 @@ fn functions_of_the_program_mode() {
     end";
     let (_, mut options) = world();
     let session = Session::new(0);
-    let refused = open(source, options.clone()).unwrap().make_request(0, &session, &mut request()).unwrap_err();
+    let refused =
+        open(source, options.clone()).unwrap().make_request(0, &session, &mut request()).unwrap_err();
     assert!(refused.message.starts_with("inline:4: `resolve_hostname` is not allowed: "), "{refused}");
     options.allow_system = true;
     let mut request = request();

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{DynamicRequest, FieldNeeds, ScriptSource as _, Scripts, Session};
-use plimsoll_script::{ScriptOptions, ScriptText, WrkErrors, WrkMain, WrkRequest, WrkScript, WrkStats, WrkSummary};
+use plimsoll_script::{
+    ScriptOptions, ScriptText, WrkErrors, WrkMain, WrkRequest, WrkScript, WrkStats, WrkSummary,
+};
 use world::{World, fields, received, shown, world};
 
 fn given() -> WrkRequest {
@@ -195,7 +197,8 @@ fn a_thread_stops_itself() {
 
 #[test]
 fn arguments_reach_init_and_make_the_request() {
-    let mut run = inline("function init(args) wrk.path = '/' .. args[1] .. args[2] .. #args .. args[0]:sub(1, 4) end");
+    let mut run =
+        inline("function init(args) wrk.path = '/' .. args[1] .. args[2] .. #args .. args[0]:sub(1, 4) end");
     assert!(run.script.makes_requests(0), "init may have changed the request");
     assert_eq!(run.make(1).path, b"/firstsecond2http");
 }
@@ -221,11 +224,14 @@ fn formats_take_what_is_given_and_the_rest_from_the_table() {
         format!("{first} | {} | {body}", fields.join(", "))
     };
     assert_eq!(sorted(run.raw(0)), "GET /start HTTP/1.1 | A: 1, Host: example.test:8080 | ");
-    assert_eq!(sorted(run.raw(0)), "PUT /x HTTP/1.1 | B: c, Content-Length: 4, Host: example.test:8080 | body");
+    assert_eq!(
+        sorted(run.raw(0)),
+        "PUT /x HTTP/1.1 | B: c, Content-Length: 4, Host: example.test:8080 | body"
+    );
     assert_eq!(sorted(run.raw(0)), "POST /start HTTP/1.1 | Content-Length: 0, host: other | ");
     assert_eq!(sorted(run.raw(0)), "GET /start HTTP/1.1 | Content-Length: 1, Host: own | b");
     let error = run.workers[0].make_request(0, &Session::new(0), &mut DynamicRequest::default()).unwrap_err();
-    assert_eq!(error.message, "inline:7: the body is a table, not a string, in request");
+    assert_eq!(error.message, "inline:8: the body is a table, not a string, in request");
 }
 
 #[test]
@@ -256,7 +262,8 @@ fn statistics_have_wrks_fields() {
             print(latency:percentile(75), requests.mean)
         end",
     );
-    let expected = "2000000\t4\t400\n0\t0\t0\t1\t0\n100\t900\t300\t400\t2\n100\t3\n900\t1\nnil\tnil\n100\t2\n";
+    let expected =
+        "2000000\t4\t400\n0\t0\t0\t1\t0\n100\t900\t300\t400\t2\n100\t3\n900\t1\nnil\tnil\n100\t2\n";
     assert_eq!(run.done().unwrap(), expected);
 }
 
@@ -309,19 +316,26 @@ fn wrong_scripts_are_errors_with_a_line() {
     assert_eq!(error.unwrap_err().message, "inline:2: boom, in init");
     let at_run = [
         ("function request() end", "inline:1: returned a nil, not a string, in request"),
-        ("function request() return 'x' end", "inline:1: returned something that is no HTTP/1.1 request: `x`"),
+        (
+            "function request() return 'x' end",
+            "inline:1: returned something that is no HTTP/1.1 request: `x`",
+        ),
         ("function request() return wrk.lookup('a') end", "inline:1: `wrk.lookup` would hold up the worker"),
         ("\nfunction request()\nwhile true do end end", "inline:3: takes longer than the time limit"),
     ];
     for (source, expected) in at_run {
         let mut scripts = load(source).unwrap().open(Shard::WHOLE, &[]).unwrap();
         for _ in 0..2 {
-            let error = scripts.make_request(0, &Session::new(0), &mut DynamicRequest::default()).unwrap_err();
+            let error =
+                scripts.make_request(0, &Session::new(0), &mut DynamicRequest::default()).unwrap_err();
             assert!(error.message.starts_with(expected), "{source}: {error}");
         }
     }
     for (source, expected) in [
-        ("function delay() return 'x' end", "inline:1: returned a string, not a number of milliseconds, in delay"),
+        (
+            "function delay() return 'x' end",
+            "inline:1: returned a string, not a number of milliseconds, in delay",
+        ),
         ("function delay() return -1 end", "inline:1: returned -1: milliseconds from 0 to a day are allowed"),
     ] {
         let mut scripts = load(source).unwrap().open(Shard::WHOLE, &[]).unwrap();

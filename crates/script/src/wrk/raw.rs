@@ -79,7 +79,9 @@ fn head(bytes: &[u8]) -> Result<(Head<'_>, &[u8]), String> {
         }
         // Both names by their length first: most fields are neither.
         let value = |name: &[u8]| match field.split_at_checked(name.len() + 1) {
-            Some((start, value)) if start[..name.len()].eq_ignore_ascii_case(name) && start.ends_with(b":") => {
+            Some((start, value))
+                if start[..name.len()].eq_ignore_ascii_case(name) && start.ends_with(b":") =>
+            {
                 Some(value.trim_ascii())
             }
             _ => None,

@@ -79,9 +79,8 @@ pub(crate) fn forbid_waiting(lua: &Lua, wrk: &Table) -> mlua::Result<()> {
 
 fn text(lua: &Lua, value: Value, what: &str) -> mlua::Result<LuaString> {
     let value_kind = kind(&value);
-    text_of(lua, value)?.ok_or_else(|| {
-        mlua::Error::RuntimeError(format!("{what} is a {value_kind}, not a string"))
-    })
+    text_of(lua, value)?
+        .ok_or_else(|| mlua::Error::RuntimeError(format!("{what} is a {value_kind}, not a string")))
 }
 
 /// `given`, or the table's own.
@@ -159,15 +158,14 @@ pub(crate) fn authority(lua: &Lua, wrk: &Table) -> mlua::Result<String> {
 pub(crate) fn read_request(lua: &Lua, wrk: &Table) -> mlua::Result<WrkRequest> {
     let string = |name: &str| -> mlua::Result<String> {
         let text = text(lua, wrk.raw_get(name)?, &format!("wrk.{name}"))?;
-        let text = text.to_str().map_err(|_| {
-            mlua::Error::RuntimeError(format!("wrk.{name} is not UTF-8"))
-        })?;
+        let text =
+            text.to_str().map_err(|_| mlua::Error::RuntimeError(format!("wrk.{name} is not UTF-8")))?;
         Ok(text.to_owned())
     };
     let mut headers = Vec::new();
-    let table: Table = wrk.raw_get("headers").map_err(|_| {
-        mlua::Error::RuntimeError("wrk.headers is not a table".to_owned())
-    })?;
+    let table: Table = wrk
+        .raw_get("headers")
+        .map_err(|_| mlua::Error::RuntimeError("wrk.headers is not a table".to_owned()))?;
     table.for_each(|name: Value, value: Value| {
         let name = text(lua, name, "the name of a header")?.to_string_lossy();
         let value = text(lua, value, &format!("the header `{name}`"))?.to_string_lossy();

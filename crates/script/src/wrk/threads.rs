@@ -80,7 +80,9 @@ impl UserData for Thread {
             Ok(())
         });
         methods.add_method("stop", |_, _, ()| -> mlua::Result<()> {
-            Err(error("thread:stop() is for a thread that runs: call wrk.thread:stop() in request or response"))
+            Err(error(
+                "thread:stop() is for a thread that runs: call wrk.thread:stop() in request or response",
+            ))
         });
     }
 }

@@ -90,7 +90,8 @@ pub(super) fn open(
         state.wrk.raw_set("request", lua.create_function(move |_, ()| Ok(formatted.clone()))?)?;
         table::forbid_waiting(lua, &state.wrk)?;
         let response = Message::Response { status: 0, fields: FieldList::default(), titles: true };
-        let names = [lua.create_string("request")?, lua.create_string("response")?, lua.create_string("delay")?];
+        let names =
+            [lua.create_string("request")?, lua.create_string("response")?, lua.create_string("delay")?];
         Ok((ready_request(&state)?, Headers::new(lua, response)?, names))
     };
     let (ready, response, [request_name, response_name, delay_name]) = rest().map_err(of_lua)?;
@@ -180,7 +181,11 @@ impl WrkWorker {
         self.analysed.1
     }
 
-    fn call_response(&mut self, response: &Function, received: &Received<'_>) -> mlua::Result<(Value, Value)> {
+    fn call_response(
+        &mut self,
+        response: &Function,
+        received: &Received<'_>,
+    ) -> mlua::Result<(Value, Value)> {
         let Uses([_, headers, body, _]) = self.uses(response);
         if (headers && self.needs.fields == FieldNeeds::Nothing) || (body && !self.needs.body) {
             let message = "`response` was replaced by a function that reads more: define it in one place";
@@ -243,8 +248,7 @@ impl Scripts for WrkWorker {
     fn validate_response(&mut self, _script: u32, received: &Received<'_>) -> Result<bool, ScriptError> {
         let Some(function) = self.function(&self.response_name) else { return Ok(true) };
         let arguments = self.call_response(&function, received);
-        let (headers, body) =
-            arguments.map_err(|error| self.fault(&error, Some(&function), "response"))?;
+        let (headers, body) = arguments.map_err(|error| self.fault(&error, Some(&function), "response"))?;
         let doing = Doing { script: &self.name, line: 0, what: "response" };
         let returned = self.state.machine.call::<()>(&function, (received.status, headers, body), &doing);
         self.response.end();
@@ -261,9 +265,7 @@ impl Scripts for WrkWorker {
             _ => None,
         };
         match milliseconds {
-            Some(number) if (0.0..=LONGEST_DELAY_MS).contains(&number) => {
-                Ok(Nanos((number * 1e6) as u64))
-            }
+            Some(number) if (0.0..=LONGEST_DELAY_MS).contains(&number) => Ok(Nanos((number * 1e6) as u64)),
             Some(number) => {
                 let message = format!("returned {number}: milliseconds from 0 to a day are allowed");
                 Err(self.fault(&mlua::Error::RuntimeError(message), Some(&function), "delay"))

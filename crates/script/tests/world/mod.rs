@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_scenario::{DynamicRequest, FieldList, Received, Scheme, ScriptError, ScriptSource as _, Scripts};
+use plimsoll_scenario::{
+    DynamicRequest, FieldList, Received, Scheme, ScriptError, ScriptSource as _, Scripts,
+};
 use plimsoll_script::{Host, ScriptOptions, ScriptText, StepScript, StepScripts};
 
 /// A world without clocks and sockets.
@@ -60,11 +62,8 @@ pub(crate) fn world() -> (Arc<World>, ScriptOptions) {
 
 /// Loads one inline script.
 pub(crate) fn load(source: &str, options: ScriptOptions) -> Result<Arc<StepScripts>, ScriptError> {
-    let script = StepScript {
-        step: "login".to_owned(),
-        text: ScriptText::inline(source, None),
-        scheme: Scheme::Http,
-    };
+    let script =
+        StepScript { step: "login".to_owned(), text: ScriptText::inline(source, None), scheme: Scheme::Http };
     StepScripts::load(vec![script], options).map_err(|mut errors| errors.remove(0))
 }
 
