@@ -22,6 +22,7 @@ pub(crate) struct Guard {
     host: Arc<dyn Host>,
     limit: Nanos,
     most_instructions: u64,
+    memory_limit: usize,
     since: Cell<Option<Nanos>>,
     instructions: Cell<u64>,
     /// Why the call was stopped.
@@ -38,6 +39,7 @@ impl Guard {
                 .time_limit
                 .0
                 .saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
+            memory_limit: options.memory_limit,
             since: Cell::new(None),
             instructions: Cell::new(0),
             verdict: RefCell::new(None),
@@ -72,25 +74,56 @@ impl Guard {
     }
 
     fn look(self: &Rc<Self>, lua: &Lua, debug: &Debug<'_>, interval: u32) -> mlua::Result<VmState> {
-        if let Some(verdict) = &*self.verdict.borrow() {
-            return Err(mlua::Error::RuntimeError(verdict.clone()));
+        self.count(interval).or_else(|()| self.stop(lua, place(debug)))?;
+        Ok(VmState::Continue)
+    }
+
+    /// A function of ours has taken so many steps, each like an instruction.
+    pub(crate) fn spend(self: &Rc<Self>, lua: &Lua, steps: u32) -> mlua::Result<()> {
+        // The caller of that function is at level 1.
+        let place = |()| lua.inspect_stack(1, place).unwrap_or_default();
+        self.count(steps).map_err(place).or_else(|place| self.stop(lua, place))
+    }
+
+    /// Whether so many bytes outside of Lua's memory are still within its limit.
+    pub(crate) fn check_size(&self, bytes: usize) -> mlua::Result<()> {
+        if self.memory_limit > 0 && bytes > self.memory_limit {
+            return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Looks at the clock; an error: the time is over.
+    fn count(&self, instructions: u32) -> Result<(), ()> {
+        if self.verdict.borrow().is_some() {
+            return Err(());
         }
         let now = self.host.monotonic();
         let since = self.since.get().unwrap_or(now);
         self.since.set(Some(since));
-        self.instructions.set(self.instructions.get() + u64::from(interval));
-        if now.0.saturating_sub(since.0) < self.limit.0 && self.instructions.get() < self.most_instructions {
-            return Ok(VmState::Continue);
+        self.instructions.set(self.instructions.get() + u64::from(instructions));
+        let in_time = now.0.saturating_sub(since.0) < self.limit.0;
+        if in_time && self.instructions.get() < self.most_instructions { Ok(()) } else { Err(()) }
+    }
+
+    /// Stops the call.
+    #[cold]
+    fn stop(self: &Rc<Self>, lua: &Lua, place: String) -> mlua::Result<()> {
+        if let Some(verdict) = &*self.verdict.borrow() {
+            return Err(mlua::Error::RuntimeError(verdict.clone()));
         }
-        let source = debug.source();
-        let place = match (source.short_src, debug.current_line()) {
-            (Some(name), Some(line)) => format!("{name}:{line}: "),
-            _ => String::new(),
-        };
         let verdict = format!("{place}takes longer than the time limit of {} ms", self.limit.0 / 1_000_000);
         self.verdict.replace(Some(verdict.clone()));
         // From here on every instruction fails: a loop around pcall would catch one error and go on.
         self.hook(lua, 1)?;
         Err(mlua::Error::RuntimeError(verdict))
+    }
+}
+
+/// `script.lua:12: `, if it is known.
+fn place(debug: &Debug<'_>) -> String {
+    match (debug.source().short_src, debug.current_line()) {
+        (Some(name), Some(line)) => format!("{name}:{line}: "),
+        _ => String::new(),
     }
 }

@@ -41,8 +41,10 @@ mod machine;
 mod modules;
 mod options;
 mod output;
+mod pattern;
 mod portable;
 mod step;
+mod strings;
 mod text;
 mod wrk;
 

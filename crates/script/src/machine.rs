@@ -11,7 +11,7 @@ use crate::guard::Guard;
 use crate::library;
 use crate::modules::Modules;
 use crate::output::{self, Output, Sink};
-use crate::{ScriptOptions, ScriptText};
+use crate::{ScriptOptions, ScriptText, strings};
 
 /// One guarded Lua state. It stays in its thread.
 #[derive(Debug)]
@@ -52,6 +52,7 @@ impl Machine {
         let seed = plimsoll_core::Random::new(options.seed, stream).bits() >> 11;
         math.get::<Function>("randomseed")?.call::<()>(seed as f64)?;
         let guard = Guard::install(&lua, options)?;
+        strings::install(&lua, &guard)?;
         if options.memory_limit > 0 {
             lua.set_memory_limit(options.memory_limit)?;
         }
@@ -105,4 +106,28 @@ impl Machine {
     pub(crate) fn line_of(function: &Function) -> u32 {
         function.info().line_defined.map_or(0, |line| u32::try_from(line).unwrap_or(0))
     }
+}
+
+/// A state for the tests of the library.
+#[cfg(test)]
+pub(crate) fn tests_machine() -> Lua {
+    #[derive(Debug)]
+    struct Still;
+    impl crate::Host for Still {
+        fn monotonic(&self) -> plimsoll_core::Nanos {
+            plimsoll_core::Nanos::ZERO
+        }
+        fn unix_ns(&self) -> u64 {
+            0
+        }
+        fn print(&self, _: Option<u32>, _: &[u8]) {}
+        fn lookup(&self, _: &str, _: &str) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+        fn can_connect(&self, _: &str) -> bool {
+            false
+        }
+    }
+    let options = ScriptOptions::new(std::sync::Arc::new(Still));
+    Machine::new(&options, Sink::Nowhere, 0).expect("a state").lua
 }

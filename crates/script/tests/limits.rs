@@ -42,6 +42,12 @@ fn endless_loops_are_stopped() {
         "setmetatable({}, {__index = function() while true do end end}).x = setmetatable({}, {__index = function() while true do end end}).y",
         "table.sort({3, 2, 1}, function() while true do end end)",
         "string.gsub('x', '.', function() while true do end end)",
+        // Patterns that backtrack without end, within one call.
+        "return ('a'):rep(60):find(('a-'):rep(30) .. 'b')",
+        "return ('a'):rep(60):match(('a*'):rep(30) .. 'b')",
+        "for x in ('a'):rep(60):gmatch(('a?'):rep(60) .. 'b') do end",
+        "return ('a'):rep(60):gsub(('a*'):rep(30) .. 'b', '')",
+        "while true do pcall(string.find, ('a'):rep(60), ('a-'):rep(30) .. 'b') end",
     ] {
         let error = error_of(body, world().1);
         assert!(error.starts_with("inline:2: ") && error.ends_with(limit), "{body}: {error}");
@@ -90,6 +96,7 @@ fn memory_is_limited() {
         "local t = {} while true do t[#t + 1] = {} end",
         "local t = {} for i = 1, 1e9 do t[i] = tostring(i) end",
         "return {x = table.concat({('x'):rep(3e7), ('y'):rep(3e7), ('z'):rep(3e7)})}",
+        "return {x = ('x'):rep(1e5):gsub('.', ('y'):rep(1e5))}",
         "return {x = string.format('%s%s%s', ('x'):rep(3e7), ('y'):rep(3e7), ('z'):rep(3e7))}",
     ] {
         let (_, mut options) = world();
