@@ -48,15 +48,16 @@ fn unicode() -> bool {
     })
 }
 
-/// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, and the
-/// variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
+/// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,
+/// and the variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
 pub(crate) fn surroundings() -> Surroundings {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let lua_path = std::env::var("LUA_PATH").ok().filter(|patterns| !patterns.is_empty());
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
     let seed = clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let mut settings: Vec<(String, String)> =
         std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     settings.sort_unstable();
-    Surroundings { seed, key_log, settings }
+    Surroundings { seed, key_log, settings, lua_path, quiet: false }
 }

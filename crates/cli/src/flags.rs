@@ -12,6 +12,7 @@ use plimsoll_scenario::suggest;
 
 use crate::control_flags::ControlArgs;
 use crate::import_flags::ImportArgs;
+use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 
@@ -137,6 +138,8 @@ pub(crate) struct PlanArgs {
     instrument: InstrumentArgs,
     #[command(flatten)]
     judging: JudgingArgs,
+    #[command(flatten)]
+    script: ScriptArgs,
 }
 
 #[derive(Debug, Args)]
@@ -515,6 +518,10 @@ pub(crate) struct Surroundings {
     pub(crate) key_log: Option<PathBuf>,
     /// Settings in variables, by the names of the variables.
     pub(crate) settings: Vec<(String, String)>,
+    /// `LUA_PATH`.
+    pub(crate) lua_path: Option<String>,
+    /// Whether what scripts print is not shown.
+    pub(crate) quiet: bool,
 }
 
 const THREADS_HABIT: &str =
@@ -572,6 +579,7 @@ impl PlanArgs {
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
             crud: crud.to_patch(),
+            script: self.script.to_patch(&surroundings),
 
             pipeline: given("--pipeline", connection.pipeline.as_ref()),
             streams: given_all("--streams", &connection.streams)
@@ -819,11 +827,16 @@ mod tests {
             "--http2-prior-knowledge",
             "--precise",
             "--no-preflight",
+            "--script=56",
+            "--script-allow-system",
+            "--",
+            "57",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
         let patch = run.plan.to_patch(Surroundings {
             seed: 90,
             key_log: Some("91".into()),
+            lua_path: Some("92".to_owned()),
             ..Surroundings::default()
         });
         let one = |given: &Option<Given>| given.clone().unwrap();
@@ -885,6 +898,7 @@ mod tests {
             one(&patch.crud.update_data),
             patch.thresholds[0].clone(),
             one(&patch.interval),
+            one(&patch.script.file),
         ];
         for (index, given) in all.iter().enumerate() {
             assert_eq!(given.text, (index + 1).to_string(), "{}", given.by);
@@ -910,6 +924,11 @@ mod tests {
             assert!(switch.is_on(), "{switch:?}");
         }
         assert!(patch.abort_on_fail);
+        assert_eq!(
+            (patch.script.arguments, patch.script.lua_path),
+            (vec!["57".to_owned()], Some("92".to_owned()))
+        );
+        assert!(patch.script.allow_system && patch.script.host.is_some());
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Disk, Files, KeyLogFile, Problem, Problems, Resolved};
 
-use crate::flags::PlanArgs;
+use crate::flags::{PlanArgs, Surroundings};
 use crate::import_flags::{ImportArgs, ImportFormat};
 use crate::{Exit, Failure, environment, run};
 
@@ -50,7 +50,7 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
 /// Resolves what a command line asks for: a plan file, URLs, or with `--h2loadrunner` the plan that such a
 /// configuration is.
 pub(crate) fn resolve(args: &PlanArgs, quiet: bool) -> Result<Resolved, Failure> {
-    let mut command = args.to_command(environment::surroundings());
+    let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
     let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;

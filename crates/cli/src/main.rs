@@ -18,6 +18,8 @@ mod progress;
 mod rate_file;
 mod request_log;
 mod run;
+mod script_flags;
+mod script_host;
 mod serve;
 mod signals;
 mod sink_flags;

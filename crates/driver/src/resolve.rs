@@ -2,7 +2,10 @@
 
 use core::net::{IpAddr, SocketAddr};
 use std::fmt;
-use std::net::ToSocketAddrs;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use plimsoll_core::Nanos;
 
 /// Which addresses are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +95,11 @@ pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>,
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").map_or(text.clone(), str::to_owned)
+}
+
+/// Whether a TCP connection to this address can be opened within `limit`. It is closed again.
+pub fn can_connect(address: SocketAddr, limit: Nanos) -> bool {
+    TcpStream::connect_timeout(&address, Duration::from_nanos(limit.0)).is_ok()
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl Resolver<'_> {
             scripts: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
-        let work = compiler.work();
+        let work = compiler.work(patch);
         // Which flags fit is known only if every server is.
         let complete = work.filter(|_| self.problems.len() == known);
         let work = Work { closes: everywhere, ..complete? };
@@ -129,7 +129,7 @@ impl Resolver<'_> {
 }
 
 impl Compiler<'_, '_> {
-    fn work(&mut self) -> Option<Work> {
+    fn work(&mut self, patch: &PlanPatch) -> Option<Work> {
         let loaded = self.loaded;
         let document = &loaded.document;
         self.name_targets();
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
         }
         let complete = scenarios.len() == document.scenarios.len();
         let feeds = self.feeds();
-        let scripts = self.load_scripts();
+        let scripts = self.load_scripts(patch, &scenarios);
         if self.variables.len() > usize::from(u16::MAX) + 1 {
             return self.fail(None, Problem::new("the plan has more than 65536 variables"));
         }
@@ -155,6 +155,7 @@ impl Compiler<'_, '_> {
             variables: self.variables.len(),
             feeds,
             scripts,
+            wrk: None,
             constants: self.constants.clone(),
             closes: false,
         })

@@ -8,6 +8,8 @@ use plimsoll_scenario::{
     RequestTemplate, Scheme, Scope, ScriptSource,
 };
 
+use plimsoll_script::WrkScript;
+
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers};
@@ -24,6 +26,8 @@ pub(crate) struct Requests {
     pub(crate) feeds: Vec<FeedSpec>,
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
+    /// The script of wrk's that makes them.
+    pub(crate) wrk: Option<Arc<WrkScript>>,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
@@ -37,6 +41,8 @@ pub(crate) struct Work {
     pub(crate) variables: usize,
     pub(crate) feeds: Vec<FeedSpec>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
+    /// The script of wrk's among them.
+    pub(crate) wrk: Option<Arc<WrkScript>>,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
     /// What stands for `${secret(NAME)}` in the requests.
@@ -135,13 +141,23 @@ impl Resolver<'_> {
             variables: work.variables,
             feeds: work.feeds,
             scripts: work.scripts,
+            wrk: work.wrk,
             closes: work.closes,
         };
         for scenario in work.scenarios {
             let ScenarioDraft { name, drafts, mut ops, weight, start_after, logic } = scenario;
             let start = requests.steps.len() as u32;
+            // A script makes its request of the response before: every step of the scenario may have that.
+            let of_scripts = drafts.iter().filter_map(|draft| {
+                let scripts = requests.scripts.as_deref()?;
+                draft.script.map(|script| scripts.needs(script))
+            });
+            let before = of_scripts.fold(Needs::default(), |all, needs| union(&all, &needs));
             for draft in drafts {
                 self.assemble_step(patch, &work.servers, &work.constants, draft, &mut requests);
+            }
+            for step in &mut requests.steps[start as usize..] {
+                step.needs = union(&step.needs, &before);
             }
             for op in &mut ops {
                 match op {

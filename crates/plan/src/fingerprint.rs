@@ -42,6 +42,9 @@ impl Plan {
         for feed in &self.feeds {
             let _ = writeln!(text, "data {feed:?}");
         }
+        if let Some(script) = &self.wrk {
+            let _ = writeln!(text, "script {}", script.fingerprint());
+        }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
             let Target { authority, address, protocol, .. } = target;

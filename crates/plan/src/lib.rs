@@ -31,6 +31,7 @@ mod protocol;
 mod requests;
 mod resolve;
 mod route;
+mod script;
 mod security;
 mod size;
 mod targets;
@@ -48,4 +49,5 @@ pub use plan::{
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};
+pub use script::{ScriptHost, ScriptPatch};
 pub use size::parse_size;

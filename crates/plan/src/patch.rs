@@ -8,6 +8,8 @@ use std::sync::Arc;
 use crate::document::LoadedDocument;
 use crate::{Place, Problem};
 
+use crate::ScriptPatch;
+
 /// One value as it was typed, and what it was given by.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Given {
@@ -137,6 +139,9 @@ pub struct PlanPatch {
 
     /// Create, update and delete a resource instead of sending the same request.
     pub crud: CrudPatch,
+
+    /// Let a script of wrk's make the requests.
+    pub script: ScriptPatch,
 
     /// Requests in flight on one HTTP/1.1 connection.
     pub pipeline: Option<Given>,

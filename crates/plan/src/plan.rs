@@ -11,6 +11,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Outline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource};
 use plimsoll_schedule::{Process, Profile};
+use plimsoll_script::WrkScript;
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
 use plimsoll_wire::tls::ClientConfig;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub feeds: Vec<FeedSpec>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
+    /// The same, if it is a script of wrk's, which has a part before and after the run.
+    pub wrk: Option<Arc<WrkScript>>,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
     /// Who decides when the next iteration starts.

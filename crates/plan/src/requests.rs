@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Template, TemplateError, check_method, parse_header};
+use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_method, parse_header};
 
 use crate::crud::{self, Crud};
 use crate::draft::{Draft, Requests, ScenarioDraft, Work};
 use crate::loading::is_plan_name;
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
+use crate::script;
 use crate::security::basic_authorization;
 use crate::targets::Servers;
 use crate::url::Url;
@@ -52,18 +53,27 @@ impl Resolver<'_> {
             ..Work::default()
         };
         for (url, server) in urls.iter().zip(indices) {
-            let headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
-            let (name, drafts) = match crud {
+            let mut headers = self.with_authorization(patch, url, &headers, authorization.as_deref())?;
+            let (name, mut drafts) = match crud {
                 Some(crud) => crud.scenario(url, urls.len() > 1),
                 None => single(url, &method, &body),
             };
+            let wrk = self.wrk_script(patch, wish, url, &mut headers, &mut drafts[0])?;
             let drafts = drafts.into_iter().map(|draft| Draft {
                 server,
                 authority: url.authority.clone(),
                 headers: headers.clone(),
+                script: wrk.as_ref().map(|_| 0),
                 ..draft
             });
-            work.scenarios.push(ScenarioDraft::straight(name, drafts.collect()));
+            let mut scenario = ScenarioDraft::straight(name, drafts.collect());
+            if let Some(script) = wrk {
+                scenario.ops = script::ops(&script);
+                scenario.logic = script.fingerprint();
+                work.scripts = Some(Arc::clone(&script) as Arc<dyn ScriptSource>);
+                work.wrk = Some(script);
+            }
+            work.scenarios.push(scenario);
         }
         Some(self.assemble(patch, work, targets))
     }

@@ -208,6 +208,7 @@ impl Resolver<'_> {
             variables: requests.variables,
             feeds: requests.feeds,
             scripts: requests.scripts,
+            wrk: requests.wrk,
             targets: requests.targets,
             load,
             end: schedule.end,
@@ -254,7 +255,7 @@ impl Resolver<'_> {
         let drain = self.read(patch.drain.as_ref(), parse_duration);
         let redirects = self.read(patch.follow_redirects.as_ref(), parse_redirects);
         let backend = self.read(patch.backend.as_ref(), parse_backend);
-        let seed = self.read(patch.seed.as_ref(), parse_seed);
+        let seed = self.seed(patch);
         let given = patch.max_head_bytes.as_ref();
         let head_bytes = self.read(given, parse_size);
         let head_bytes = self.check(given, head_bytes, |bytes| {
@@ -267,9 +268,15 @@ impl Resolver<'_> {
             drain: drain?.unwrap_or(timeout.min(DEFAULT_DRAIN)),
             redirects: redirects?.unwrap_or(0),
             backend: backend?.unwrap_or_default(),
-            seed: seed?.unwrap_or(patch.default_seed),
+            seed: seed?,
             head_bytes: head_bytes?.map_or(Limits::default().head_bytes, |bytes| bytes as usize),
         })
+    }
+
+    /// The seed of every random choice.
+    pub(crate) fn seed(&mut self, patch: &PlanPatch) -> Option<u64> {
+        let seed = self.read(patch.seed.as_ref(), parse_seed);
+        Some(seed?.unwrap_or(patch.default_seed))
     }
 
     /// The limit for a response, which has three names.

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::ScriptSource;
+use plimsoll_scenario::{Scheme, ScriptSource};
+use plimsoll_schedule::parse_duration;
+use plimsoll_script::{ScriptOptions, ScriptText as StepText, StepScript, StepScripts};
 
 use super::Compiler;
 use crate::document::{Field, ScriptSettings, Text};
-use crate::{Place, Problem};
+use crate::draft::ScenarioDraft;
+use crate::script::ScriptHost;
+use crate::{Place, PlanPatch, Problem, parse_size};
 
 /// The text of a step's script.
 #[derive(Clone, Debug)]
@@ -39,7 +43,11 @@ impl Compiler<'_, '_> {
     }
 
     /// Loads all scripts.
-    pub(super) fn load_scripts(&mut self) -> Option<Arc<dyn ScriptSource>> {
+    pub(super) fn load_scripts(
+        &mut self,
+        patch: &PlanPatch,
+        scenarios: &[ScenarioDraft],
+    ) -> Option<Arc<dyn ScriptSource>> {
         let settings = self.loaded.document.scripts.get().cloned().unwrap_or_default();
         if let (true, Some(place)) = (self.scripts.is_empty(), self.loaded.document.scripts.place())
             && self.resolver.problems.is_empty()
@@ -47,34 +55,55 @@ impl Compiler<'_, '_> {
             let problem = Problem::new("`scripts` has no effect: no step has a script");
             self.report(Some(place), problem.with_hint("give a step a `script`, or leave it out"));
         }
-        match scripts(&self.scripts, &settings) {
-            Ok(scripts) => scripts,
-            Err((script, problem)) => {
-                let place = self.scripts.get(script).and_then(|script| script.place);
-                self.fail(place, problem)
+        if self.scripts.is_empty() {
+            return None;
+        }
+        let options = self.script_options(patch, &settings)?;
+        let scheme_of = |script: u32| {
+            let draft = scenarios.iter().flat_map(|s| &s.drafts).find(|d| d.script == Some(script));
+            match draft.map(|draft| self.servers.get(draft.server).url.https) {
+                Some(true) => Scheme::Https,
+                _ => Scheme::Http,
+            }
+        };
+        let folder = Some(self.loaded.folder.clone());
+        let scripts = (0..).zip(&self.scripts).map(|(number, script)| StepScript {
+            step: script.step.clone(),
+            text: match script.name.as_str() {
+                "inline" => StepText::inline(&String::from_utf8_lossy(&script.source), folder.clone()),
+                name => StepText::file(&self.loaded.folder.join(name), &script.source),
+            },
+            scheme: scheme_of(number),
+        });
+        match StepScripts::load(scripts.collect(), options) {
+            Ok(scripts) => Some(scripts as Arc<dyn ScriptSource>),
+            Err(errors) => {
+                let place = self.scripts.first().and_then(|script| script.place);
+                for error in errors {
+                    self.report(place, Problem::new(error.message));
+                }
+                None
             }
         }
     }
-}
 
-/// Loads scripts; script `n` of the source is `texts[n]`. `None` if there are none.
-///
-/// # Errors
-/// The script that is wrong, by its position, and what is.
-fn scripts(
-    texts: &[ScriptText],
-    settings: &ScriptSettings,
-) -> Result<Option<Arc<dyn ScriptSource>>, (usize, Problem)> {
-    let _ = settings;
-    match texts.first() {
-        None => Ok(None),
-        Some(script) => {
-            let ScriptText { name, source, step, .. } = script;
-            let message = format!(
-                "the script `{name}` ({} bytes) of `{step}` cannot be run by this build",
-                source.len()
-            );
-            Err((0, Problem::new(message).with_hint("build with the scripts of Lua")))
-        }
+    fn script_options(&mut self, patch: &PlanPatch, settings: &ScriptSettings) -> Option<ScriptOptions> {
+        let Some(ScriptHost(host)) = &patch.script.host else {
+            return self.fail(None, Problem::new("scripts cannot be run here"));
+        };
+        let time_limit = self.read(&settings.time_limit, parse_duration)?;
+        let memory_limit = self.read(&settings.memory_limit, parse_size)?;
+        let seed = self.resolver.seed(patch)?;
+        let allowed = patch.script.allow_system || settings.allow_system.get() == Some(&true);
+        let folder = &self.loaded.folder;
+        Some(ScriptOptions {
+            allow_system: allowed,
+            time_limit: time_limit.unwrap_or(ScriptOptions::TIME_LIMIT),
+            memory_limit: memory_limit.map_or(ScriptOptions::MEMORY_LIMIT, |bytes| bytes as usize),
+            path: settings.path.iter().filter_map(|path| Some(folder.join(path.get()?.as_str()))).collect(),
+            lua_path: patch.script.lua_path.clone(),
+            seed,
+            ..ScriptOptions::new(Arc::clone(host))
+        })
     }
 }

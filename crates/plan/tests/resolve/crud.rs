@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{End, Load, Overload, Plan, Protocol};
-use plimsoll_scenario::{Extract, Form};
+use plimsoll_scenario::FieldNeeds;
 use plimsoll_schedule::{Process, Stage};
 
 use crate::flags::{Memory, request, resolve_with};
@@ -60,9 +60,9 @@ fn the_example_of_h2loadrunner() {
     );
     assert_eq!((plan.scenarios[0].name.as_str(), plan.scenarios[0].steps.clone()), ("crud", 0..3));
     assert_eq!((plan.scenarios.len(), plan.variables), (1, 1));
-    let resource = Extract { header: "location".to_owned(), variable: 0, form: Form::Path };
-    assert_eq!(plan.steps[0].extract, [resource]);
-    assert!(plan.steps[1].extract.is_empty() && plan.steps[2].extract.is_empty());
+    let needs = &plan.steps[0].needs;
+    assert_eq!(needs.fields, FieldNeeds::Named(vec!["location".to_owned()]));
+    assert!(needs.path && plan.steps[1].needs.is_nothing() && plan.steps[2].needs.is_nothing());
 
     // 100 connections at 100 requests/s are 10,000 requests/s: 3333 1/3 iterations of three.
     assert_eq!(constant(&plan), Rate::new(10_000, Nanos::from_secs(3)).unwrap());
@@ -108,13 +108,13 @@ fn update_and_delete_are_there_when_their_method_is_given() {
     ] {
         let plan = plan(&[&["http://a.test/x"], flags]);
         assert_eq!(names(&plan), expected);
-        assert_eq!(plan.steps[0].extract.len(), usize::from(plan.steps.len() > 1));
+        assert_eq!(plan.steps[0].needs.is_nothing(), plan.steps.len() == 1);
     }
     let named = plan(&[
         &["http://a.test/x", "--crud-delete-method", "DELETE"],
         &["--crud-resource-header", "X-Where"],
     ]);
-    assert_eq!(named.steps[0].extract[0].header, "x-where");
+    assert_eq!(named.steps[0].needs.fields, FieldNeeds::Named(vec!["x-where".to_owned()]));
 }
 
 #[test]

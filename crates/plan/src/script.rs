@@ -1,0 +1,200 @@
+//! wrk's scripts: the request of the URL as a script leaves it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_scenario::{Body, Op, ScriptSource as _, Template};
+use plimsoll_script::{Host, ScriptOptions, ScriptText, WrkRequest, WrkScript};
+
+use crate::draft::Draft;
+use crate::protocol::Wish;
+use crate::resolve::Resolver;
+use crate::url::Url;
+use crate::{Given, PlanPatch, Problem};
+
+/// A script of wrk, and what scripts are given of the world.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScriptPatch {
+    /// The file.
+    pub file: Option<Given>,
+    /// Arguments of its `init`.
+    pub arguments: Vec<String>,
+    /// Scripts may reach the system.
+    pub allow_system: bool,
+    /// The value of `LUA_PATH`.
+    pub lua_path: Option<String>,
+    /// Clocks, name service and output. Without it, no script can be loaded.
+    pub host: Option<ScriptHost>,
+}
+
+/// A [`Host`], shared.
+#[derive(Clone, Debug)]
+pub struct ScriptHost(pub Arc<dyn Host>);
+
+/// The same object.
+impl PartialEq for ScriptHost {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ScriptHost {}
+
+impl Resolver<'_> {
+    /// Loads the script and changes the request of the URL as it does. `None`: there is a problem.
+    ///
+    /// `headers` are those of the request, written as templates, as the path and the body are. The script
+    /// sees what is typed, and what it changes is taken literally.
+    pub(crate) fn wrk_script(
+        &mut self,
+        patch: &PlanPatch,
+        wish: &Wish,
+        url: &Url,
+        headers: &mut Vec<(String, String)>,
+        draft: &mut Draft,
+    ) -> Option<Option<Arc<WrkScript>>> {
+        let Some(given) = &patch.script.file else { return self.without_script(patch) };
+        let Some(ScriptHost(host)) = &patch.script.host else {
+            return self.fail(Problem::new(format!("{}: scripts cannot be run here", given.by)));
+        };
+        if patch.urls.len() > 1 {
+            let problem = Problem::new(format!("{} and more than one URL exclude each other", given.by));
+            return self.fail(problem.with_hint("a script of wrk is for one URL"));
+        }
+        if let Some(crud) = patch.crud.first() {
+            return self.fail(Problem::new(format!("{} and {} exclude each other", given.by, crud.by)));
+        }
+        let content = self.file(given, &given.text)?;
+        let text = ScriptText::file(Path::new(&given.text), &content);
+        let options = ScriptOptions {
+            allow_system: patch.script.allow_system,
+            lua_path: patch.script.lua_path.clone(),
+            seed: self.seed(patch)?,
+            ..ScriptOptions::new(Arc::clone(host))
+        };
+        let mut arguments = vec![url.shown()];
+        arguments.extend_from_slice(&patch.script.arguments);
+        let before = request(url, headers, draft);
+        let script = match WrkScript::load(text, before.clone(), arguments, options) {
+            Ok(script) => script,
+            Err(error) => return self.fail(Problem::new(error.message)),
+        };
+        if script.gives_bytes() && wish.protocol(url.https).may_be_http2() {
+            let problem = Problem::new(format!("{}: the script writes requests of HTTP/1.1", given.by));
+            return self.fail(problem.with_hint("leave the flags for HTTP/2 out, or the function `request`"));
+        }
+        if script.makes_requests(0)
+            && let Some(what) = templates(headers, draft)
+        {
+            let message = format!(
+                "{}: the script makes the requests, so the template in {what} has no effect",
+                given.by
+            );
+            return self.fail(Problem::new(message).with_hint("write `$${` for a literal `${`"));
+        }
+        self.take_over(given, &before, script.request(), headers, draft)?;
+        Some(Some(script))
+    }
+
+    /// Nothing may be left over that is for a script.
+    fn without_script(&mut self, patch: &PlanPatch) -> Option<Option<Arc<WrkScript>>> {
+        let left_over = match &patch.script {
+            script if !script.arguments.is_empty() => "the arguments behind `--`",
+            script if script.allow_system => "--script-allow-system",
+            _ => return Some(None),
+        };
+        let problem = Problem::new(format!("{left_over} without a script"));
+        self.fail(problem.with_hint("give one with --script FILE"))
+    }
+
+    /// Carries over what the script changed.
+    fn take_over(
+        &mut self,
+        given: &Given,
+        before: &WrkRequest,
+        after: &WrkRequest,
+        headers: &mut Vec<(String, String)>,
+        draft: &mut Draft,
+    ) -> Option<()> {
+        if after.scheme != before.scheme {
+            let problem = Problem::new(format!("{}: the script sets wrk.scheme", given.by));
+            return self.fail(problem.with_hint("the URL says whether TLS is spoken"));
+        }
+        if after.method != before.method {
+            draft.method.clone_from(&after.method);
+        }
+        if after.path != before.path {
+            draft.target = Template::escape(&after.path);
+        }
+        if after.body != before.body {
+            draft.body = match &after.body {
+                Some(body) => Body::Raw(Arc::from(body.as_slice())),
+                None => Body::None,
+            };
+        }
+        let is_in = |list: &[(String, String)], name: &str, value: &str| {
+            list.iter().any(|(known, other)| known.eq_ignore_ascii_case(name) && other == value)
+        };
+        // What stayed keeps its place and its template; a table of Lua has no order.
+        headers.retain(|(name, value)| is_in(&after.headers, name, &literal(value)));
+        for (name, value) in &after.headers {
+            if !is_in(&before.headers, name, value) {
+                headers.push((name.clone(), Template::escape(value)));
+            }
+        }
+        let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+        if after.authority() != before.authority() && !has_host {
+            headers.push(("Host".to_owned(), after.authority()));
+        }
+        Some(())
+    }
+}
+
+/// What the script is given.
+fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest {
+    let port = url.authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
+    WrkRequest {
+        scheme: if url.https { "https" } else { "http" }.to_owned(),
+        host: url.host.clone(),
+        port: port.map(|(_, port)| port.to_owned()),
+        method: draft.method.clone(),
+        path: literal(&draft.target),
+        headers: headers.iter().map(|(name, value)| (name.clone(), literal(value))).collect(),
+        body: match &draft.body {
+            Body::None => None,
+            Body::Text(text) => Some(literal_bytes(text)),
+            Body::Raw(bytes) => Some(bytes.to_vec()),
+        },
+    }
+}
+
+/// What a template without slots stands for; one with slots as it is written.
+fn literal(text: &str) -> String {
+    String::from_utf8(literal_bytes(text.as_bytes())).unwrap_or_else(|_| text.to_owned())
+}
+
+fn literal_bytes(text: &[u8]) -> Vec<u8> {
+    match Template::parse(text) {
+        Ok(template) if template.is_static() => template.literals().to_vec(),
+        _ => text.to_vec(),
+    }
+}
+
+/// Where a template with slots is.
+fn templates(headers: &[(String, String)], draft: &Draft) -> Option<String> {
+    let has_slots = |text: &[u8]| Template::parse(text).is_ok_and(|template| !template.is_static());
+    if has_slots(draft.target.as_bytes()) {
+        return Some("the URL".to_owned());
+    }
+    if matches!(&draft.body, Body::Text(text) if has_slots(text)) {
+        return Some("the body".to_owned());
+    }
+    let found = headers.iter().find(|(_, value)| has_slots(value.as_bytes()));
+    found.map(|(name, _)| format!("the header `{name}`"))
+}
+
+/// The program of a scenario of one step, with the script's pause.
+pub(crate) fn ops(script: &WrkScript) -> Vec<Op> {
+    let pause = script.has_delay().then_some(Op::ScriptPause(0));
+    pause.into_iter().chain([Op::Send(0)]).collect()
+}

@@ -1,0 +1,129 @@
+//! The time limit of calls.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::debug::Debug;
+use mlua::{HookTriggers, Lua, VmState};
+use plimsoll_core::Nanos;
+
+use crate::{Host, ScriptOptions};
+
+/// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost, more
+/// would leave a loop of slow functions of the library alone for too long.
+const INTERVAL: u32 = 1_000;
+
+/// Watches over one call at a time.
+///
+/// A call costs nothing to watch: its time counts from the first look at the clock.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    host: Arc<dyn Host>,
+    limit: Nanos,
+    most_instructions: u64,
+    memory_limit: usize,
+    since: Cell<Option<Nanos>>,
+    instructions: Cell<u64>,
+    /// Why the call was stopped.
+    verdict: RefCell<Option<String>>,
+}
+
+impl Guard {
+    /// Watches over `lua`, whose compiler has to be off.
+    pub(crate) fn install(lua: &Lua, options: &ScriptOptions) -> mlua::Result<Rc<Self>> {
+        let guard = Rc::new(Self {
+            host: options.host.clone(),
+            limit: options.time_limit,
+            most_instructions: options
+                .time_limit
+                .0
+                .saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
+            memory_limit: options.memory_limit,
+            since: Cell::new(None),
+            instructions: Cell::new(0),
+            verdict: RefCell::new(None),
+        });
+        guard.hook(lua, INTERVAL)?;
+        Ok(guard)
+    }
+
+    // The hook is that of all coroutines: LuaJIT has one for the whole state.
+    fn hook(self: &Rc<Self>, lua: &Lua, interval: u32) -> mlua::Result<()> {
+        let guard = Rc::clone(self);
+        lua.set_global_hook(HookTriggers::new().every_nth_instruction(interval), move |lua, debug| {
+            guard.look(lua, debug, interval)
+        })
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.since.set(None);
+        self.instructions.set(0);
+    }
+
+    /// A call has ended: why it was stopped, if it was.
+    pub(crate) fn end(self: &Rc<Self>, lua: &Lua) -> Option<String> {
+        let verdict = self.verdict.take()?;
+        // Without a hook the next call could not be stopped: then nothing may be called any more.
+        if self.hook(lua, INTERVAL).is_err() {
+            self.verdict.replace(Some(verdict.clone()));
+        }
+        Some(verdict)
+    }
+
+    fn look(self: &Rc<Self>, lua: &Lua, debug: &Debug<'_>, interval: u32) -> mlua::Result<VmState> {
+        self.count(interval).or_else(|()| self.stop(lua, place(debug)))?;
+        Ok(VmState::Continue)
+    }
+
+    /// A function of ours has taken so many steps, each like an instruction.
+    pub(crate) fn spend(self: &Rc<Self>, lua: &Lua, steps: u32) -> mlua::Result<()> {
+        // The caller of that function is at level 1.
+        let place = |()| lua.inspect_stack(1, place).unwrap_or_default();
+        self.count(steps).map_err(place).or_else(|place| self.stop(lua, place))
+    }
+
+    /// Whether so many bytes outside of Lua's memory are still within its limit.
+    pub(crate) fn check_size(&self, bytes: usize) -> mlua::Result<()> {
+        if self.memory_limit > 0 && bytes > self.memory_limit {
+            return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Looks at the clock; an error: the time is over.
+    fn count(&self, instructions: u32) -> Result<(), ()> {
+        if self.verdict.borrow().is_some() {
+            return Err(());
+        }
+        let now = self.host.monotonic();
+        let since = self.since.get().unwrap_or(now);
+        self.since.set(Some(since));
+        self.instructions.set(self.instructions.get() + u64::from(instructions));
+        let in_time = now.0.saturating_sub(since.0) < self.limit.0;
+        if in_time && self.instructions.get() < self.most_instructions { Ok(()) } else { Err(()) }
+    }
+
+    /// Stops the call.
+    #[cold]
+    fn stop(self: &Rc<Self>, lua: &Lua, place: String) -> mlua::Result<()> {
+        if let Some(verdict) = &*self.verdict.borrow() {
+            return Err(mlua::Error::RuntimeError(verdict.clone()));
+        }
+        let verdict = format!("{place}takes longer than the time limit of {} ms", self.limit.0 / 1_000_000);
+        self.verdict.replace(Some(verdict.clone()));
+        // From here on every instruction fails: a loop around pcall would catch one error and go on.
+        self.hook(lua, 1)?;
+        Err(mlua::Error::RuntimeError(verdict))
+    }
+}
+
+/// `script.lua:12: `, if it is known.
+fn place(debug: &Debug<'_>) -> String {
+    match (debug.source().short_src, debug.current_line()) {
+        (Some(name), Some(line)) => format!("{name}:{line}: "),
+        _ => String::new(),
+    }
+}

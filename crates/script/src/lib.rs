@@ -1,0 +1,54 @@
+//! Lua scripts: those of steps, as h2loadrunner calls them, and wrk's.
+//!
+//! A script is loaded once while the plan is made ([`StepScripts::load`], [`WrkScript::load`]), which finds
+//! its errors and what it reads; that gives a [`ScriptSource`](plimsoll_scenario::ScriptSource). Every worker
+//! then opens a Lua state of its own from it, in its own thread: no lock is shared, but for `store_value`.
+//!
+//! # Order of calls
+//!
+//! ```text
+//! plan   StepScripts::load / WrkScript::load       problems; needs; what the request of the URL becomes
+//! cli    WrkScript::setup(workers, addresses)      wrk only: runs `setup` for each worker, gives a WrkMain
+//! worker ScriptSource::open(shard, addresses)      runs the script, and wrk's `init`
+//!        for each request of a step:
+//!          Scripts::delay        if the program says ScriptPause
+//!          Scripts::make_request if the step has a make_script: `request` is what the template renders,
+//!                                the session has the last response. With DynamicRequest::raw: send those
+//!                                bytes, and expect raw_count responses
+//!          Scripts::validate_response if it has a check_script, once the whole response is there
+//!          Scripts::wants_to_stop after each of these: no more load from this worker
+//!        Scripts::finish         after the last response
+//! cli    WrkMain::done(leftovers, &summary)        wrk only: runs `done`; returns what it printed
+//! ```
+//!
+//! An error of any call is a [`ScriptError`](plimsoll_scenario::ScriptError) that names file and line. The
+//! state can be called again after it.
+//!
+//! # Limits
+//!
+//! A call has a time limit and a worker's state a memory limit, see [`ScriptOptions`]. The just-in-time
+//! compiler is off: compiled code runs no hooks, so an endless loop in it could not be stopped. What that
+//! costs is in `tests/cost.rs`.
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod fault;
+mod functions;
+mod guard;
+mod headers;
+mod library;
+mod machine;
+mod modules;
+mod options;
+mod output;
+mod pattern;
+mod portable;
+mod step;
+mod strings;
+mod text;
+mod wrk;
+
+pub use options::{Host, ScriptOptions};
+pub use step::{StepScript, StepScripts};
+pub use text::ScriptText;
+pub use wrk::{WrkErrors, WrkMain, WrkRequest, WrkScript, WrkStats, WrkSummary};

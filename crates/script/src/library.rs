@@ -1,0 +1,169 @@
+//! The library as scripts see it: what could reach the system is taken out, or says how to allow it.
+
+use mlua::{Function, Lua, MultiValue, Table, Value};
+
+use crate::ScriptOptions;
+use crate::output::kind;
+use crate::text::without_shebang;
+
+/// Functions that reach files, processes or the environment.
+const SYSTEM: [(&str, &[&str]); 2] = [
+    ("io", &["open", "popen", "lines", "read", "input", "output", "tmpfile", "close"]),
+    ("os", &["execute", "remove", "rename", "exit", "getenv", "tmpname", "setlocale"]),
+];
+
+/// What refuses, and how to allow it.
+pub(crate) fn refusal(name: &str) -> mlua::Error {
+    mlua::Error::RuntimeError(format!(
+        "`{name}` is not allowed: scripts have no access to the system unless the plan says \
+         `scripts: {{allow_system: true}}`, or the command --script-allow-system"
+    ))
+}
+
+/// Restricts the library. The compiler is off afterwards.
+pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
+    let globals = lua.globals();
+    if !options.allow_system {
+        for (library, names) in SYSTEM {
+            let table: Table = globals.get(library)?;
+            for name in names {
+                let full = format!("{library}.{name}");
+                let refuse = move |_: &Lua, _: MultiValue| -> mlua::Result<()> { Err(refusal(&full)) };
+                table.set(*name, lua.create_function(refuse)?)?;
+            }
+        }
+    }
+    // It would end the process without a report.
+    let os: Table = globals.get("os")?;
+    let exit = |_: &Lua, _: MultiValue| -> mlua::Result<()> {
+        Err(mlua::Error::RuntimeError("`os.exit` is not allowed: use error() or thread:stop()".to_owned()))
+    };
+    os.set("exit", lua.create_function(exit)?)?;
+
+    let traceback = |lua: &Lua, (message, level): (Option<String>, Option<usize>)| {
+        lua.traceback(message.as_deref(), level.unwrap_or(1))
+    };
+    let debug = lua.create_table()?;
+    debug.set("traceback", lua.create_function(traceback)?)?;
+    let absent = "it is not there: scripts have `debug.traceback` only, and no `ffi`";
+    forbid_others(lua, &debug, "debug", absent)?;
+    globals.set("debug", &debug)?;
+
+    // Compiled code runs no hooks, so that it could not be stopped.
+    let jit: Table = globals.get("jit")?;
+    jit.get::<Function>("off")?.call::<()>(())?;
+    let shown = lua.create_table()?;
+    for name in ["version", "version_num", "os", "arch"] {
+        shown.set(name, jit.get::<Value>(name)?)?;
+    }
+    shown.set("status", lua.create_function(|_, ()| Ok(false))?)?;
+    // These ask for what is so anyway.
+    for name in ["off", "flush"] {
+        shown.set(name, lua.create_function(|_, _: MultiValue| Ok(()))?)?;
+    }
+    forbid_others(lua, &shown, "jit", "the compiler stays off, so that a script can be stopped")?;
+    globals.set("jit", &shown)?;
+
+    let package: Table = globals.get("package")?;
+    let loaded: Table = package.get("loaded")?;
+    let preload: Table = package.get("preload")?;
+    for name in ["jit.util", "jit.opt", "jit.profile", "ffi"] {
+        loaded.set(name, Value::Nil)?;
+        preload.set(name, Value::Nil)?;
+    }
+    loaded.set("jit", shown)?;
+    loaded.set("debug", debug)?;
+    let kept = lua.create_table()?;
+    kept.set("loaded", loaded)?;
+    kept.set("preload", preload)?;
+    kept.set("config", package.get::<Value>("config")?)?;
+    globals.set("package", kept)?;
+
+    // A handler of the real `xpcall` runs inside the hook that throws, and the finalizer of a proxy inside the
+    // collector: both with hooks disabled, so that a loop in them could not be stopped.
+    let guarded = r#"
+        local pcall, select = pcall, select
+        local function finish(handler, ok, ...)
+            if ok then return true, ... end
+            return false, select(2, pcall(handler, ...))
+        end
+        function xpcall(f, handler, ...)
+            return finish(handler, pcall(f, ...))
+        end
+    "#;
+    lua.load(guarded).set_name("=xpcall").exec()?;
+    globals.set("newproxy", Value::Nil)?;
+
+    globals.set("load", lua.create_function(load)?)?;
+    let load_string =
+        |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
+    globals.set("loadstring", lua.create_function(load_string)?)
+}
+
+/// Makes reading any other member of `table` an error.
+fn forbid_others(lua: &Lua, table: &Table, name: &'static str, why: &'static str) -> mlua::Result<()> {
+    let missing = move |_: &Lua, (_, key): (Table, String)| -> mlua::Result<()> {
+        Err(mlua::Error::RuntimeError(format!("`{name}.{key}`: {why}")))
+    };
+    let meta = lua.create_table()?;
+    meta.set("__index", lua.create_function(missing)?)?;
+    table.set_metatable(Some(meta))
+}
+
+/// `load`, for text: bytecode is not checked by Lua and could do anything.
+fn load(
+    lua: &Lua,
+    (chunk, name, _mode, environment): (
+        Value,
+        Option<mlua::LuaString>,
+        Option<mlua::LuaString>,
+        Option<Table>,
+    ),
+) -> mlua::Result<(Value, Option<String>)> {
+    let mut source = Vec::new();
+    match &chunk {
+        Value::String(text) => source.extend_from_slice(&text.as_bytes()),
+        Value::Function(pieces) => loop {
+            match pieces.call::<Option<mlua::LuaString>>(())? {
+                Some(piece) if !piece.as_bytes().is_empty() => source.extend_from_slice(&piece.as_bytes()),
+                _ => break,
+            }
+        },
+        other => {
+            let message = format!("bad argument #1 to 'load' (string expected, got {})", kind(other));
+            return Err(mlua::Error::RuntimeError(message));
+        }
+    }
+    let name = match name {
+        Some(name) => name.to_string_lossy(),
+        None => "=(load)".to_owned(),
+    };
+    Ok(match compile(lua, &source, &name, environment) {
+        Ok(function) => (Value::Function(function), None),
+        Err(error) => (Value::Nil, Some(reason(&error))),
+    })
+}
+
+/// Compiles text.
+pub(crate) fn compile(
+    lua: &Lua,
+    source: &[u8],
+    name: &str,
+    environment: Option<Table>,
+) -> mlua::Result<Function> {
+    // A NUL in the name would be a panic of the library's.
+    let name = name.replace('\0', "?");
+    let source = without_shebang(source);
+    let chunk = lua.load(&*source).set_name(name).set_mode(mlua::chunk::ChunkMode::Text);
+    match environment {
+        Some(environment) => chunk.set_environment(environment).into_function(),
+        None => chunk.into_function(),
+    }
+}
+
+fn reason(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}

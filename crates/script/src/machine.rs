@@ -1,0 +1,133 @@
+//! One guarded Lua state.
+
+use std::rc::Rc;
+
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table};
+use plimsoll_scenario::ScriptError;
+
+use crate::analysis;
+use crate::fault::{Doing, script_error};
+use crate::guard::Guard;
+use crate::library;
+use crate::modules::Modules;
+use crate::output::{self, Output, Sink};
+use crate::{ScriptOptions, ScriptText, strings};
+
+/// One guarded Lua state. It stays in its thread.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) lua: Lua,
+    guard: Rc<Guard>,
+    pub(crate) output: Rc<Output>,
+    modules: Rc<Modules>,
+    memory_limit: usize,
+    /// LuaJIT's view into functions.
+    pub(crate) util: Table,
+}
+
+impl Machine {
+    /// A state with the restricted library. `stream` tells apart the random numbers of the states of a run.
+    pub(crate) fn new(options: &ScriptOptions, sink: Sink, stream: u64) -> Result<Self, ScriptError> {
+        Self::build(options, sink, stream)
+            .map_err(|error| ScriptError { message: format!("cannot make a Lua state: {error}") })
+    }
+
+    fn build(options: &ScriptOptions, sink: Sink, stream: u64) -> mlua::Result<Self> {
+        let libraries = StdLib::TABLE
+            | StdLib::IO
+            | StdLib::OS
+            | StdLib::STRING
+            | StdLib::BIT
+            | StdLib::MATH
+            | StdLib::PACKAGE
+            | StdLib::JIT;
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        let util = analysis::util(&lua)?;
+        library::restrict(&lua, options)?;
+        let output = Output::new(sink);
+        output::install(&lua, &output)?;
+        let modules = Modules::install(&lua, options)?;
+        let math: Table = lua.globals().get("math")?;
+        // 53 bits: LuaJIT takes the seed as a double.
+        let seed = plimsoll_core::Random::new(options.seed, stream).bits() >> 11;
+        math.get::<Function>("randomseed")?.call::<()>(seed as f64)?;
+        let guard = Guard::install(&lua, options)?;
+        strings::install(&lua, &guard)?;
+        if options.memory_limit > 0 {
+            lua.set_memory_limit(options.memory_limit)?;
+        }
+        Ok(Self { lua, guard, output, modules, memory_limit: options.memory_limit, util })
+    }
+
+    /// Compiles and runs a script with these globals, or the state's.
+    pub(crate) fn run(
+        &self,
+        text: &ScriptText,
+        globals: Option<Table>,
+        what: &str,
+    ) -> Result<(), ScriptError> {
+        if let Some(folder) = &text.folder {
+            self.modules.add_folder(folder);
+        }
+        let doing = Doing { script: &text.name, line: 0, what };
+        let compiled = library::compile(&self.lua, &text.source, &text.chunk, globals);
+        let function = compiled.map_err(|error| script_error(&error, &doing, self.memory_limit))?;
+        self.call(&function, (), &doing)
+    }
+
+    /// Calls a function within the limits.
+    #[inline]
+    pub(crate) fn call<R: FromLuaMulti>(
+        &self,
+        function: &Function,
+        arguments: impl IntoLuaMulti,
+        doing: &Doing<'_>,
+    ) -> Result<R, ScriptError> {
+        self.guard.begin();
+        let result = function.call(arguments);
+        let verdict = self.guard.end(&self.lua);
+        let error = match (result, verdict) {
+            (Ok(result), None) => return Ok(result),
+            (_, Some(verdict)) => mlua::Error::RuntimeError(verdict),
+            (Err(error), None) => error,
+        };
+        // What failed behind a tail call has no line of its own.
+        let line = if doing.line == 0 { Self::line_of(function) } else { doing.line };
+        Err(self.error(&error, &Doing { line, ..*doing }))
+    }
+
+    /// An error of this state in words.
+    #[cold]
+    pub(crate) fn error(&self, error: &mlua::Error, doing: &Doing<'_>) -> ScriptError {
+        script_error(error, doing, self.memory_limit)
+    }
+
+    /// The line where a function begins.
+    pub(crate) fn line_of(function: &Function) -> u32 {
+        function.info().line_defined.map_or(0, |line| u32::try_from(line).unwrap_or(0))
+    }
+}
+
+/// A state for the tests of the library.
+#[cfg(test)]
+pub(crate) fn tests_machine() -> Lua {
+    #[derive(Debug)]
+    struct Still;
+    impl crate::Host for Still {
+        fn monotonic(&self) -> plimsoll_core::Nanos {
+            plimsoll_core::Nanos::ZERO
+        }
+        fn unix_ns(&self) -> u64 {
+            0
+        }
+        fn print(&self, _: Option<u32>, _: &[u8]) {}
+        fn lookup(&self, _: &str, _: &str) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+        fn can_connect(&self, _: &str) -> bool {
+            false
+        }
+    }
+    let options = ScriptOptions::new(std::sync::Arc::new(Still));
+    Machine::new(&options, Sink::Nowhere, 0).expect("a state").lua
+}

@@ -1,0 +1,75 @@
+//! What scripts may do, and what they are given of the world.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+
+/// What scripts need of the world: this crate reads no clock, opens no socket and prints nothing.
+///
+/// Called from the workers' threads.
+pub trait Host: fmt::Debug + Send + Sync {
+    /// A clock that never goes back, for the time limit.
+    fn monotonic(&self) -> Nanos;
+
+    /// Nanoseconds since 1970.
+    fn unix_ns(&self) -> u64;
+
+    /// Shows what a script printed: whole lines, but for the last one of a script. `worker` is `None` for
+    /// wrk's `setup`.
+    fn print(&self, worker: Option<u32>, text: &[u8]);
+
+    /// The addresses (`ip:port`) of a host and a service, which is a port or a name; wrk's `wrk.lookup`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn lookup(&self, host: &str, service: &str) -> Result<Vec<String>, String>;
+
+    /// Whether a connection to this address can be opened; wrk's `wrk.connect`.
+    fn can_connect(&self, address: &str) -> bool;
+}
+
+/// What scripts may do.
+#[derive(Clone, Debug)]
+pub struct ScriptOptions {
+    /// The world.
+    pub host: Arc<dyn Host>,
+    /// Whether they may open files, start processes and resolve names.
+    pub allow_system: bool,
+    /// Longest time of one call. As a clock may stand still (in a simulation), a call may also not take more
+    /// than [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
+    pub time_limit: Nanos,
+    /// Most memory of one worker's state, in bytes; 0 for no limit.
+    pub memory_limit: usize,
+    /// Folders in which `require` looks, after that of the script.
+    pub path: Vec<PathBuf>,
+    /// The value of `LUA_PATH`, whose patterns (`/folder/?.lua;…`) come after these.
+    pub lua_path: Option<String>,
+    /// Seed of `math.random` and of UUIDs; every worker has a stream of its own.
+    pub seed: u64,
+}
+
+impl ScriptOptions {
+    /// Default of [`time_limit`](Self::time_limit).
+    pub const TIME_LIMIT: Nanos = Nanos::from_secs(1);
+
+    /// Default of [`memory_limit`](Self::memory_limit): 256 MiB.
+    pub const MEMORY_LIMIT: usize = 256 << 20;
+
+    /// More than LuaJIT's interpreter carries out in a nanosecond, by several times.
+    pub const INSTRUCTIONS_PER_NANOSECOND: u64 = 2;
+
+    /// The defaults.
+    pub fn new(host: Arc<dyn Host>) -> Self {
+        Self {
+            host,
+            allow_system: false,
+            time_limit: Self::TIME_LIMIT,
+            memory_limit: Self::MEMORY_LIMIT,
+            path: Vec::new(),
+            lua_path: None,
+            seed: 0,
+        }
+    }
+}

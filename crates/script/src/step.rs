@@ -1,0 +1,375 @@
+//! Scripts of steps, as h2loadrunner calls them.
+//!
+//! - `make_request(response_headers, response_body, request_headers, request_body)` returns the headers and
+//!   the body of the request. The first two are those of the user's last response; header tables have
+//!   `:method`, `:path`, `:authority`, `:scheme` and `:status`, and names in lower case, on every version of
+//!   HTTP. Nil, or no return value, stands for what was given, with what was assigned to it. Pseudo-headers
+//!   that a new table lacks stay as they are; content-length is always that of the body.
+//! - `validate_response(response_headers, response_body)` returns whether the response is good.
+//!
+//! A parameter that a function does not read is not built: it is nil.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use mlua::{Function, Table, Value};
+use plimsoll_core::{Nanos, Shard};
+use plimsoll_scenario::{
+    DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, Scripts,
+    Session,
+};
+
+use crate::analysis::Uses;
+use crate::fault::Doing;
+use crate::functions::{self, Shared};
+use crate::headers::{self, Headers, Message, write_field};
+use crate::machine::Machine;
+use crate::output::{Sink, kind, text_of};
+use crate::{ScriptOptions, ScriptText};
+
+/// The script of a step.
+#[derive(Clone, Debug)]
+pub struct StepScript {
+    /// The step's name, for messages.
+    pub step: String,
+    /// The source.
+    pub text: ScriptText,
+    /// The scheme of the step's URL: what `:scheme` is.
+    pub scheme: Scheme,
+}
+
+/// The scripts of all steps of a plan.
+#[derive(Debug)]
+pub struct StepScripts {
+    scripts: Vec<StepScript>,
+    found: Vec<Found>,
+    options: ScriptOptions,
+    shared: Arc<Shared>,
+}
+
+/// What a script defines, and what that reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    make: Option<Uses>,
+    check: Option<Uses>,
+}
+
+impl StepScripts {
+    /// Loads all scripts and runs each once, to see what is in them. What they print then is not shown.
+    ///
+    /// # Errors
+    /// All scripts that do not load, or define neither function.
+    pub fn load(scripts: Vec<StepScript>, options: ScriptOptions) -> Result<Arc<Self>, Vec<ScriptError>> {
+        let shared = Arc::new(Shared::default());
+        let mut errors = Vec::new();
+        let mut found = Vec::new();
+        for script in &scripts {
+            let machine = machine(&options, &shared, Sink::Nowhere, 0);
+            match machine.and_then(|machine| Loaded::load(&machine, script)) {
+                Ok(loaded) => found.push(loaded.found()),
+                Err(error) => errors.push(error),
+            }
+        }
+        // What the scripts stored while they were looked at is not a part of the run.
+        let shared = Arc::new(Shared::default());
+        if errors.is_empty() { Ok(Arc::new(Self { scripts, found, options, shared })) } else { Err(errors) }
+    }
+
+    /// What `make_request` reads of the response *before* its step.
+    pub fn make_needs(&self, script: u32) -> Needs {
+        needs(self.found(script).make)
+    }
+
+    /// What `validate_response` reads of the response of its step.
+    pub fn check_needs(&self, script: u32) -> Needs {
+        needs(self.found(script).check)
+    }
+
+    fn found(&self, script: u32) -> Found {
+        self.found.get(script as usize).copied().unwrap_or_default()
+    }
+}
+
+fn needs(uses: Option<Uses>) -> Needs {
+    let Some(Uses([fields, body, ..])) = uses else { return Needs::default() };
+    Needs { fields: if fields { FieldNeeds::All } else { FieldNeeds::Nothing }, body, ..Needs::default() }
+}
+
+impl ScriptSource for StepScripts {
+    /// Of this step's response and of the one before it, see [`make_needs`](StepScripts::make_needs).
+    fn needs(&self, script: u32) -> Needs {
+        let (make, check) = (self.make_needs(script), self.check_needs(script));
+        let fields = if make.fields == FieldNeeds::Nothing { check.fields } else { make.fields };
+        Needs { fields, body: make.body || check.body, ..Needs::default() }
+    }
+
+    fn makes_requests(&self, script: u32) -> bool {
+        self.found(script).make.is_some()
+    }
+
+    fn sees_responses(&self, script: u32) -> bool {
+        self.found(script).check.is_some()
+    }
+
+    fn open(&self, worker: Shard, _addresses: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
+        let sink = Sink::Host(Arc::clone(&self.options.host), Some(worker.index));
+        let machine = machine(&self.options, &self.shared, sink, u64::from(worker.index))?;
+        let loaded = self.scripts.iter().map(|script| Loaded::load(&machine, script));
+        let scripts = loaded.collect::<Result<Vec<_>, _>>()?;
+        let tables = || -> mlua::Result<(Headers, Headers)> {
+            let request =
+                Message::Request { request: DynamicRequest::default(), scheme: "http", changed: false };
+            let response = Message::Response { status: 0, fields: FieldList::default(), titles: false };
+            Ok((Headers::new(&machine.lua, request)?, Headers::new(&machine.lua, response)?))
+        };
+        let nothing = Doing { script: "inline", line: 0, what: "" };
+        let (request, response) = tables().map_err(|error| machine.error(&error, &nothing))?;
+        Ok(Box::new(StepWorker { machine, scripts, request, response }))
+    }
+}
+
+/// A state with everything that scripts of steps have.
+fn machine(
+    options: &ScriptOptions,
+    shared: &Arc<Shared>,
+    sink: Sink,
+    stream: u64,
+) -> Result<Machine, ScriptError> {
+    let machine = Machine::new(options, sink, stream)?;
+    let added = headers::install(&machine.lua)
+        .and_then(|()| functions::install(&machine.lua, options, shared, stream));
+    match added {
+        Ok(()) => Ok(machine),
+        Err(error) => Err(ScriptError { message: format!("cannot make a Lua state: {error}") }),
+    }
+}
+
+/// A script in a state.
+#[derive(Debug)]
+struct Loaded {
+    name: Arc<str>,
+    scheme: &'static str,
+    make: Option<Entry>,
+    check: Option<Entry>,
+}
+
+/// A function of a script.
+#[derive(Debug)]
+struct Entry {
+    function: Function,
+    uses: Uses,
+    line: u32,
+    /// For messages: the function and the step.
+    what: String,
+}
+
+impl Loaded {
+    fn load(machine: &Machine, script: &StepScript) -> Result<Self, ScriptError> {
+        let step = &script.step;
+        let what = if step.is_empty() { String::new() } else { format!("the script of step `{step}`") };
+        let doing = Doing { script: &script.text.name, line: 0, what: &what };
+        let of_lua = |error: mlua::Error| machine.error(&error, &doing);
+        let globals = own_globals(machine).map_err(of_lua)?;
+        machine.run(&script.text, Some(globals.clone()), &what)?;
+        let entry = |name: &str| -> Result<Option<Entry>, ScriptError> {
+            let function = match globals.raw_get(name).map_err(of_lua)? {
+                Value::Nil => return Ok(None),
+                Value::Function(function) => function,
+                other => {
+                    let message = format!("`{name}` is a {}, not a function", kind(&other));
+                    return Err(of_lua(mlua::Error::RuntimeError(message)));
+                }
+            };
+            let uses = Uses::of(&machine.util, &function);
+            let what = if step.is_empty() { name.to_owned() } else { format!("{name} of step `{step}`") };
+            Ok(Some(Entry { line: Machine::line_of(&function), function, uses, what }))
+        };
+        let (make, check) = (entry("make_request")?, entry("validate_response")?);
+        if make.is_none() && check.is_none() {
+            let message = "defines neither `make_request` nor `validate_response`: write one of them as a \
+                           global function";
+            return Err(of_lua(mlua::Error::RuntimeError(message.to_owned())));
+        }
+        let scheme = if script.scheme == Scheme::Https { "https" } else { "http" };
+        Ok(Self { name: Arc::clone(&script.text.name), scheme, make, check })
+    }
+
+    fn found(&self) -> Found {
+        let uses = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.uses);
+        Found { make: uses(&self.make), check: uses(&self.check) }
+    }
+}
+
+/// Globals of one script, so that the functions of two do not take each other's place; the library is
+/// behind them.
+fn own_globals(machine: &Machine) -> mlua::Result<Table> {
+    let (globals, meta) = (machine.lua.create_table()?, machine.lua.create_table()?);
+    meta.set("__index", machine.lua.globals())?;
+    globals.set("_G", &globals)?;
+    globals.set_metatable(Some(meta))?;
+    Ok(globals)
+}
+
+/// The scripts of steps in one worker.
+#[derive(Debug)]
+struct StepWorker {
+    machine: Machine,
+    scripts: Vec<Loaded>,
+    request: Headers,
+    response: Headers,
+}
+
+impl StepWorker {
+    /// The arguments that stand for a response.
+    fn response(
+        &self,
+        uses: Uses,
+        status: u16,
+        fields: &FieldList,
+        body: &[u8],
+    ) -> mlua::Result<(Value, Value)> {
+        let lua = &self.machine.lua;
+        let headers = if uses.0[0] {
+            if let Message::Response { status: kept, fields: copy, .. } =
+                &mut *self.response.message().borrow_mut()
+            {
+                *kept = status;
+                copy.clear();
+                fields.iter().for_each(|(name, value)| copy.push(name, value));
+            }
+            Value::Table(self.response.table(lua)?)
+        } else {
+            Value::Nil
+        };
+        let body = if uses.0[1] { Value::String(lua.create_string(body)?) } else { Value::Nil };
+        Ok((headers, body))
+    }
+
+    fn call_make(
+        &self,
+        script: &Loaded,
+        make: &Entry,
+        session: &Session,
+        request: &mut DynamicRequest,
+    ) -> Result<(), ScriptError> {
+        let doing = Doing { script: &script.name, line: make.line, what: &make.what };
+        let of_lua = |error: mlua::Error| self.machine.error(&error, &doing);
+        let lua = &self.machine.lua;
+        let (headers, body) = self
+            .response(make.uses, session.last_status, &session.last_fields, &session.last_body)
+            .map_err(of_lua)?;
+        let own_body = if make.uses.0[3] {
+            Value::String(lua.create_string(&request.body).map_err(of_lua)?)
+        } else {
+            Value::Nil
+        };
+        let own_headers =
+            if make.uses.0[2] { Value::Table(self.request.table(lua).map_err(of_lua)?) } else { Value::Nil };
+        self.exchange(script.scheme, request);
+        let returned = self.machine.call(&make.function, (headers, body, own_headers, own_body), &doing);
+        let changed = self.exchange(script.scheme, request);
+        let (headers, body): (Value, Value) = returned?;
+        let changed = changed | self.take_headers(headers, script.scheme, request).map_err(of_lua)?;
+        let changed = changed | self.take_body(body, request).map_err(of_lua)?;
+        if changed {
+            request.check().map_err(|why| of_lua(mlua::Error::RuntimeError(why)))?;
+        }
+        Ok(())
+    }
+
+    /// Moves the request into the header tables' message, or out again; whether it was changed there.
+    fn exchange(&self, own_scheme: &'static str, outside: &mut DynamicRequest) -> bool {
+        let Message::Request { request, scheme, changed } = &mut *self.request.message().borrow_mut() else {
+            return false;
+        };
+        std::mem::swap(request, outside);
+        *scheme = own_scheme;
+        std::mem::take(changed)
+    }
+
+    /// What `make_request` returned as headers; whether that changes the request.
+    fn take_headers(&self, headers: Value, scheme: &str, request: &mut DynamicRequest) -> mlua::Result<bool> {
+        match headers {
+            Value::Nil => Ok(false),
+            Value::Table(table) if self.request.is_current(&table) => Ok(false),
+            Value::Table(table) => {
+                request.fields.clear();
+                // A response's headers are a header table, too: `:status` is none of a request.
+                table.for_each(|key: Value, value: Value| {
+                    write_field(&self.machine.lua, request, scheme, key, value)
+                })?;
+                Ok(true)
+            }
+            other => {
+                let message = format!("returned a {} as headers, not a table", kind(&other));
+                Err(mlua::Error::RuntimeError(message))
+            }
+        }
+    }
+
+    /// What it returned as the body.
+    fn take_body(&self, body: Value, request: &mut DynamicRequest) -> mlua::Result<bool> {
+        let body_kind = kind(&body);
+        if body.is_nil() {
+            return Ok(false);
+        }
+        let Some(text) = text_of(&self.machine.lua, body)? else {
+            let message = format!("returned a {body_kind} as the body, not a string");
+            return Err(mlua::Error::RuntimeError(message));
+        };
+        let text = text.as_bytes();
+        if *text == *request.body {
+            return Ok(false);
+        }
+        request.body.clear();
+        request.body.extend_from_slice(&text);
+        Ok(true)
+    }
+}
+
+impl Scripts for StepWorker {
+    fn make_request(
+        &mut self,
+        script: u32,
+        session: &Session,
+        request: &mut DynamicRequest,
+    ) -> Result<(), ScriptError> {
+        let Some(script) = self.scripts.get(script as usize) else { return Ok(()) };
+        let Some(make) = &script.make else { return Ok(()) };
+        let made = self.call_make(script, make, session, request);
+        self.request.end();
+        self.response.end();
+        made
+    }
+
+    fn validate_response(&mut self, script: u32, received: &Received<'_>) -> Result<bool, ScriptError> {
+        let Some(script) = self.scripts.get(script as usize) else { return Ok(true) };
+        let Some(check) = &script.check else { return Ok(true) };
+        let doing = Doing { script: &script.name, line: check.line, what: &check.what };
+        let of_lua = |error: mlua::Error| self.machine.error(&error, &doing);
+        let arguments = self.response(check.uses, received.status, received.fields, received.body);
+        let arguments = arguments.map_err(of_lua)?;
+        let returned = self.machine.call::<Value>(&check.function, arguments, &doing);
+        self.response.end();
+        match returned? {
+            Value::Boolean(good) => Ok(good),
+            other => {
+                let message = format!("returned a {}, not true or false", kind(&other));
+                Err(of_lua(mlua::Error::RuntimeError(message)))
+            }
+        }
+    }
+
+    fn delay(&mut self, _script: u32) -> Result<Nanos, ScriptError> {
+        Ok(Nanos::ZERO)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
+        self.machine.output.flush();
+        Box::new(())
+    }
+}
