@@ -80,8 +80,9 @@ impl Guard {
 
     /// A function of ours has taken so many steps, each like an instruction.
     pub(crate) fn spend(self: &Rc<Self>, lua: &Lua, steps: u32) -> mlua::Result<()> {
-        // The caller of that function is at level 1.
-        let place = |()| lua.inspect_stack(1, place).unwrap_or_default();
+        // The caller of that function is at level 1, but that may be `pcall`.
+        let known = |level| lua.inspect_stack(level, place).filter(|place| !place.is_empty());
+        let place = |()| (1..8).find_map(known).unwrap_or_default();
         self.count(steps).map_err(place).or_else(|place| self.stop(lua, place))
     }
 

@@ -231,7 +231,7 @@ fn formats_take_what_is_given_and_the_rest_from_the_table() {
     assert_eq!(sorted(run.raw(0)), "POST /start HTTP/1.1 | Content-Length: 0, host: other | ");
     assert_eq!(sorted(run.raw(0)), "GET /start HTTP/1.1 | Content-Length: 1, Host: own | b");
     let error = run.workers[0].make_request(0, &Session::new(0), &mut DynamicRequest::default()).unwrap_err();
-    assert_eq!(error.message, "inline:8: the body is a table, not a string, in request");
+    assert_eq!(error.message, "inline:9: the body is a table, not a string, in request");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use plimsoll_script::{Host, ScriptOptions, ScriptText, StepScript, StepScripts};
 /// A world without clocks and sockets.
 #[derive(Debug, Default)]
 pub(crate) struct World {
-    /// Nanoseconds; every look at the clock takes a millisecond.
+    /// Nanoseconds; every look at the clock takes ten milliseconds.
     clock: AtomicU64,
     printed: Mutex<Vec<(Option<u32>, String)>>,
 }
@@ -28,7 +28,7 @@ impl World {
 
 impl Host for World {
     fn monotonic(&self) -> Nanos {
-        Nanos(self.clock.fetch_add(1_000_000, Ordering::Relaxed))
+        Nanos(self.clock.fetch_add(10_000_000, Ordering::Relaxed))
     }
 
     fn unix_ns(&self) -> u64 {
