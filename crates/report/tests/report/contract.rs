@@ -16,8 +16,8 @@ const CONTRACT: &str = "
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
     rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s
-    rate.changes[].at_s rate.changes[].what rate.changes[].from_per_s rate.changes[].to_per_s rate.changes[].by
-    run.stopped_by
+    rate.changes[].at_s rate.changes[].what rate.changes[].from_per_s rate.changes[].to_per_s
+    rate.changes[].by run.stopped_by
     duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
     iterations.started iterations.completed iterations.failed iterations.unfinished
