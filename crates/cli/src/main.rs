@@ -27,6 +27,7 @@ mod sink_values;
 mod stats;
 mod steering;
 mod target_flags;
+mod wrk;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;

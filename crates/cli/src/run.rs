@@ -16,10 +16,18 @@ use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, describe, import};
+use crate::{Exit, Failure, describe, import, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
+
+/// What became of a run.
+pub(crate) struct Outcome {
+    pub(crate) result: RunResult,
+    pub(crate) exit: Exit,
+    /// What the script's `done` printed.
+    said: Option<String>,
+}
 
 /// What is told and heard while a run goes on.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
@@ -40,8 +48,11 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
     };
     let command_line = describe::redacted(std::env::args());
-    let (result, exit) = execute(plan, &args.output, (&live, &control), command_line)?;
+    let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), command_line)?;
     write(&result, &args.output, style)?;
+    if let Some(said) = said {
+        to_stdout(|out| out.write_all(said.as_bytes()))?;
+    }
     Ok(exit)
 }
 
@@ -51,7 +62,7 @@ pub(crate) fn execute(
     output: &OutputArgs,
     live: Live<'_>,
     command_line: Vec<String>,
-) -> Result<(RunResult, Exit), Failure> {
+) -> Result<Outcome, Failure> {
     let options = BackendOptions::default();
     if uses_uring(plan.backend)? {
         execute_on(plan, &OpenUring(options), output, live, command_line)
@@ -81,7 +92,7 @@ fn execute_on<O: Open>(
     output: &OutputArgs,
     (live, control): Live<'_>,
     command_line: Vec<String>,
-) -> Result<(RunResult, Exit), Failure> {
+) -> Result<Outcome, Failure> {
     fit_descriptors(&mut plan).map_err(Failure::environment)?;
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
     let (mut statistics, log) = (statistics?, log?);
@@ -97,6 +108,7 @@ fn execute_on<O: Open>(
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
     }
+    let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
     let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
         statistics.add(&progress);
@@ -107,6 +119,7 @@ fn execute_on<O: Open>(
     statistics.finish();
     log.finish();
     let mut record = record.map_err(failure)?;
+    let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
         record.accounting.unmeasured += started - undelivered + redirects_followed;
@@ -124,7 +137,7 @@ fn execute_on<O: Open>(
         host: describe::host(),
         preflight: first.first().and_then(describe::preflight),
     };
-    Ok((RunResult::new(&record, context), exit))
+    Ok(Outcome { result: RunResult::new(&record, context), exit, said })
 }
 
 /// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.
@@ -160,6 +173,9 @@ fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
 
 fn failure(error: RunError) -> Failure {
     let problem = Problem::new(error.to_string());
+    if matches!(error, RunError::Data(_) | RunError::Script(_)) {
+        return Failure::usage(problem);
+    }
     Failure::environment(match error.hint() {
         Some(hint) => problem.with_hint(hint),
         None => problem,
@@ -171,6 +187,7 @@ fn failure(error: RunError) -> Failure {
 fn exit_of(record: &RunRecord) -> Exit {
     match record.interrupted {
         Some(signal) => Exit::Interrupted(signal),
+        None if record.script_errors() > 0 => Exit::Usage,
         None if !record.verdict.valid => Exit::Invalid,
         None if record.thresholds.iter().any(|threshold| !threshold.passed) => Exit::Thresholds,
         None => Exit::Success,

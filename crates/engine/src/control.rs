@@ -2,8 +2,9 @@
 
 mod steering;
 
-use std::sync::Arc;
+use std::any::Any;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
@@ -36,6 +37,17 @@ pub enum Stop {
 pub struct Control {
     stop: Arc<AtomicU8>,
     steering: Arc<Steering>,
+    leftovers: Arc<Leftovers>,
+}
+
+/// What the scripts of a run leave behind; their type is their source's.
+#[derive(Default)]
+struct Leftovers(Mutex<Vec<Box<dyn Any + Send>>>);
+
+impl std::fmt::Debug for Leftovers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Leftovers")
+    }
 }
 
 impl Control {
@@ -86,6 +98,19 @@ impl Control {
         self.steering.status()
     }
 
+    /// What the scripts of the workers left behind, once the run is over.
+    pub fn leftovers(&self) -> Vec<Box<dyn Any + Send>> {
+        self.leftovers.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
+    }
+
+    /// Keeps what the scripts of a worker leave behind.
+    pub(crate) fn leave(&self, leftover: Box<dyn Any + Send>) {
+        // A thread that panicked with the lock has ended the run.
+        if let Ok(mut all) = self.leftovers.0.lock() {
+            all.push(leftover);
+        }
+    }
+
     /// Closed model: whether users are not to begin iterations now.
     #[inline]
     pub fn is_paused(&self) -> bool {
@@ -94,7 +119,7 @@ impl Control {
 
     /// Another handle for a run before the actual one: stopped with it, but not steered otherwise.
     pub(crate) fn for_preflight(&self) -> Self {
-        Self { stop: self.stop.clone(), steering: Arc::default() }
+        Self { stop: self.stop.clone(), ..Self::default() }
     }
 
     /// The run of `plan` begins at `start` on the driver's clock: from here on it can be steered.

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_plan::{Load, Plan, Protocol, Target};
+use plimsoll_plan::{Load, Plan, Protocol, Scenario, Target};
+use plimsoll_scenario::Deal;
 use plimsoll_schedule::{Arrivals, Profile};
 
 use crate::request::InFlight;
@@ -16,11 +17,12 @@ const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
 /// Longest such delay: a dead target costs one attempt per user and second.
 const BACKOFF_MAX: Nanos = Nanos::from_secs(1);
 
-/// The arrivals of one scenario, as far as they are this worker's.
+/// The arrivals of one worker, of which those are a lane's that are dealt to its scenarios.
 #[derive(Debug)]
 struct Stream {
-    scenario: u32,
     arrivals: Arrivals,
+    /// Workers of the run: their arrivals alternate.
+    workers: u64,
 }
 
 /// What a server is called.
@@ -76,9 +78,16 @@ pub(crate) struct Lane {
     pub(crate) sites: Sites,
     /// What its servers are called, by member of the pool.
     names: Vec<Name>,
+    /// Those that begin here.
     scenarios: Vec<u32>,
-    turn: usize,
-    streams: Vec<Stream>,
+    /// When they join.
+    joinings: Vec<Nanos>,
+    deal: Deal,
+    /// The only scenario of the plan, if there is nothing to deal.
+    only: Option<u32>,
+    /// Closed model: how many were dealt.
+    turn: u64,
+    stream: Option<Stream>,
     /// Arrivals from this index on are beyond the iterations that were asked for.
     arrivals_end: u64,
     failing_since: Option<Nanos>,
@@ -87,9 +96,9 @@ pub(crate) struct Lane {
 impl Lane {
     /// The lanes of one worker, one per target of the plan.
     ///
-    /// Arrivals are dealt to scenarios in turn: the stream of scenario s on worker w of W takes the indices
-    /// that leave w + W·s modulo W·S, so that the streams of all workers together are exactly the schedule of
-    /// the run. A scenario belongs to the lane of its first step.
+    /// Worker w of W has the arrivals whose index leaves w modulo W, and deals them to the scenarios by their
+    /// weights. A scenario belongs to the lane of its first step, which takes those arrivals and passes the
+    /// others by: together the lanes of all workers take exactly the schedule of the run.
     pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Site]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
@@ -105,16 +114,23 @@ impl Lane {
                     plan.steps[first as usize].target == target
                 };
                 let scenarios: Vec<u32> = (0..plan.scenarios.len() as u32).filter(begins_here).collect();
-                let streams = match &plan.load {
-                    Load::Closed => Vec::new(),
-                    Load::Open { profile, process, .. } => scenarios
-                        .iter()
-                        .map(|&scenario| {
-                            let of = worker.of * plan.scenarios.len() as u32;
-                            let shard = Shard { index: worker.index + worker.of * scenario, of };
-                            Stream { scenario, arrivals: Arrivals::new(profile, *process, plan.seed, shard) }
-                        })
-                        .collect(),
+                let stream = match &plan.load {
+                    Load::Open { profile, process, .. } if !scenarios.is_empty() => {
+                        let arrivals = Arrivals::new(profile, *process, plan.seed, worker);
+                        Some(Stream { arrivals, workers: u64::from(worker.of) })
+                    }
+                    _ => None,
+                };
+                let dealt = |scenario: &u32| {
+                    let Scenario { weight, start_after, .. } = plan.scenarios[*scenario as usize];
+                    // In the open model all are dealt to, in the closed one those that begin here.
+                    let mine = stream.is_some() || scenarios.contains(scenario);
+                    (if mine { weight } else { 0 }, start_after)
+                };
+                let deal: Vec<_> = (0..plan.scenarios.len() as u32).map(|s| dealt(&s)).collect();
+                let only = match plan.scenarios.as_slice() {
+                    [only] if only.start_after == Nanos::ZERO => Some(0),
+                    _ => None,
                 };
                 Self {
                     target,
@@ -132,9 +148,12 @@ impl Lane {
                     blocked: false,
                     names: Name::all(&plan.targets[target]),
                     sites: Sites::new(&plan.targets[target], addresses[target].clone(), worker.index),
+                    joinings: scenarios.iter().map(|s| plan.scenarios[*s as usize].start_after).collect(),
                     scenarios,
+                    deal: Deal::new(&deal),
+                    only,
                     turn: 0,
-                    streams,
+                    stream,
                     arrivals_end,
                     failing_since: None,
                 }
@@ -148,21 +167,29 @@ impl Lane {
         &self.names[self.sites.member(site)]
     }
 
-    /// The scenario of the next iteration of the closed model; none, if all begin at other targets, or have
-    /// no data any more.
-    pub(crate) fn next_scenario(&mut self, exhausted: &[bool]) -> Option<u32> {
-        for _ in 0..self.scenarios.len() {
-            let scenario = self.scenarios[self.turn];
-            // Not by a remainder: a division costs more than the rest of this.
+    /// The scenario of an iteration of the closed model that begins at `at` since the start; none, if all
+    /// begin at other targets, have no data any more, or [join](Self::next_joining) later.
+    pub(crate) fn next_scenario(&mut self, exhausted: &[bool], at: Nanos) -> Option<u32> {
+        if let Some(only) = self.only {
+            return (!exhausted[only as usize] && !self.scenarios.is_empty()).then_some(only);
+        }
+        // Each of them is dealt to within one round.
+        for _ in 0..Deal::LONGEST {
+            let scenario = self.deal.scenario(self.turn, at)?;
             self.turn += 1;
-            if self.turn == self.scenarios.len() {
-                self.turn = 0;
-            }
             if !exhausted[scenario as usize] {
                 return Some(scenario);
             }
+            if self.scenarios.iter().all(|scenario| exhausted[*scenario as usize]) {
+                return None;
+            }
         }
         None
+    }
+
+    /// When the next scenario joins after `at`, since the start.
+    pub(crate) fn next_joining(&self, at: Nanos) -> Option<Nanos> {
+        self.joinings.iter().copied().filter(|joins| *joins > at).min()
     }
 
     /// Takes a request out whose time is over while it waits for a connection.
@@ -186,27 +213,31 @@ impl Lane {
 
     /// The next arrival of this lane and its scenario, without taking it.
     pub(crate) fn peek(&mut self) -> Option<(Arrival, u32)> {
-        let end = self.arrivals_end;
-        let peek = |stream: &mut Stream| {
-            let arrival = stream.arrivals.peek().filter(|arrival| arrival.index < end)?;
-            Some((arrival, stream.scenario))
-        };
-        if let [only] = self.streams.as_mut_slice() {
-            return peek(only);
+        let Stream { arrivals, workers } = self.stream.as_mut()?;
+        loop {
+            let arrival = arrivals.peek().filter(|arrival| arrival.index < self.arrivals_end)?;
+            let scenario = match self.only {
+                Some(only) => return Some((arrival, only)),
+                None => self.deal.scenario(arrival.index / *workers, arrival.at),
+            };
+            match scenario {
+                Some(scenario) if self.scenarios.contains(&scenario) => return Some((arrival, scenario)),
+                // Another lane's, or nobody's: no scenario has joined yet.
+                _ => arrivals.next(),
+            };
         }
-        self.streams.iter_mut().filter_map(peek).min_by_key(|(arrival, _)| (arrival.at, arrival.index))
     }
 
-    /// Takes the arrival that [`peek`](Self::peek) showed for `scenario`.
-    pub(crate) fn take(&mut self, scenario: u32) {
-        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.scenario == scenario) {
+    /// Takes the arrival that [`peek`](Self::peek) showed.
+    pub(crate) fn take(&mut self) {
+        if let Some(stream) = &mut self.stream {
             stream.arrivals.next();
         }
     }
 
     /// The schedule has changed from an instant on that is still to come.
     pub(crate) fn change(&mut self, profile: &Profile) {
-        for stream in &mut self.streams {
+        if let Some(stream) = &mut self.stream {
             stream.arrivals.change(profile);
         }
     }

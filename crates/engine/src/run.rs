@@ -109,9 +109,11 @@ pub fn run_logged<O: Open>(
 ) -> Result<RunRecord, RunError> {
     let workers = plan.threads.max(1);
     let (send, receive) = channel();
+    let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
+        .map_err(|error| RunError::Data(error.to_string()))?;
     thread::scope(|scope| {
         let mut starts = Vec::new();
-        for index in 0..workers {
+        for (index, feeds) in (0..workers).zip(feeds) {
             let (start, started) = channel();
             starts.push(start);
             let (send, control) = (send.clone(), control.clone());
@@ -121,7 +123,7 @@ pub fn run_logged<O: Open>(
                 .name(format!("worker-{index}"))
                 .spawn_scoped(scope, move || {
                     let make = |io: O::Backend, unix_offset| {
-                        let resources = resources(plan, addresses, shard, log)?;
+                        let resources = resources(plan, addresses, shard, feeds, log)?;
                         Ok(Worker::new(io, plan, addresses, shard, control, unix_offset, resources))
                     };
                     work(open, make, &send, &started);
@@ -173,10 +175,9 @@ fn resources(
     plan: &Plan,
     addresses: &[Arc<[Site]>],
     shard: Shard,
+    feeds: Feeds,
     log: LogSink,
 ) -> Result<Resources, RunError> {
-    let feeds =
-        Feeds::open(&plan.feeds, shard, plan.seed).map_err(|error| RunError::Data(error.to_string()))?;
     let addresses: Vec<String> =
         addresses.iter().flat_map(|list| list.iter()).map(|site| site.endpoint.to_string()).collect();
     let scripts = match &plan.scripts {

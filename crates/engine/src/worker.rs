@@ -25,7 +25,7 @@ use plimsoll_metrics::{
     WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan, Scenario, Step};
-use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Scripts, SentRequest};
+use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Program, Reaction, Scripts, SentRequest};
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
@@ -164,6 +164,11 @@ pub struct Worker<'p, B> {
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
+    /// shared.
+    programs: Vec<Program>,
+    /// By step, for the same reason.
+    reactions: Vec<Reaction>,
     /// The only step of each scenario that is nothing but a request; such iterations need no session.
     singles: Vec<Option<u32>>,
     /// Scenarios whose data has ended.
@@ -295,6 +300,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
             sleepers: BinaryHeap::new(),
+            programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
+            reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
             exhausted: vec![false; plan.scenarios.len()],
             feeds,

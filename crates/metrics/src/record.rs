@@ -377,6 +377,12 @@ impl LogRecord {
 }
 
 impl RunRecord {
+    /// Failures of scripts, with and without a request.
+    pub fn script_errors(&self) -> u64 {
+        let without: u64 = self.workers.iter().map(|worker| worker.script_errors).sum();
+        without.max(self.total.errors[ErrorClass::Script as usize])
+    }
+
     /// Requests of an iteration in which every one ends well, as a mean over the scenarios; 1 without steps.
     pub fn requests_per_iteration(&self) -> f64 {
         let mut scenarios = 0_u64;

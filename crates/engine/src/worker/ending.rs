@@ -285,12 +285,12 @@ impl<B: Backend> Worker<'_, B> {
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
         for lane in &mut self.lanes {
-            while let Some((arrival, scenario)) = lane.peek() {
+            while let Some((arrival, _)) = lane.peek() {
                 let intended = self.times.start + arrival.at;
                 if intended >= self.times.end {
                     break;
                 }
-                lane.take(scenario);
+                lane.take();
                 let measured = u64::from(intended >= self.times.measure);
                 self.counts.accounting.scheduled += measured;
                 self.counts.accounting.never_started += measured;
@@ -309,6 +309,9 @@ impl<B: Backend> Worker<'_, B> {
         let mut iterations = self.counts.iterations;
         let ended = iterations.completed + iterations.failed;
         iterations.unfinished = iterations.started.saturating_sub(ended);
+        if let Some(scripts) = self.scripts.take() {
+            self.control.leave(scripts.finish());
+        }
         let protocols = ["http/1.1", "h2"].into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,

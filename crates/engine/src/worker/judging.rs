@@ -63,8 +63,11 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
         let step = &self.plan.steps[request.step as usize];
-        if step.reaction.is_plain() && step.check_script.is_none() && self.plan.scripts.is_none() {
-            return match step.reaction.accepts(status) {
+        if self.reactions[request.step as usize].is_plain()
+            && step.check_script.is_none()
+            && self.plan.scripts.is_none()
+        {
+            return match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => Outcome::Ok,
                 Err(failure) => Outcome::Failed(failure.class),
             };
@@ -83,10 +86,11 @@ impl<B: Backend> Worker<'_, B> {
             unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
             ..Received::new(status, &captured.fields, &captured.body)
         };
+        let reaction = &self.reactions[request.step as usize];
         let (mut outcome, mut reason) = (Outcome::Ok, None);
         let accepted = match self.sessions.get_mut(request.session) {
-            Some(session) => step.reaction.apply(&received, &mut session.state),
-            None => step.reaction.accepts(status),
+            Some(session) => reaction.apply(&received, &mut session.state),
+            None => reaction.accepts(status),
         };
         if captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
@@ -110,7 +114,7 @@ impl<B: Backend> Worker<'_, B> {
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
             if !self.error_examples.contains_key(failure.class.name()) {
-                reason = Some(step.reaction.describe(failure, &received));
+                reason = Some(reaction.describe(failure, &received));
             }
         }
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {

@@ -47,10 +47,8 @@ impl<B: Backend> Worker<'_, B> {
     /// Lets an iteration do what it does next: `lane` and `slot` are those of its last request, if its
     /// connection can be used again.
     pub(super) fn proceed(&mut self, number: u32, lane: u32, slot: Option<u32>, due: Due) -> Course {
-        let plan = self.plan;
         let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
         let (scenario, measured) = (session.scenario, session.measured);
-        let program = &plan.scenarios[scenario as usize].program;
         loop {
             let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
             let mut surroundings = Surroundings {
@@ -60,7 +58,7 @@ impl<B: Backend> Worker<'_, B> {
                 random: &mut self.random,
                 feeds: &mut self.feeds,
             };
-            let steps = match program.next(&mut session.state, &mut surroundings) {
+            let steps = match self.programs[scenario as usize].next(&mut session.state, &mut surroundings) {
                 Next::Send(step) => step..step + 1,
                 Next::Fork(steps) => steps,
                 Next::Pause(time) if time == Nanos::ZERO => continue,

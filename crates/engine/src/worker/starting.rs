@@ -101,7 +101,11 @@ impl<B: Backend> Worker<'_, B> {
                 self.retries.push(Reverse((now + LONGEST_WAIT, lane)));
                 return false;
             }
-            let Some(scenario) = self.lanes[lane as usize].next_scenario(&self.exhausted) else {
+            let at = now.since(self.times.start);
+            let Some(scenario) = self.lanes[lane as usize].next_scenario(&self.exhausted, at) else {
+                if let Some(joins) = self.lanes[lane as usize].next_joining(at) {
+                    self.retries.push(Reverse((self.times.start + joins, lane)));
+                }
                 return false;
             };
             let measured = now >= self.times.measure;
@@ -192,7 +196,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
                     if overload == Overload::Drop {
-                        self.lanes[lane as usize].take(scenario);
+                        self.lanes[lane as usize].take();
                         self.counts.new_scheduled += 1;
                         let measured = u64::from(intended >= self.times.measure);
                         self.counts.accounting.scheduled += measured;
@@ -205,7 +209,7 @@ impl<B: Backend> Worker<'_, B> {
                     at_limit |= lane.open >= lane.max;
                     break;
                 }
-                self.lanes[lane as usize].take(scenario);
+                self.lanes[lane as usize].take();
                 let measured = intended >= self.times.measure;
                 started = true;
                 let index = arrival.index;

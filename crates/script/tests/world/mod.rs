@@ -98,7 +98,7 @@ pub(crate) fn shown(fields: &FieldList) -> Vec<String> {
 }
 
 pub(crate) fn received<'a>(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Received<'a> {
-    Received { status, fields, body }
+    Received::new(status, fields, body)
 }
 
 /// An empty folder of this test's own.
