@@ -393,13 +393,13 @@ struct InstrumentArgs {
 struct JudgingArgs {
     /// What has to hold of the run, such as 'p99<10ms', repeatable; exit code 99 if it does not
     ///
-    /// FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max and stdev of
-    /// the response time, or of another one: service_time.p99, start_lag, first_byte_time, connect_time,
+    /// FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max and stdev
+    /// of the response time, or of another one: service_time.p99, start_lag, first_byte_time, connect_time,
     /// tls_time, failed_response_time; error_rate, timeout_rate; rate (responses per second; also
     /// rate>=0.99*target); started, dropped, ok, failed, timed_out, checks, bytes_sent, bytes_received, and
     /// the classes of errors, such as status_5xx, as numbers or in percent. What the data cannot show has
     /// failed: without data, with too few values for a percentile, or where timeouts leave it open.
-    #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true)]
+    #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true, hide_short_help = true)]
     thresholds: Vec<String>,
     /// End the run as soon as a --threshold is shown not to hold
     ///

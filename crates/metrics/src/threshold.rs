@@ -87,7 +87,7 @@ impl ThresholdSpec {
         let mut parts = Vec::new();
         match (&self.step, &self.scenario) {
             (Some(step), Some(scenario)) => {
-                parts.push(format!("of step \"{step}\" of scenario \"{scenario}\""))
+                parts.push(format!("of step \"{step}\" of scenario \"{scenario}\""));
             }
             (Some(step), None) => parts.push(format!("of step \"{step}\"")),
             (None, Some(scenario)) => parts.push(format!("of scenario \"{scenario}\"")),

@@ -444,7 +444,7 @@ pub(crate) fn thresholds() -> RunResult {
     ];
     let sample = |i: u64| {
         let failed = Outcome::Failed(ErrorClass::Status5xx);
-        let sample = Sample { step: u32::from(i % 4 == 0), ..quiet(i) };
+        let sample = Sample { step: u32::from(i.is_multiple_of(4)), ..quiet(i) };
         let fails = i > 8_000 && i % 50 == 1;
         if fails { Sample { outcome: failed, status: 503, ..sample } } else { sample }
     };
