@@ -29,6 +29,16 @@ impl Plan {
         for scenario in &self.scenarios {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "scenario {:?}", scenario.steps);
+            if (scenario.weight, scenario.start_after) != (1, Nanos::ZERO) {
+                let _ = writeln!(text, "weight {} after {}", scenario.weight, scenario.start_after.0);
+            }
+        }
+        // What only plan files have is told only where it is there, so that other plans keep their hashes.
+        if self.logic != Fingerprint::EMPTY {
+            let _ = writeln!(text, "logic {}", self.logic);
+        }
+        for feed in &self.feeds {
+            let _ = writeln!(text, "feed {feed:?}");
         }
         for step in &self.steps {
             let _ = writeln!(text, "step {} {}", step.target, step.request.fingerprint());
@@ -38,8 +48,11 @@ impl Plan {
         }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
-            let Target { authority, address, protocol, .. } = target;
+            let Target { authority, address, protocol, pool, fail_over, fail_back, .. } = target;
             let _ = writeln!(text, "target {authority:?} {address:?} tls {tls:?} {protocol:?}");
+            if !pool.is_empty() {
+                let _ = writeln!(text, "pool {pool:?} over {fail_over} back {fail_back}");
+            }
         }
     }
 

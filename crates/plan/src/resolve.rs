@@ -208,6 +208,7 @@ impl Resolver<'_> {
             variables: requests.variables,
             feeds: requests.feeds,
             scripts: requests.scripts,
+            logic: requests.logic,
             targets: requests.targets,
             load,
             end: schedule.end,
