@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::document::{Field, StepSpec, Text};
+use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
 use plimsoll_plan::{Connections, Disk, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
 use plimsoll_report::Style;
 use plimsoll_scenario::header::is_secret;
@@ -85,6 +85,8 @@ impl Explanation {
                 rows.push([name.to_owned(), shown(name, given), origin(given, document)]);
             }
         }
+        let position = |row: &[String; 3]| Settings::NAMES.iter().position(|name| *name == row[0]);
+        rows.sort_by_key(position);
         self.table(&rows);
         let gone: Vec<[String; 3]> = (layered.gave_way.iter())
             .map(|gone| {
@@ -278,8 +280,9 @@ fn memory(plan: &Plan) -> String {
     let recorders = (plan.steps.len() as u64).saturating_mul(u64::from(plan.threads)).saturating_sub(1);
     let mut all = connections.saturating_mul(each).saturating_add(BASE_BYTES);
     all = all.saturating_add(recorders.saturating_mul(STEP_BYTES));
+    let about = if plan.connections.max > plan.connections.initial { "at most about" } else { "about" };
     let mut words = format!(
-        "about {} MiB (7 MiB, {connections} connections of {each} B, {recorders} more histogram sets of at most {} KiB)",
+        "{about} {} MiB (7 MiB, {connections} connections of {each} B, {recorders} more histogram sets of at most {} KiB)",
         all.div_ceil(MIB),
         STEP_BYTES / 1024
     );

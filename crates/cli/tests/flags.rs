@@ -87,7 +87,6 @@ fn commands() {
         &["webserver"],
         &["find", URL],
         &["schema"],
-        &["schema", "plan"],
         &["schema", "results"],
         &["run"],
         &["demo", "extra"],

@@ -99,6 +99,8 @@ impl Deed {
 /// The fields that say whom a request goes to.
 const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "request", "same_url"];
 
+/// Collects problems. What has nothing in it is not looked at: the reader has reported that, or that what is
+/// in it is not known.
 struct Check<'d, 'p> {
     document: &'d Document,
     problems: &'p mut Problems,
@@ -138,7 +140,6 @@ impl<'d> Check<'d, '_> {
 
     fn target(&mut self, name: &Text, place: Place, target: &TargetSpec) {
         let name = name.as_str().escape_debug();
-        // What is entirely wrong was reported.
         if target.url.is_absent() && *target != TargetSpec::default() {
             let problem = Problem::new(format!("the target `{name}` has no `url`"));
             self.report(problem.with_hint("give it one: scheme, host and port"), Some(place));
@@ -219,7 +220,9 @@ impl<'d> Check<'d, '_> {
     }
 
     fn scenario(&mut self, field: &Field<ScenarioSpec>) {
-        let Some(scenario) = field.get() else { return };
+        let Some(scenario) = field.get().filter(|scenario| **scenario != ScenarioSpec::default()) else {
+            return;
+        };
         let document = self.document;
         let targets: Vec<&str> = document.targets.0.iter().map(|(name, ..)| name.as_str()).collect();
         self.known("target", &scenario.target, &targets);
@@ -244,6 +247,9 @@ impl<'d> Check<'d, '_> {
     fn steps(&mut self, steps: &[Field<StepSpec>], targets: &[&str], at_once: bool) {
         for field in steps {
             let (Some(step), Some(place)) = (field.get(), field.place()) else { continue };
+            if *step == StepSpec::default() {
+                continue;
+            }
             let Some(deed) = self.deed(step, place) else { continue };
             if at_once && deed != Deed::Request {
                 let problem = Problem::new(format!("{} cannot be a part of `parallel`", deed.noun()));
@@ -315,7 +321,7 @@ impl<'d> Check<'d, '_> {
                 if has("script") {
                     return Some(Deed::Request);
                 }
-                if has("think") && fields.len() == 1 {
+                if has("think") {
                     return Some(Deed::Think);
                 }
                 let (problem, hint) = match fields
@@ -389,12 +395,12 @@ impl<'d> Check<'d, '_> {
             );
         }
         self.pause(&step.think);
-        if let (Some(expect), Some(place)) = (step.expect.get(), step.expect.place()) {
-            self.expect(expect, place);
+        if let Some(expect) = step.expect.get() {
+            self.expect(expect);
         }
         for (name, place, extract) in &step.extract.0 {
             let name = name.as_str();
-            if let Some(extract) = extract.get() {
+            if let Some(extract) = extract.get().filter(|extract| **extract != ExtractSpec::default()) {
                 self.extract(name, extract, extract_place(extract).unwrap_or(*place), *place);
             }
         }
@@ -402,6 +408,9 @@ impl<'d> Check<'d, '_> {
 
     fn pause(&mut self, field: &Field<PauseSpec>) {
         let (Some(pause), Some(place)) = (field.get(), field.place()) else { return };
+        if *pause == PauseSpec::default() {
+            return;
+        }
         let uniform = pause.uniform.first().and_then(Field::place);
         let laws = [
             ("fixed", pause.fixed.place()),
@@ -415,17 +424,16 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    fn expect(&mut self, expect: &ExpectSpec, place: Place) {
-        if *expect == ExpectSpec::default() {
-            let problem = Problem::new("`expect` says nothing");
-            self.report(problem.with_hint("known here: status, headers, body, json"), Some(place));
-        }
+    fn expect(&mut self, expect: &ExpectSpec) {
         let named = |fields: &'_ Keyed<Field<MatchSpec>>| {
             fields.0.iter().map(|(_, _, field)| field.clone()).collect::<Vec<_>>()
         };
         let all = named(&expect.headers).into_iter().chain(expect.body.clone()).chain(named(&expect.json));
         for field in all {
             let (Some(spec), Some(place)) = (field.get(), field.place()) else { continue };
+            if *spec == MatchSpec::default() {
+                continue;
+            }
             let ways = [
                 ("plain", spec.plain.place()),
                 ("equals", spec.equals.place()),
@@ -469,6 +477,9 @@ impl<'d> Check<'d, '_> {
 
     fn threshold(&mut self, field: &Field<ThresholdSpec>) {
         let (Some(threshold), Some(place)) = (field.get(), field.place()) else { return };
+        if *threshold == ThresholdSpec::default() {
+            return;
+        }
         if threshold.that.is_absent() {
             let problem = Problem::new("the threshold does not say what has to hold");
             self.report(problem.with_hint("write it behind `that`: `that: p99<10ms`"), Some(place));

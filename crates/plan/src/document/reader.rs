@@ -184,10 +184,11 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         match &self.node.kind {
             Kind::Scalar { text, plain: true } if text == "true" => visitor.visit_bool(true),
             Kind::Scalar { text, plain: true } if text == "false" => visitor.visit_bool(false),
-            Kind::Scalar { text, .. } if !self.node.is_null() => {
+            Kind::Scalar { text, plain } if !self.node.is_null() => {
                 let name = self.name.escape_debug();
-                let text = text.escape_debug();
-                let problem = Problem::new(format!("`{name}` has to be true or false, and is `{text}`"));
+                let found = if *plain { format!("`{}`", text.escape_debug()) } else { "a text".to_owned() };
+                let problem = Problem::new(format!("`{name}` has to be true or false, and is {found}"));
+                let problem = if *plain { problem } else { problem.with_hint("write it without quotes") };
                 Err(Wrong(problem.at(Some(self.node.place))))
             }
             _ => Err(self.not("true or false")),
@@ -238,6 +239,10 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         let short = SHORT_FORMS.iter().find(|(of, _)| *of == name);
+        if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
+            let problem = Problem::new("this mapping is empty");
+            self.report(problem.with_hint("leave it out, or say what is to be in it"), self.node.place);
+        }
         match (&self.node.kind, short) {
             (Kind::Map(entries), _) => {
                 visitor.visit_map(Members { reader: self, entries: entries.iter(), known, value: None })

@@ -42,11 +42,23 @@ fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
             for entry in entries {
                 if is_credential(&entry.name) {
                     found.push(entry.value.place);
+                } else if entry.name == "headers" && !matches!(entry.value.kind, Kind::Map(_)) {
+                    nameless(&entry.value, found);
+                    walk(&entry.value, text, found);
                 } else {
                     walk(&entry.value, text, found);
                 }
             }
         }
+    }
+}
+
+/// Headers whose name was forgotten: what is left may be the credential.
+fn nameless(node: &Node, found: &mut Vec<Place>) {
+    match &node.kind {
+        Kind::Scalar { text, .. } if !text.contains(':') => found.push(node.place),
+        Kind::List(items) => items.iter().for_each(|item| nameless(item, found)),
+        Kind::Scalar { .. } | Kind::Map(_) => {}
     }
 }
 

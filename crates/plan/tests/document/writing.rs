@@ -172,7 +172,7 @@ proptest! {
     fn what_is_written_reads_back_equal(document in document()) {
         let text = document.to_yaml();
         let (read, problems) = crate::reading::read(&text);
-        // An empty mapping of a target or threshold is a problem of form, and says nothing about writing.
+        // An empty mapping is a problem, and says nothing about writing.
         let read = read.unwrap_or_else(|| panic!("{problems:?} in:\n{text}"));
         prop_assert_eq!(
             serde_json::to_value(&read).unwrap(),

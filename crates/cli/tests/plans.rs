@@ -1,0 +1,102 @@
+//! Plan files on the command line: everything that is wrong with the bad ones, and what the good ones come to.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans").join(name)
+}
+
+fn plimsoll(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_")) {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).args(args).envs(environment.iter().copied());
+    command.output().expect("the binary runs")
+}
+
+/// The names of the plans in a folder.
+fn plans(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder of plans");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.ends_with(".yaml"));
+    names.sort_unstable();
+    names
+}
+
+/// Problems that are not about the plan but about this build, block by block.
+fn without_gaps(text: &str) -> String {
+    let blocks = text.split_inclusive('\n').fold(Vec::<String>::new(), |mut blocks, line| {
+        match blocks.last_mut() {
+            Some(block) if !line.starts_with("error:") => block.push_str(line),
+            _ => blocks.push(line.to_owned()),
+        }
+        blocks
+    });
+    blocks.into_iter().filter(|block| !block.contains("are not built yet")).collect()
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_bad_plan_is_said_at_once() {
+    let folder = folder("bad");
+    let names = plans(&folder);
+    assert!(names.len() >= 40, "{names:?}");
+    for name in names {
+        let output = plimsoll(&folder, &["check", &name], &[]);
+        let text = String::from_utf8(output.stderr).expect("messages are text");
+        assert_eq!(output.status.code(), Some(2), "{name}: {text}");
+        assert!(output.stdout.is_empty(), "{name}");
+        assert!(!text.contains("topsecret"), "{name}: {text}");
+        let run = plimsoll(&folder, &["run", &name], &[]);
+        assert_eq!(
+            (run.status.code(), String::from_utf8_lossy(&run.stderr)),
+            (Some(2), text.as_str().into())
+        );
+        let short = name.trim_end_matches(".yaml").to_owned();
+        insta::with_settings!({ snapshot_path => "plans/bad", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(short, without_gaps(&text));
+        });
+    }
+}
+
+#[test]
+fn a_good_plan_is_ok_and_explained() {
+    let folder = folder("good");
+    let args = ["settings.yaml", "http://127.0.0.1:1/a", "--http2", "-R", "50"];
+    let check = plimsoll(&folder, &[&["check"][..], &args].concat(), &[]);
+    assert_eq!(String::from_utf8_lossy(&check.stdout), "settings.yaml: ok\n");
+    assert_eq!((check.status.code(), check.stderr.len()), (Some(0), 0));
+    let environment = [("PLIMSOLL_TIMEOUT", "7s")];
+    let explained = plimsoll(&folder, &[&["explain"][..], &args].concat(), &environment);
+    assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));
+    let text = String::from_utf8(explained.stdout).unwrap();
+    assert!(!text.contains("topsecret"), "{text}");
+    insta::assert_snapshot!("explain_plan", text);
+    let bare = plimsoll(
+        &folder,
+        &["explain", "http://127.0.0.1:1/", "https://127.0.0.1:2/b", "-k", "-n", "500"],
+        &[],
+    );
+    insta::assert_snapshot!("explain_urls", String::from_utf8(bare.stdout).unwrap());
+}
+
+#[test]
+fn colour_is_for_terminals_and_wishes() {
+    let folder = folder("bad");
+    let plain = plimsoll(&folder, &["check", "booleans.yaml"], &[]).stderr;
+    assert!(!plain.contains(&0x1b));
+    let coloured = plimsoll(&folder, &["check", "booleans.yaml", "--color", "always"], &[]).stderr;
+    assert!(coloured.contains(&0x1b));
+    let auto = plimsoll(&folder, &["check", "booleans.yaml"], &[("NO_COLOR", "1")]).stderr;
+    assert_eq!(auto, plain);
+}
+
+#[test]
+fn the_schema_of_plans_is_printed() {
+    let output = plimsoll(&folder("bad"), &["schema", "plan"], &[]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["scenarios"]["description"], "What users do.");
+}
