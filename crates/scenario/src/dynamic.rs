@@ -1,6 +1,14 @@
 //! Requests that are made while the run goes on.
 
-use crate::{FieldList, Scheme};
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use plimsoll_wire::http2::hpack::put_literal;
+
+use crate::header::{is_secret, is_token, is_value};
+use crate::slot::write_decimal;
+use crate::{FieldList, Scheme, SentRequest};
 
 /// A request that a script made, or changed. Its memory is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,9 +17,9 @@ pub struct DynamicRequest {
     pub method: Vec<u8>,
     /// Path and query; visible ASCII characters only.
     pub path: Vec<u8>,
-    /// `host[:port]`.
+    /// `host[:port]`. A field called Host takes its place.
     pub authority: Vec<u8>,
-    /// Other fields, without pseudo-headers and without a content-length, which is that of the body.
+    /// Other fields, without pseudo-headers. A content-length is ignored: it is that of the body.
     pub fields: FieldList,
     /// The content.
     pub body: Vec<u8>,
@@ -34,28 +42,202 @@ impl DynamicRequest {
         self.raw_count = 0;
     }
 
-    /// Whether the response has no body whatever its head says.
+    /// Becomes the request that was sent, over whatever it was.
+    pub fn copy_from(&mut self, sent: &SentRequest) {
+        self.clear();
+        self.method.extend_from_slice(&sent.method);
+        self.path.extend_from_slice(&sent.path);
+        self.authority.extend_from_slice(&sent.authority);
+        for (name, value) in sent.fields.iter().filter(|(name, _)| *name != b"content-length") {
+            self.fields.push(name, value);
+        }
+        self.body.extend_from_slice(&sent.body);
+    }
+
+    /// How many whole requests `raw` holds: wrk's scripts join several for pipelining. Allocates.
+    ///
+    /// # Errors
+    /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest for
+    /// ever.
+    pub fn count_http1(raw: &[u8]) -> Result<u32, String> {
+        parse::count(raw)
+    }
+
+    /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.
+    ///
+    /// # Errors
+    /// What [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; what does not
+    /// [pass](Self::check).
+    pub fn parse_http1(raw: &[u8]) -> Result<Self, String> {
+        parse::parse(raw)
+    }
+
+    /// Whether the response has no body whatever its head says. Of raw bytes: whether the last of their
+    /// requests is such a one is not known here.
     pub fn is_head(&self) -> bool {
         self.method == b"HEAD"
     }
 
-    /// Whether it can be sent as it is: a legal method and path, legal names and values of fields.
+    /// Whether it can be sent as it is: a legal method and path, legal names and values of fields. What is
+    /// refused could be read as another request than it is, or as two. Of [`raw`](Self::raw) bytes only their
+    /// number is looked at: [`count_http1`](Self::count_http1) counts.
     ///
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
-        Ok(())
+        if !self.raw.is_empty() {
+            return match self.raw_count {
+                0 => Err("the bytes of the request are no whole request".to_owned()),
+                _ => Ok(()),
+            };
+        }
+        if self.method.is_empty() || !self.method.iter().copied().all(is_token) {
+            return Err(format!("`{}` is not a method", shown(&self.method)));
+        }
+        if self.method == b"CONNECT" {
+            return Err("the method CONNECT opens a tunnel and cannot be used for load".to_owned());
+        }
+        let asterisk = self.path == b"*" && self.method == b"OPTIONS";
+        if !self.path.starts_with(b"/") && !asterisk {
+            return Err(format!("the path `{}` does not start with `/`", shown(&self.path)));
+        }
+        let visible = |bytes: &[u8]| bytes.iter().find(|byte| !byte.is_ascii_graphic()).copied();
+        if let Some(byte) = visible(&self.path) {
+            return Err(format!("`{}` is not allowed in a path: write %{byte:02X}", byte.escape_ascii()));
+        }
+        if let Some(byte) = visible(&self.authority) {
+            return Err(format!("`{}` is not allowed in a host", byte.escape_ascii()));
+        }
+        let mut hosts = 0;
+        for (name, value) in self.fields.iter() {
+            if name.is_empty() || !name.iter().copied().all(is_token) {
+                return Err(format!("`{}` is not the name of a header", shown(name)));
+            }
+            // Not the value: it may be a secret.
+            if !is_value(value) {
+                return Err(format!("the value of the header `{}` has a control character", shown(name)));
+            }
+            if name == b"transfer-encoding" {
+                return Err(
+                    "the header `transfer-encoding` cannot be set: bodies are sent with their length"
+                        .to_owned(),
+                );
+            }
+            if name == b"host" {
+                hosts += 1;
+                if let Some(byte) = visible(value) {
+                    return Err(format!("`{}` is not allowed in a host", byte.escape_ascii()));
+                }
+            }
+        }
+        if hosts > 1 { Err("the header `host` is there twice".to_owned()) } else { Ok(()) }
     }
 
     /// Appends the whole request as HTTP/1.1 sends it, with Host and Content-Length; [`raw`](Self::raw) as it
-    /// is.
+    /// is. It has to [pass](Self::check).
     pub fn write_http1(&self, out: &mut Vec<u8>) {
-        let _ = out;
+        if !self.raw.is_empty() {
+            out.extend_from_slice(&self.raw);
+            return;
+        }
+        for part in [&*self.method, b" ", &self.path, b" HTTP/1.1\r\n"] {
+            out.extend_from_slice(part);
+        }
+        if !self.host().is_empty() {
+            write_field(b"host", self.host(), out);
+        }
+        for (name, value) in self.fields.iter().filter(|(name, _)| !is_ours(name)) {
+            write_field(name, value, out);
+        }
+        if self.has_length() {
+            out.extend_from_slice(b"content-length: ");
+            write_decimal(self.body.len() as u64, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.body);
     }
 
     /// Appends its header block for HTTP/2, without use of the dynamic table. Fields about connections are
-    /// left out.
+    /// left out (RFC 9113 section 8.2.2). It has to [pass](Self::check), and must not be [`raw`](Self::raw):
+    /// [`parse_http1`](Self::parse_http1) makes fields of that.
+    ///
+    /// On a connection with a book, [`render_opening`](crate::RequestTemplate::render_opening) comes first.
     pub fn write_block(&self, scheme: Scheme, out: &mut Vec<u8>) {
-        let _ = (scheme, out);
+        put_literal(out, b":method", &self.method, false);
+        put_literal(out, b":scheme", scheme.as_str().as_bytes(), false);
+        put_literal(out, b":path", &self.path, false);
+        if !self.host().is_empty() {
+            put_literal(out, b":authority", self.host(), false);
+        }
+        for (name, value) in self.fields.iter().filter(|(name, _)| !is_ours(name)) {
+            if !self.is_of_connection(name, value) {
+                let secret = std::str::from_utf8(name).is_ok_and(is_secret);
+                put_literal(out, name, trimmed(value), secret);
+            }
+        }
+        if self.has_length() {
+            let mut digits = [0; 20];
+            put_literal(out, b"content-length", decimal(self.body.len() as u64, &mut digits), false);
+        }
     }
+
+    fn host(&self) -> &[u8] {
+        self.fields.get("host").unwrap_or(&self.authority)
+    }
+
+    /// RFC 9110 section 8.6: methods that define a meaning for content say so even when there is none.
+    fn has_length(&self) -> bool {
+        !self.body.is_empty() || matches!(self.method.as_slice(), b"POST" | b"PUT" | b"PATCH")
+    }
+
+    /// Whether a field speaks about a connection of HTTP/1.1, by its name or because a Connection field says
+    /// so.
+    fn is_of_connection(&self, name: &[u8], value: &[u8]) -> bool {
+        match name {
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => true,
+            b"te" => !value.eq_ignore_ascii_case(b"trailers"),
+            _ => self.fields.all("connection").any(|list| {
+                list.split(|&byte| byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(name))
+            }),
+        }
+    }
+}
+
+/// Whether the field is written by us, from what it says elsewhere.
+fn is_ours(name: &[u8]) -> bool {
+    matches!(name, b"host" | b"content-length")
+}
+
+fn write_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    for part in [name, b": ", value, b"\r\n"] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// HTTP/2 has no white space around a value (RFC 9113 section 8.2.1).
+fn trimmed(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// The decimal digits of `number`, at the end of `digits`.
+fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return &digits[start..];
+        }
+    }
+}
+
+/// The begin of some bytes, for a message.
+fn shown(bytes: &[u8]) -> String {
+    let text = bytes[..bytes.len().min(60)].escape_ascii().to_string();
+    if bytes.len() > 60 { text + "…" } else { text }
 }

@@ -179,6 +179,14 @@ impl<'a> Head<'a> {
 }
 
 impl HeadField {
+    /// Random numbers that its value takes.
+    pub(crate) fn draws(&self) -> u32 {
+        match &self.value {
+            FieldText::Template(text) => text.draws(),
+            FieldText::Length => 0,
+        }
+    }
+
     /// Whether no table of any hop may keep it (RFC 7541 section 7.1.3).
     pub(crate) fn never_indexed(&self) -> bool {
         matches!(self.name.as_str(), "authorization" | "proxy-authorization")

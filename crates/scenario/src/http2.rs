@@ -116,7 +116,7 @@ impl RequestTemplate {
                 }
             }
         }
-        skip(random, self.body_draws);
+        skip(random, self.draws_after_block);
     }
 
     /// Appends what has to stand at the begin of a header block that is not from the `book`, on a connection

@@ -50,8 +50,8 @@ impl JsonPointer {
             }
             let name = token.replace("~1", "/").replace("~0", "~");
             // Section 4: no leading zeros.
-            let is_index = name.bytes().all(|byte| byte.is_ascii_digit())
-                && (name == "0" || !name.starts_with('0'));
+            let is_index =
+                name.bytes().all(|byte| byte.is_ascii_digit()) && (name == "0" || !name.starts_with('0'));
             let index = if is_index { name.parse().ok() } else { None };
             Ok(Token { name: name.into_bytes().into(), index })
         });
@@ -475,7 +475,8 @@ mod tests {
                 format!("[ {} ]", items.iter().map(escaped).collect::<Vec<_>>().join(" ,\n"))
             }
             Value::Object(members) => {
-                let member = |(name, value): (&String, &Value)| format!("{}\t: {}", string(name), escaped(value));
+                let member =
+                    |(name, value): (&String, &Value)| format!("{}\t: {}", string(name), escaped(value));
                 format!("{{{}\r\n}}", members.iter().map(member).collect::<Vec<_>>().join(" , "))
             }
             other => other.to_string(),

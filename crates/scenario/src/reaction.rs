@@ -65,7 +65,9 @@ pub enum Source {
     JsonPath(String),
     /// A JSON Pointer into the body of the request.
     RequestJsonPointer(String),
-    /// An XPath (1.0) on the body of the response: the string value of the first match.
+    /// An XPath (1.0) on the body of the response: the string value of the first match. `text()` gives the
+    /// text up to the first entity; the element's own string value has all of it. The body has to be well-formed
+    /// XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000 elements.
     XPath(String),
 }
 
@@ -146,7 +148,8 @@ impl Reaction {
         if spec.checks.len() + spec.extract.len() >= usize::from(u16::MAX) {
             return Err(TemplateError::new("more than 65534 checks and values for one step"));
         }
-        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last) {
+        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last)
+        {
             return Err(TemplateError::new(format!("there is no status from {first} to {last}")));
         }
         let mut needs = Needs::default();

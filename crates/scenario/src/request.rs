@@ -40,8 +40,9 @@ pub struct RequestTemplate {
     is_static: bool,
     /// Random numbers that the head takes.
     head_draws: u32,
-    /// Those that the content takes after it.
-    pub(crate) body_draws: u32,
+    /// Those that are left when a header block is rendered: for fields that HTTP/2 does not send, and for the
+    /// content.
+    pub(crate) draws_after_block: u32,
     fingerprint: Fingerprint,
     /// What it was compiled from: a redirect is compiled anew.
     pub(crate) source: Arc<Source>,
@@ -98,12 +99,14 @@ impl RequestTemplate {
             front.push(body);
         }
         let fields = head.fields();
+        let unsent = fields.iter().filter(|field| field.of_connection).map(HeadField::draws).sum::<u32>();
+        let draws_after_block = unsent + content.template().map_or(0, Template::draws);
         let block = FieldBlock::compile(&fields, book);
         Ok(Self {
             is_static: front.is_static() && !matches!(content, Content::Measured(_)),
             front,
             head_draws,
-            body_draws: content.template().map_or(0, Template::draws),
+            draws_after_block,
             content,
             path: head.target,
             block,

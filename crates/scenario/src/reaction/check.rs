@@ -89,8 +89,10 @@ pub(super) fn compile_text(text: &str, scope: &Scope<'_>) -> Result<Template, Te
     if template.depends_on_variables_alone() {
         return Ok(template);
     }
-    Err(TemplateError::new(format!("`{text}` names more than variables, and would differ from the request's"))
-        .with_hint("set a variable to it in a step before, and name that in both"))
+    Err(TemplateError::new(format!(
+        "`{text}` names more than variables, and would differ from the request's"
+    ))
+    .with_hint("set a variable to it in a step before, and name that in both"))
 }
 
 /// The text of a template that depends on variables alone.

@@ -47,6 +47,29 @@ mod with_xpath {
     #[derive(Clone, Debug)]
     pub(in super::super) struct XPath(String);
 
+    /// Elements within each other, at most: the time that the library takes grows with the square of it.
+    const DEPTH_MAX: usize = 1_000;
+
+    /// Whether elements seem to lie that deep. What looks like tags in comments counts, too.
+    fn is_too_deep(body: &[u8]) -> bool {
+        let mut depth = 0_usize;
+        for at in memchr::memchr_iter(b'<', body) {
+            let tag = &body[at + 1..];
+            match tag.first() {
+                Some(b'/') => depth = depth.saturating_sub(1),
+                None | Some(b'!' | b'?') => {}
+                Some(_) => {
+                    let end = memchr::memchr(b'>', tag).unwrap_or(0);
+                    depth += usize::from(!tag[..end].ends_with(b"/"));
+                }
+            }
+            if depth > DEPTH_MAX {
+                return true;
+            }
+        }
+        false
+    }
+
     impl XPath {
         pub(in super::super) fn parse(text: &str) -> Result<Self, TemplateError> {
             match Factory::new().build(text) {
@@ -58,6 +81,9 @@ mod with_xpath {
 
         /// The string value of the first match in document order.
         pub(in super::super) fn first<'s>(&self, body: &[u8], scratch: &'s mut Vec<u8>) -> Option<&'s [u8]> {
+            if is_too_deep(body) {
+                return None;
+            }
             let package = sxd_document::parser::parse(std::str::from_utf8(body).ok()?).ok()?;
             let path = Factory::new().build(&self.0).ok()??;
             let document = package.as_document();

@@ -1,14 +1,14 @@
 //! Any requests in any order on one connection.
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope};
+use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope, SentRequest};
 use plimsoll_wire::http2::{HeaderBook, Indexing};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::connection::{Connection, Fields, get, text};
 
-/// Pieces of text whose rendering needs no random numbers: those are drawn in another order on HTTP/1.1.
+/// Pieces of text. Random ones, too: all renderings of a request draw them in one order.
 const PIECES: &[&str] = &[
     "${sequence}",
     "${worker}",
@@ -16,6 +16,13 @@ const PIECES: &[&str] = &[
     "${range(7,12345)}",
     "${one}",
     "${two}",
+    "${uuid}",
+    "${random_int(-5,1000)}",
+    "${random_float(1,2)}",
+    "${random_string(9)}",
+    "${pick(a,'b c')}",
+    "${base64(${one}${random_hex(17)})}",
+    "${upper(two)}",
     "plain",
     "$${one}",
     "/",
@@ -56,7 +63,9 @@ fn spec() -> impl Strategy<Value = RequestSpec> {
         (0..40_000_usize).prop_map(|len| Body::Raw(vec![b'x'; len].into())),
     ];
     let method = select(&["GET", "HEAD", "POST", "PUT", "DELETE"][..]);
-    (method, target, headers, body, any::<bool>()).prop_map(|(method, target, headers, body, keep_alive)| {
+    let flags = any::<[bool; 3]>();
+    (method, target, headers, body, flags).prop_map(|(method, target, headers, body, flags)| {
+        let [keep_alive, cookies, authority_slot] = flags;
         let mut kept: Vec<(String, String)> = Vec::new();
         for (name, value) in headers {
             // Two hosts are refused.
@@ -64,15 +73,16 @@ fn spec() -> impl Strategy<Value = RequestSpec> {
                 kept.push((name.to_owned(), value));
             }
         }
-        RequestSpec { method: method.to_owned(), target, headers: kept, body, keep_alive, ..get() }
+        let method = method.to_owned();
+        RequestSpec { method, target, headers: kept, body, keep_alive, cookies, authority_slot, ..get() }
     })
 }
 
 /// What HTTP/2 has to carry, read from the request as it is rendered for HTTP/1.1: RFC 9113 section 8.3.1
 /// and section 8.2.2. Sorted, because the order of fields with different names means nothing.
-fn expected(request: &RequestTemplate, context: &Context<'_>) -> (Fields, Vec<u8>) {
+fn expected(request: &RequestTemplate, context: &Context<'_>, random: &mut Random) -> (Fields, Vec<u8>) {
     let mut bytes = Vec::new();
-    request.render(context, &mut Random::new(0, 0), &mut Vec::new(), &mut bytes);
+    request.render(context, random, &mut Vec::new(), &mut bytes);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").expect("a head ends");
     let head = text(&bytes[..end]);
     let mut body = bytes.split_off(end + 4);
@@ -89,12 +99,35 @@ fn expected(request: &RequestTemplate, context: &Context<'_>) -> (Fields, Vec<u8
         let (name, value) = line.split_once(": ").expect("name: value");
         match name.to_ascii_lowercase().as_str() {
             "host" => fields.push((":authority".to_owned(), value.into())),
-            "connection" | "keep-alive" | "upgrade" | "te" => {}
+            name if of_connection(name) => {}
             name => fields.push((name.to_owned(), value.into())),
         }
     }
     fields.sort();
     (fields, body)
+}
+
+fn of_connection(name: &str) -> bool {
+    matches!(name, "connection" | "keep-alive" | "upgrade" | "te")
+}
+
+/// The same, from the request as it is written down.
+fn written_down(request: &RequestTemplate, context: &Context<'_>, random: &mut Random) -> (Fields, Vec<u8>) {
+    let mut sent = SentRequest::default();
+    sent.fields.push(b"left", b"over");
+    request.render_request(context, random, &mut sent);
+    let mut fields = vec![
+        (":method".to_owned(), sent.method),
+        (":path".to_owned(), sent.path),
+        (":scheme".to_owned(), b"http".to_vec()),
+    ];
+    if !sent.authority.is_empty() {
+        fields.push((":authority".to_owned(), sent.authority));
+    }
+    let regular = sent.fields.iter().map(|(name, value)| (text(name), value.to_vec()));
+    fields.extend(regular.filter(|(name, _)| !of_connection(name)));
+    fields.sort();
+    (fields, sent.body)
 }
 
 proptest! {
@@ -103,7 +136,8 @@ proptest! {
         specs in proptest::collection::vec(spec(), 1..6),
         order in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u64>(), 0..12_u8), 1..30),
         own_limit in select(&[0_u32, 50, 200, 4096][..]),
-        one in "/[a-z%?]{0,20}", two in "[a-z]{0,300}",
+        one in "/[a-z%?]{0,20}", two in "[a-z]{0,300}", cookies in select(&["", "a=b; c=d"][..]),
+        seed in any::<u64>(),
     ) {
         let names = ["one".to_owned(), "two".to_owned()];
         let scope = Scope::new(&names);
@@ -127,8 +161,16 @@ proptest! {
                 2 => request = request.redirected("/elsewhere?${two}", 307).unwrap(),
                 _ => {}
             }
-            let context = Context { index, worker: 3, unix_ns: index ^ 1_700_000_000, variables: &variables, ..Context::default() };
-            let (fields, body) = connection.send(&request, &book, &context, &mut Random::new(0, 0));
+            let context = Context {
+                index,
+                worker: 3,
+                unix_ns: index ^ 1_700_000_000,
+                variables: &variables,
+                cookies: cookies.as_bytes(),
+                authority: b"pool-3.test:9",
+            };
+            let [mut http2, mut http1, mut down] = [(); 3].map(|()| Random::new(seed, index));
+            let (fields, body) = connection.send(&request, &book, &context, &mut http2);
             let pseudo = fields.iter().take_while(|(name, _)| name.starts_with(':')).count();
             prop_assert_eq!(fields.iter().filter(|(name, _)| name.starts_with(':')).count(), pseudo);
             prop_assert!(fields.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())));
@@ -139,7 +181,11 @@ proptest! {
             }
             let mut sorted = fields;
             sorted.sort();
-            prop_assert_eq!((sorted, body), expected(&request, &context));
+            let sent = (sorted, body);
+            prop_assert_eq!(&sent, &expected(&request, &context, &mut http1));
+            prop_assert_eq!(&sent, &written_down(&request, &context, &mut down));
+            let next = http2.bits();
+            prop_assert_eq!((next, next), (http1.bits(), down.bits()), "as many were drawn");
         }
     }
 
@@ -161,7 +207,7 @@ proptest! {
         let path = &fields.iter().find(|(name, _)| name == ":path").unwrap().1;
         prop_assert!(path.starts_with(b"/"));
         prop_assert!(path.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#'));
-        let (http1, _) = expected(&request, &context);
+        let (http1, _) = expected(&request, &context, &mut Random::new(0, 0));
         let path = (":path".to_owned(), path.clone());
         prop_assert!(http1.contains(&path));
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{Body, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope};
+use plimsoll_scenario::{
+    Body, Constants, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope,
+};
 use plimsoll_wire::http2::{HeaderBook, Indexing, Payload};
 
 use crate::connection::{Connection, get, post, raw, text, value, with_headers};
@@ -299,4 +301,94 @@ fn a_redirect_is_followed_on_the_connection_that_it_came_on() {
     assert!(fields.iter().all(|(name, _)| !name.starts_with("content-")) && body.is_empty());
     let (fields, _) = connection.send(&first, &book, &context, &mut random);
     assert_eq!(value(&fields, ":path"), Some(&b"/form?secret"[..]));
+}
+
+#[test]
+fn cookies_of_the_session_are_a_field_only_if_there_are_any() {
+    let mut book = HeaderBook::new();
+    let names = ["v".to_owned()];
+    let scope = Scope::new(&names);
+    let mut compile = |headers: &[(&str, &str)]| {
+        let spec = RequestSpec { cookies: true, ..with_headers(post(b"${v}"), headers) };
+        RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap()
+    };
+    let alone = compile(&[("X-A", "${v}")]);
+    let joined = compile(&[("Cookie", "mine=1"), ("X-A", "${v}")]);
+    let left_out = compile(&[("Cookie", "")]);
+    book.seal();
+    let variables = [b"value".to_vec()];
+    let mut connection = Connection::default();
+    for (request, cookies, expected) in [
+        (&alone, "", None),
+        (&alone, "a=b; c=d", Some("a=b; c=d")),
+        (&joined, "", Some("mine=1")),
+        (&joined, "a=b", Some("mine=1; a=b")),
+        (&left_out, "a=b", None),
+        (&alone, "", None),
+    ] {
+        let context = Context { variables: &variables, cookies: cookies.as_bytes(), ..Context::default() };
+        let (fields, body) = connection.send(request, &book, &context, &mut Random::new(0, 0));
+        assert_eq!(value(&fields, "cookie").map(text).as_deref(), expected, "{cookies}");
+        assert_eq!(value(&fields, "content-length"), Some(&b"5"[..]));
+        assert_eq!(body, b"value");
+        let mut http1 = Vec::new();
+        request.render(&context, &mut Random::new(0, 0), &mut Vec::new(), &mut http1);
+        let line = expected.map(|value| format!("\r\nCookie: {value}\r\n"));
+        assert_eq!(text(&http1).matches("\r\nCookie: ").count(), usize::from(line.is_some()));
+        assert!(line.is_none_or(|line| text(&http1).contains(&line)), "{}", text(&http1));
+    }
+    assert!(alone.uses_cookies() && joined.uses_cookies() && !left_out.uses_cookies());
+    assert!(!alone.is_static());
+}
+
+#[test]
+fn the_authority_can_differ_from_request_to_request() {
+    let mut book = HeaderBook::new();
+    let mut compile = |headers: &[(&str, &str)]| {
+        let spec = RequestSpec { authority_slot: true, ..with_headers(get(), headers) };
+        RequestTemplate::compile(&spec, &Scope::default(), Some(&mut book)).unwrap()
+    };
+    let (pooled, told) = (compile(&[]), compile(&[("Host", "told")]));
+    book.seal();
+    assert!(pooled.uses_authority() && !pooled.is_static() && !pooled.uses_variables());
+    assert!(!told.uses_authority() && told.is_static());
+    let mut connection = Connection::default();
+    for authority in ["one.test:1", "two.test"] {
+        let context = Context { authority: authority.as_bytes(), ..Context::default() };
+        let (fields, _) = connection.send(&pooled, &book, &context, &mut Random::new(0, 0));
+        assert_eq!(value(&fields, ":authority"), Some(authority.as_bytes()));
+        let (fields, _) = connection.send(&told, &book, &context, &mut Random::new(0, 0));
+        assert_eq!(value(&fields, ":authority"), Some(&b"told"[..]));
+        let mut http1 = Vec::new();
+        pooled.render(&context, &mut Random::new(0, 0), &mut Vec::new(), &mut http1);
+        assert!(text(&http1).starts_with(&format!("GET / HTTP/1.1\r\nHost: {authority}\r\n")));
+    }
+}
+
+#[test]
+fn secrets_are_never_indexed_wherever_they_stand() {
+    let constants = Constants::new([].into(), [("KEY".to_owned(), "topsecret".to_owned())].into());
+    let scope = Scope { constants: Some(&constants), ..Scope::default() };
+    let spec = RequestSpec {
+        target: "/${secret(KEY)}".to_owned(),
+        ..with_headers(get(), &[("X-Own", "${secret(KEY)}"), ("X-Open", "shown")])
+    };
+    let mut book = HeaderBook::new();
+    let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
+    book.seal();
+    assert!(request.has_secret() && request.is_static());
+    for debug in [format!("{request:?}"), format!("{book:?}"), format!("{spec:?}")] {
+        assert!(!debug.contains("topsecret") && !debug.contains("len_hint: Some"), "{debug}");
+    }
+    let mut connection = Connection::default();
+    let mut send = || {
+        let (fields, _) = connection.send(&request, &book, &Context::default(), &mut Random::new(0, 0));
+        assert_eq!(value(&fields, "x-own"), Some(&b"topsecret"[..]));
+        connection.block.len()
+    };
+    // What is indexed is one byte the second time; what is not is sent anew.
+    let (first, second) = (send(), send());
+    assert!(second > 2 * 10 && first - second < 60, "{first} {second}");
+    let redirected = request.redirected("/elsewhere", 307).unwrap();
+    assert!(redirected.has_secret(), "constants are known there, too");
 }
