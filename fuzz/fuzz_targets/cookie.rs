@@ -1,4 +1,5 @@
-//! Whatever servers set, and wherever it goes: a jar sends what is fit for a header, and forgets what is over.
+//! Whatever servers set, and wherever it goes: a jar sends what is fit for a header, and forgets what is
+//! over.
 //!
 //! Each line is one Set-Cookie field, with a first byte that chooses where it comes from and how late it is.
 #![no_main]

@@ -11,8 +11,8 @@ use parse::SetCookie;
 
 /// The cookies of one session, by RFC 6265. Its memory is used again.
 ///
-/// There is no list of public suffixes (section 5.3, step 5): a domain of one label, `com`, counts as one. When
-/// there are too many cookies, the first that were made go first: when one was last sent is not kept.
+/// There is no list of public suffixes (section 5.3, step 5): a domain of one label, `com`, counts as one.
+/// When there are too many cookies, the first that were made go first: when one was last sent is not kept.
 #[derive(Clone, Debug, Default)]
 pub struct CookieJar {
     /// In the order of the Cookie field: longer paths first, then the earlier made.
@@ -58,9 +58,9 @@ impl CookieJar {
     /// Cookies at most.
     pub const MOST: usize = 3000;
 
-    /// Takes the value of a Set-Cookie field (sections 5.2 and 5.3) out of the response to a request for `path`
-    /// (a query is no part of it) of `host` (a port is no part of it), over TLS if `secure`. A cookie whose
-    /// time is over removes the one that it replaces.
+    /// Takes the value of a Set-Cookie field (sections 5.2 and 5.3) out of the response to a request for
+    /// `path` (a query is no part of it) of `host` (a port is no part of it), over TLS if `secure`. A cookie
+    /// whose time is over removes the one that it replaces.
     ///
     /// Returns whether the jar took it. It does not if it is no cookie, is too long, is for a domain that the
     /// host does not belong to, has control characters (which could split a request), or came without TLS to
@@ -212,8 +212,8 @@ impl CookieJar {
         }
     }
 
-    /// Gives back the room of cookies that are gone when it is more than that of the others, and more than one
-    /// cookie can take.
+    /// Gives back the room of cookies that are gone when it is more than that of the others, and more than
+    /// one cookie can take.
     fn compact(&mut self) {
         let used: usize = self.cookies.iter().map(Cookie::len).sum();
         if self.bytes.len() - used <= used.max(Self::LONGEST) {

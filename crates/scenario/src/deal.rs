@@ -12,9 +12,9 @@ use plimsoll_core::Nanos;
 /// those with the most places give it.)
 ///
 /// Within a round of length `T` the turns of a scenario with `w` places are spread: number `j` of them lies
-/// within `floor(j·T/w)` and `ceil((j+1)·T/w) - 1`. So two of them are less than `2·T/w + 1` turns apart. (The
-/// windows are those of Baruah et al., *Proportionate progress*, 1996; earliest deadline first keeps them on
-/// one processor.)
+/// within `floor(j·T/w)` and `ceil((j+1)·T/w) - 1`. So two of them are less than `2·T/w + 1` turns apart.
+/// (The windows are those of Baruah et al., *Proportionate progress*, 1996; earliest deadline first keeps
+/// them on one processor.)
 #[derive(Clone, Debug, Default)]
 pub struct Deal {
     /// By time, which is different in each.
@@ -185,7 +185,9 @@ mod tests {
         }
 
         #[test]
-        fn large_weights_are_off_by_less_than_one_place(weights in prop::collection::vec(1_000..u32::MAX, 1..6)) {
+        fn large_weights_are_off_by_less_than_one_place(
+            weights in prop::collection::vec(1_000..u32::MAX, 1..6),
+        ) {
             let places = places(&weights.iter().map(|&weight| u64::from(weight)).collect::<Vec<_>>());
             let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
             prop_assert!(places.iter().sum::<u64>() <= Deal::LONGEST);

@@ -132,8 +132,8 @@ impl fmt::Display for FeedError {
 impl std::error::Error for FeedError {}
 
 impl Rows {
-    /// The names in the file: the first row of a CSV file, the members of the first object of JSON lines. None
-    /// for rows that are in no file.
+    /// The names in the file: the first row of a CSV file, the members of the first object of JSON lines.
+    /// None for rows that are in no file.
     ///
     /// # Errors
     /// The file cannot be read, is empty, or its first record is malformed.
@@ -143,8 +143,8 @@ impl Rows {
 }
 
 impl FeedSpec {
-    /// Finds what is wrong with it before the run: what does not fit together, and a file that cannot be read,
-    /// has no rows or is malformed in its first one. The message does not name the source.
+    /// Finds what is wrong with it before the run: what does not fit together, and a file that cannot be
+    /// read, has no rows or is malformed in its first one. The message does not name the source.
     pub fn check(&self) -> Result<(), String> {
         self.check_shape()?;
         if let Some(format) = Format::of(&self.rows) {
@@ -220,8 +220,8 @@ enum Source {
     Indexed(Turn, Arc<Indexed>),
 }
 
-/// The streams of random numbers that shuffle, one for each source: apart from those of the workers, which are
-/// small numbers.
+/// The streams of random numbers that shuffle, one for each source: apart from those of the workers, which
+/// are small numbers.
 const SHUFFLES: u64 = 0x6665_6564 << 32;
 
 impl Feeds {

@@ -96,7 +96,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn uniform_pauses_are_within_their_ends(low in any::<u64>(), span in any::<u64>(), seed in any::<u64>()) {
+        fn uniform_pauses_are_within_their_ends(
+            low in any::<u64>(),
+            span in any::<u64>(),
+            seed in any::<u64>(),
+        ) {
             let (low, high) = (Nanos(low), Nanos(low) + Nanos(span));
             let time = Pause::Uniform(low, high).draw(&mut Random::new(seed, 0));
             prop_assert!(low <= time && time <= high);

@@ -36,8 +36,8 @@ pub enum Op {
     Jump(u32),
     /// Go on at this instruction unless the condition holds.
     Unless(Condition, u32),
-    /// Begin a loop: its counter becomes the number that the text renders to. Anything but a whole number from
-    /// 0 to 2^64 - 1 fails the iteration.
+    /// Begin a loop: its counter becomes the number that the text renders to. Anything but a whole number
+    /// from 0 to 2^64 - 1 fails the iteration.
     Repeat {
         /// Which counter of the session.
         counter: u16,

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 /// How two texts compare as numbers; `None` if one of them is none.
 ///
-/// A number is what JSON calls so (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers are
-/// compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats, where
-/// one that is too large for a float is no number.
+/// A number is what JSON calls so (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers
+/// are compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats,
+/// where one that is too large for a float is no number.
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Option<Ordering> {
     let (left, right) = (Number::parse(left)?, Number::parse(right)?);
     if left.is_whole && right.is_whole {

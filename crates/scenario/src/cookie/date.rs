@@ -78,8 +78,8 @@ fn days_of(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Howard Hinnant, *chrono-compatible low-level date algorithms*, `days_from_civil`: the year begins in March,
-/// so that the leap day is its last one.
+/// Howard Hinnant, *chrono-compatible low-level date algorithms*, `days_from_civil`: the year begins in
+/// March, so that the leap day is its last one.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let era = year / 400;

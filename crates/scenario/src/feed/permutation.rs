@@ -15,7 +15,8 @@ pub(super) struct Permutation {
     keys: [u64; ROUNDS],
 }
 
-/// Twice as many as make a Feistel network of good rounds a pseudorandom permutation (Luby and Rackoff, 1988).
+/// Twice as many as make a Feistel network of good rounds a pseudorandom permutation (Luby and Rackoff,
+/// 1988).
 const ROUNDS: usize = 8;
 
 impl Permutation {
@@ -91,7 +92,11 @@ mod tests {
         }
 
         #[test]
-        fn large_ranges_stay_inside_and_apart(count in 1_u64 << 40.., from in any::<u64>(), seed in any::<u64>()) {
+        fn large_ranges_stay_inside_and_apart(
+            count in 1_u64 << 40..,
+            from in any::<u64>(),
+            seed in any::<u64>(),
+        ) {
             let order = Permutation::new(count, &mut Random::new(seed, 0));
             let mut seen = std::collections::BTreeSet::new();
             for index in 0..50 {

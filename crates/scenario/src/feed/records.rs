@@ -160,8 +160,8 @@ struct End {
     in_quotes: bool,
 }
 
-/// A quote within quotes is doubled, so the second one begins what the first one has ended: counting quotes is
-/// enough. A file with quotes elsewhere is cut somewhere; whoever takes the record apart finds them.
+/// A quote within quotes is doubled, so the second one begins what the first one has ended: counting quotes
+/// is enough. A file with quotes elsewhere is cut somewhere; whoever takes the record apart finds them.
 fn find_end(bytes: &[u8], ends: Ends) -> End {
     let (mut lines, mut in_quotes) = (0, false);
     if ends == Ends::Lines {

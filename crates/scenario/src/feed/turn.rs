@@ -8,8 +8,8 @@ use super::{AtEnd, Order, Share};
 /// The rows of one worker, as positions among all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    /// The worker's rows are `first + n * step`, for `n` below `own`: positions in the source or, shuffled, in
-    /// the permutation.
+    /// The worker's rows are `first + n * step`, for `n` below `own`: positions in the source or, shuffled,
+    /// in the permutation.
     first: u64,
     step: u64,
     own: u64,

@@ -246,7 +246,7 @@ fn a_worker_without_rows_of_its_own_is_an_error_where_rows_never_end() {
             let spec = FeedSpec { order, at_end, ..spec(rows.clone(), 1) };
             match Drawing::open(&spec, Shard { index: 2, of: 3 }) {
                 Err(error) => {
-                    assert!(is_error && error.to_string().contains("fewer rows than the 3 workers"))
+                    assert!(is_error && error.to_string().contains("fewer rows than the 3 workers"));
                 }
                 Ok(mut drawing) => assert!(!is_error && drawing.rest().is_empty()),
             }

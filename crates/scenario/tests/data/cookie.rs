@@ -279,7 +279,8 @@ proptest! {
             }
             prop_assert!(!taken || jar.is_empty() == list.is_empty());
         }
-        for (host, path, secure) in HOSTS.iter().flat_map(|h| PATHS.map(|p| [(h, p, true), (h, p, false)])).flatten() {
+        let urls = HOSTS.iter().flat_map(|host| PATHS.map(|path| [(host, path, true), (host, path, false)]));
+        for (host, path, secure) in urls.flatten() {
             let mut expected: Vec<&Setting> = list.iter().map(|(setting, _)| setting).filter(|setting| {
                 let (_, domain, of_cookie) = setting.identity().unwrap();
                 let is_host = if setting.domain.is_some() { is_below(host, domain) } else { *host == domain };
