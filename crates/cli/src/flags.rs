@@ -379,14 +379,19 @@ struct InstrumentArgs {
 struct JudgingArgs {
     /// What has to hold of the run, such as 'p99<10ms', repeatable; exit code 99 if it does not
     ///
-    /// FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max and stdev of
-    /// the response time, or of another one: service_time.p99, start_lag, first_byte_time, connect_time,
+    /// FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max and stdev
+    /// of the response time, or of another one: service_time.p99, start_lag, first_byte_time, connect_time,
     /// tls_time, failed_response_time; error_rate, timeout_rate; rate (responses per second; also
     /// rate>=0.99*target); started, dropped, ok, failed, timed_out, checks, bytes_sent, bytes_received, and
     /// the classes of errors, such as status_5xx, as numbers or in percent. What the data cannot show has
     /// failed: without data, with too few values for a percentile, or where timeouts leave it open.
-    #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true)]
+    #[arg(long = "threshold", value_name = "THRESHOLD", allow_hyphen_values = true, hide_short_help = true)]
     thresholds: Vec<String>,
+    /// End the run as soon as a --threshold is shown not to hold
+    ///
+    /// It is looked at after every interval, over the run so far.
+    #[arg(long, hide_short_help = true)]
+    abort_on_fail: bool,
     /// How often statistics are told: whole seconds, or from 100ms [default: 1s]
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     interval: Option<String>,
@@ -591,6 +596,7 @@ impl PlanArgs {
             no_preflight: switch("--no-preflight", instrument.no_preflight),
 
             thresholds: given_all("--threshold", &self.judging.thresholds),
+            abort_on_fail: self.judging.abort_on_fail,
             interval: given("--interval", self.judging.interval.as_ref()),
         }
     }
@@ -770,6 +776,7 @@ mod tests {
             "--crud-update-data-file=55",
             "--threshold=56",
             "--interval=57",
+            "--abort-on-fail",
             "--disable-keepalive",
             "-4",
             "-6",
@@ -869,6 +876,7 @@ mod tests {
         ] {
             assert!(switch.is_on(), "{switch:?}");
         }
+        assert!(patch.abort_on_fail);
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
     }
 

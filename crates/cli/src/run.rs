@@ -138,8 +138,8 @@ fn failure(error: RunError) -> Failure {
     })
 }
 
-/// Interrupted, invalid, failed or fine, in this order: figures that cannot be believed neither meet nor miss a
-/// threshold.
+/// Interrupted, invalid, failed or fine, in this order: figures that cannot be believed neither meet nor miss
+/// a threshold.
 fn exit_of(record: &RunRecord) -> Exit {
     match record.interrupted {
         Some(signal) => Exit::Interrupted(signal),

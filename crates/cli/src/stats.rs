@@ -192,7 +192,8 @@ impl<'a> Row<'a> {
             scenario,
             tally,
             phase: pending.phase,
-            unix_s: pending.unix.as_secs_f64(),
+            // To the millisecond: a double has no more digits for a time since 1970 that look exact.
+            unix_s: (pending.unix.0 / 1_000_000) as f64 / 1e3,
             at_s: pending.at.as_secs_f64(),
             length_s,
             rate: (length_s > 0.0).then(|| tally.completed as f64 / length_s),

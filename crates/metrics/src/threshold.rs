@@ -87,7 +87,7 @@ impl ThresholdSpec {
         let mut parts = Vec::new();
         match (&self.step, &self.scenario) {
             (Some(step), Some(scenario)) => {
-                parts.push(format!("of step \"{step}\" of scenario \"{scenario}\""))
+                parts.push(format!("of step \"{step}\" of scenario \"{scenario}\""));
             }
             (Some(step), None) => parts.push(format!("of step \"{step}\"")),
             (None, Some(scenario)) => parts.push(format!("of scenario \"{scenario}\"")),
@@ -136,7 +136,7 @@ impl ThresholdSpec {
         }
         if self.abort_on_fail && !live {
             let message = format!("`{text}` is known at the end only");
-            return error(message, "leave abort_on_fail away".to_owned());
+            return error(message, "leave abort_on_fail (--abort-on-fail) away".to_owned());
         }
         match self.window {
             Some(window) if window == Nanos::ZERO || !window.0.is_multiple_of(interval.0.max(1)) => {

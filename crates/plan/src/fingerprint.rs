@@ -9,8 +9,8 @@ use plimsoll_schedule::Process;
 use crate::{Connections, Fingerprint, Load, Plan, Target};
 
 impl Plan {
-    /// A stable hash over everything that was planned, except the seed, the values of secret headers, and what
-    /// only judges or tells (thresholds, statistics): two runs of the same load have the same one.
+    /// A stable hash over everything that was planned, except the seed, the values of secret headers, and
+    /// what only judges or tells (thresholds, statistics): two runs of the same load have the same one.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::EMPTY.with(self.canonical().as_bytes())
     }

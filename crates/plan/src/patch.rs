@@ -211,6 +211,8 @@ pub struct PlanPatch {
     pub no_preflight: Switch,
     /// What has to hold of the figures.
     pub thresholds: Vec<Given>,
+    /// Whether the run ends as soon as one of them is shown not to hold.
+    pub abort_on_fail: bool,
     /// Length of the intervals of live figures.
     pub interval: Option<Given>,
 }

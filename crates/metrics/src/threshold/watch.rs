@@ -88,9 +88,9 @@ impl ThresholdWatch {
     /// Takes the next interval with its steps, notes in it how many thresholds did not hold, and says whether
     /// a threshold asks for the end of the run. It asks once.
     ///
-    /// The warm-up and the drain are not looked at. Over the run so far, only those thresholds are judged that
-    /// may end the run; it goes on where data are missing, or where more load may still bring a figure to its
-    /// limit.
+    /// The warm-up and the drain are not looked at. Over the run so far, only those thresholds are judged
+    /// that may end the run; it goes on where data are missing, or where more load may still bring a figure
+    /// to its limit.
     pub fn look(&mut self, interval: &mut Interval) -> bool {
         if interval.warmup || interval.drain {
             return false;

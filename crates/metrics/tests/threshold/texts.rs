@@ -93,7 +93,7 @@ fn metric() -> impl Strategy<Value = String> {
 fn text() -> impl Strategy<Value = String> {
     let operator = prop::sample::select(&["<", "<=", ">", ">=", "==", "!="][..]);
     let number = (0_u64..1_000_000_000, 0_u32..1_000).prop_map(|(whole, part)| format!("{whole}.{part}"));
-    let time = (0_u64..1_000_000_000_000, prop::sample::select(&["ns", "us", "ms", "s"][..]))
+    let time = (0_u64..1_000_000_000, prop::sample::select(&["ns", "us", "ms", "s"][..]))
         .prop_map(|(number, unit)| format!("{number}{unit}"));
     let share = (0_u32..100, 0_u32..100_000).prop_map(|(whole, part)| format!("{whole}.{part}%"));
     let rate = (number, prop::sample::select(&["", "/s", "/m", "/h", "*target"][..]))

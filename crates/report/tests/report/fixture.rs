@@ -2,8 +2,9 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, Model, Peer, Recorder,
-    RunRecord, Sample, Stall, StepRecord, Verdict, WorkerRecord, judge,
+    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, LogRecord, Model, Outline,
+    Peer, Recorder, RunRecord, Sample, ScenarioOutline, Stall, StepRecord, Threshold, ThresholdSpec,
+    ThresholdWatch, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -38,9 +39,14 @@ pub(crate) fn quiet(i: u64) -> Sample {
 /// The record of one worker that saw these samples in order of their ends, with one interval per 1,000 of
 /// them.
 pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
-    let names: Vec<String> = steps.iter().map(|&name| name.to_owned()).collect();
-    let mut recorder = Recorder::new(&names);
-    let mut merger = IntervalMerger::new(1);
+    let steps = steps.iter().map(|&name| name.to_owned()).collect();
+    recorded_as(&Outline { scenarios: Vec::new(), steps }, model, samples)
+}
+
+/// The same with scenarios, as long as the record is told step by step.
+fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
+    let mut recorder = Recorder::new(&outline.steps);
+    let mut merger = IntervalMerger::new(1).with_outline(outline.clone());
     let (mut second, mut since, mut completed) = (0, 0, 0);
     for sample in samples {
         recorder.note_started(sample.step);
@@ -391,8 +397,48 @@ pub(crate) fn http2() -> RunResult {
     result_with(record, context)
 }
 
+/// An open run of 10 s in two scenarios, with thresholds of every kind: met, not met, not known, in windows.
+pub(crate) fn thresholds() -> RunResult {
+    let spec = |text: &str| ThresholdSpec::new(Threshold::parse(text).expect("it is a threshold"));
+    let scenarios = ["buy", "look around"].into_iter().zip([0..1, 1..2]);
+    let outline = Outline {
+        scenarios: scenarios.map(|(name, steps)| ScenarioOutline { name: name.to_owned(), steps }).collect(),
+        steps: ["pay", "search"].map(str::to_owned).to_vec(),
+    };
+    let two = Some(SECOND * 2);
+    let specs = [
+        spec("p99<10ms"),
+        spec("p99.99<10ms"),
+        spec("error_rate<0.1%"),
+        spec("rate>=0.99*target"),
+        ThresholdSpec { window: two, ..spec("max<=7.5ms") },
+        ThresholdSpec {
+            window: two,
+            scenario: Some("buy".to_owned()),
+            abort_on_fail: true,
+            ..spec("failed<1%")
+        },
+        ThresholdSpec { step: Some("search".to_owned()), ..spec("p50<1ms") },
+    ];
+    let sample = |i: u64| {
+        let failed = Outcome::Failed(ErrorClass::Status5xx);
+        let sample = Sample { step: u32::from(i.is_multiple_of(4)), ..quiet(i) };
+        let fails = i > 8_000 && i % 50 == 1;
+        if fails { Sample { outcome: failed, status: 503, ..sample } } else { sample }
+    };
+    let mut record = recorded_as(&outline, Model::Open, (0..10_000).map(sample));
+    let mut watch = ThresholdWatch::new(&specs, &outline, SECOND);
+    for interval in &mut record.intervals {
+        watch.look(interval);
+        interval.steps.clear();
+    }
+    record.thresholds = watch.finish(&record);
+    record.log = LogRecord { entries: 98_000, dropped: 2_000, failed: 40, failed_dropped: 0 };
+    result(record, OPEN)
+}
+
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 7] {
+pub(crate) fn all() -> [(&'static str, RunResult); 8] {
     [
         ("open", open()),
         ("closed", closed()),
@@ -401,5 +447,6 @@ pub(crate) fn all() -> [(&'static str, RunResult); 7] {
         ("timeouts", timeouts()),
         ("huge", huge()),
         ("http2", http2()),
+        ("thresholds", thresholds()),
     ]
 }

@@ -136,6 +136,24 @@ fn iterations_are_told_where_they_are_more_than_requests() {
 }
 
 #[test]
+fn text_of_thresholds() {
+    insta::assert_snapshot!(rendered(&fixture::thresholds(), Format::Text, &TERMINAL));
+}
+
+#[test]
+fn json_of_thresholds() {
+    let result = serde_json::to_value(fixture::thresholds()).expect("a result is JSON");
+    let part = serde_json::json!({
+        "thresholds": result["thresholds"],
+        "verdict": result["verdict"]["thresholds"],
+        "ended": result["run"]["ended_by_threshold"],
+        "log": result["log"],
+        "interval": result["intervals"][9],
+    });
+    insta::assert_snapshot!(serde_json::to_string_pretty(&part).expect("a result is JSON"));
+}
+
+#[test]
 fn text_in_plain_style() {
     insta::assert_snapshot!(rendered(&fixture::timeouts(), Format::Text, &Style::PLAIN));
 }
@@ -192,8 +210,8 @@ fn text_fits_its_width_and_a_screen() {
                 assert!(line.chars().count() <= width, "{name} in {width} columns: {line}");
             }
             // At its usual width a report fits a screen, but for the huge run, whose figures are wrapped, and
-            // the one in which all that HTTP/2 can tell happened.
-            let long = name == "huge" || name == "http2" || width < 100;
+            // those in which all that HTTP/2 and thresholds can tell happened.
+            let long = ["huge", "http2", "thresholds"].contains(&name) || width < 100;
             let lines = text.lines().count();
             assert!(long || lines <= 60, "{name} in {width} columns: {lines} lines");
         }

@@ -1,0 +1,142 @@
+//! What is written while a run goes on, against what it comes to in the end.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::process::{Folder, run};
+use crate::sink::Sink;
+use crate::truth::{account, assert_balance, count};
+
+/// The rows of a CSV file by their columns. No cell of these tests is quoted.
+fn rows(text: &str) -> Vec<BTreeMap<&str, &str>> {
+    let mut lines = text.lines();
+    let names: Vec<_> = lines.next().expect("a header").split(',').collect();
+    lines
+        .map(|line| {
+            let cells: Vec<_> = line.split(',').collect();
+            assert_eq!(cells.len(), names.len(), "{line}");
+            names.iter().copied().zip(cells).collect()
+        })
+        .collect()
+}
+
+/// The sum of a column over the rows of a scenario that are no warm-up.
+fn sum(rows: &[BTreeMap<&str, &str>], scenario: &str, column: &str) -> u64 {
+    rows.iter()
+        .filter(|row| row["phase"] != "warmup" && row["scenario"] == scenario)
+        .map(|row| row[column].parse::<u64>().expect("a number"))
+        .sum()
+}
+
+#[test]
+fn statistics_have_a_row_per_scenario_and_interval_and_add_up() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 10%:503 --fail 5%:404 --drop 1% --delay exponential:20ms");
+    for load in ["--rate 1k -c 64", "-c 8", "-c 8 -t 2"] {
+        let file = folder.file("stats.csv");
+        let urls = format!("{0}a {0}b", sink.url());
+        let flags = format!("--warmup 300ms -d 1s --interval 250ms --timeout 400ms --stats {file} -o json");
+        let result = run(&format!("run {urls} {load} {flags}")).result();
+        assert_balance(&result);
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        let rows = rows(&text);
+        let accounts = [
+            ("started", account(&result, "started")),
+            ("ok", account(&result, "ok")),
+            ("failed", account(&result, "failed")),
+            ("timed_out", account(&result, "timed_out")),
+            ("status_5xx", count(&result, "/statuses/503")),
+            ("status_4xx", count(&result, "/statuses/404")),
+        ];
+        for (column, expected) in accounts {
+            assert_eq!(sum(&rows, "total", column), expected, "{load} {column}: {text}");
+        }
+        assert!(account(&result, "timed_out") > 0 && account(&result, "failed") > 0, "{load}");
+        for step in result["by_step"].as_array().unwrap() {
+            let name = step["step"].as_str().unwrap();
+            for column in ["ok", "failed", "timed_out"] {
+                assert_eq!(
+                    sum(&rows, name, column),
+                    step[column].as_u64().unwrap(),
+                    "{load} {name} {column}"
+                );
+            }
+        }
+        // The warm-up has 300 ms: one row of 250 and one of 50; the measured second has four.
+        let phases = |phase: &str| rows.iter().filter(|row| row["phase"] == phase).count();
+        assert_eq!((phases("warmup"), phases("measure")), (2 * 3, 4 * 3), "{load}: {text}");
+        let intervals = result["intervals"].as_array().unwrap();
+        assert_eq!(rows.len(), intervals.len() * 3, "{load}");
+        for interval in intervals {
+            let parts = interval["by_scenario"].as_array().unwrap();
+            let ok: u64 = parts.iter().map(|part| part["ok"].as_u64().unwrap()).sum();
+            assert_eq!((parts.len(), ok), (2, interval["ok"].as_u64().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn statistics_as_lines_of_json_and_as_a_table() {
+    let folder = Folder::new();
+    let sink = Sink::start("");
+    let file = folder.file("stats.ndjson");
+    let result = run(&format!("{} -n 2000 -c 4 --stats {file} -o json", sink.url())).result();
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let total = lines.iter().filter(|line| line["scenario"] == "total" && line["phase"] != "warmup");
+    let ended: u64 = total.map(|line| line["ended"].as_u64().unwrap()).sum();
+    assert_eq!(ended, account(&result, "ok"));
+    let finished = run(&format!("{} -n 500 -c 4 --stats -", sink.url()));
+    let head = finished.stderr.lines().next().unwrap_or_default();
+    assert!(head.contains("scenario") && finished.stderr.contains(" total "), "{}", finished.stderr);
+}
+
+#[test]
+fn a_disk_that_is_full_is_named_once_and_ends_nothing() {
+    let sink = Sink::start("");
+    let flags = "-d 1s -c 2 --interval 100ms --stats /dev/full --log /dev/full -o json";
+    let finished = run(&format!("{} {flags}", sink.url()));
+    assert_balance(&finished.result());
+    let said = |what: &str| finished.stderr.matches(what).count();
+    assert_eq!(said("cannot write statistics to /dev/full"), 1, "{}", finished.stderr);
+    assert_eq!(said("cannot write to /dev/full"), 1, "{}", finished.stderr);
+}
+
+#[test]
+fn the_log_has_every_request_and_a_sample_its_share() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 10%:503");
+    let log = |name: &str, flags: &str| {
+        let file = folder.file(name);
+        let result = run(&format!("{} --log {file} {flags} -o json", sink.url())).result();
+        (result, std::fs::read_to_string(&file).expect("it was written"))
+    };
+    let (result, text) = log("all.csv", "--rate 1k -d 1s --warmup 200ms -t 2");
+    let rows = rows(&text);
+    let of = |outcome: &str| {
+        rows.iter().filter(|row| row["warmup"] == "false" && row["outcome"] == outcome).count() as u64
+    };
+    assert_eq!(of("ok"), account(&result, "ok"));
+    assert_eq!(of("status_5xx"), account(&result, "failed"));
+    assert!(rows.iter().filter(|row| row["warmup"] == "true").count() > 100, "{text}");
+    assert_eq!((count(&result, "/log/entries"), count(&result, "/log/dropped")), (rows.len() as u64, 0));
+    let (result, text) = log("some.ndjson", "-n 4000 -c 4 --log-sample 1/4");
+    // Binomial: 1,000 with a deviation of 27; six of them.
+    let lines = text.lines().count();
+    assert!((836..=1_164).contains(&lines), "{lines} of 4,000");
+    assert_eq!(count(&result, "/log/entries"), lines as u64);
+}
+
+#[test]
+fn failed_requests_are_written_up_to_a_limit() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 50%:503");
+    let file = folder.file("failed.txt");
+    let result =
+        run(&format!("{} -n 400 -c 4 --failed {file} --failed-limit 20 -o json", sink.url())).result();
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    assert_eq!(text.lines().filter(|line| line.starts_with("==== ")).count(), 20, "{text}");
+    let kept = (count(&result, "/log/failed"), count(&result, "/log/failed_dropped"));
+    assert_eq!(kept, (20, account(&result, "failed") - 20));
+}
