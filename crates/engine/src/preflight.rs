@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Open;
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Connections, End, Fingerprint, Load, Plan, Scenario, Step};
+use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
 use plimsoll_scenario::{Needs, Op, Program, Reaction};
 
 use crate::control::{Control, Stop};
@@ -93,7 +93,6 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             program: Program::new((0..steps.len() as u32).map(Op::Send).collect()),
             weight: 1,
             start_after: Nanos::ZERO,
-            logic: Fingerprint::EMPTY,
         }],
         steps,
         variables: 0,

@@ -27,7 +27,7 @@ mod variables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_scenario::{Constants, Scope, Template, TemplateError, suggest};
+use plimsoll_scenario::{Constants, Fingerprint, Scope, Template, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
@@ -156,9 +156,26 @@ impl Compiler<'_, '_> {
             feeds,
             scripts,
             wrk: None,
+            logic: self.logic(),
             constants: self.constants.clone(),
             closes: false,
         })
+    }
+
+    /// Identifies what the plan file says about scenarios besides their requests, with names in the place of
+    /// values from outside.
+    fn logic(&self) -> Fingerprint {
+        let document = &self.loaded.document;
+        let mut hash = Fingerprint::EMPTY;
+        // What was read from a file can be written, too.
+        for part in [
+            serde_json::to_vec(&document.variables),
+            serde_json::to_vec(&document.scenarios),
+            serde_json::to_vec(&document.scripts),
+        ] {
+            hash = hash.with_field(&part.unwrap_or_default());
+        }
+        self.scripts.iter().fold(hash, |hash, script| hash.with_field(&script.source))
     }
 
     /// Reports a problem at a place.

@@ -28,12 +28,13 @@ pub(crate) struct Requests {
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
+    /// Identifies what a plan file says about scenarios besides their requests.
+    pub(crate) logic: Fingerprint,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
 
 /// Everything that is to be sent.
-#[derive(Default)]
 pub(crate) struct Work {
     pub(crate) servers: Servers,
     pub(crate) scenarios: Vec<ScenarioDraft>,
@@ -43,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
+    /// Identifies what a plan file says about scenarios besides their requests.
+    pub(crate) logic: Fingerprint,
     /// Whether a header asks for every connection to be closed.
     pub(crate) closes: bool,
     /// What stands for `${secret(NAME)}` in the requests.
@@ -57,7 +60,6 @@ pub(crate) struct ScenarioDraft {
     pub(crate) ops: Vec<Op>,
     pub(crate) weight: u32,
     pub(crate) start_after: Nanos,
-    pub(crate) logic: Fingerprint,
 }
 
 /// One request before it is compiled.
@@ -83,6 +85,22 @@ pub(crate) struct Draft {
     pub(crate) script: Option<u32>,
     /// Where it stands in the plan file.
     pub(crate) place: Option<Place>,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            servers: Servers::default(),
+            scenarios: Vec::new(),
+            variables: 0,
+            feeds: Vec::new(),
+            scripts: None,
+            logic: Fingerprint::EMPTY,
+            wrk: None,
+            closes: false,
+            constants: Constants::default(),
+        }
+    }
 }
 
 impl Draft {
@@ -127,7 +145,7 @@ impl ScenarioDraft {
     /// Requests one after the other, and nothing else.
     pub(crate) fn straight(name: String, drafts: Vec<Draft>) -> Self {
         let ops = (0..drafts.len() as u32).map(Op::Send).collect();
-        Self { name, drafts, ops, weight: 1, start_after: Nanos::ZERO, logic: Fingerprint::EMPTY }
+        Self { name, drafts, ops, weight: 1, start_after: Nanos::ZERO }
     }
 }
 
@@ -142,10 +160,11 @@ impl Resolver<'_> {
             feeds: work.feeds,
             scripts: work.scripts,
             wrk: work.wrk,
+            logic: work.logic,
             closes: work.closes,
         };
         for scenario in work.scenarios {
-            let ScenarioDraft { name, drafts, mut ops, weight, start_after, logic } = scenario;
+            let ScenarioDraft { name, drafts, mut ops, weight, start_after } = scenario;
             let start = requests.steps.len() as u32;
             // A script makes its request of the response before: every step of the scenario may have that.
             let of_scripts = drafts.iter().filter_map(|draft| {
@@ -168,7 +187,7 @@ impl Resolver<'_> {
             }
             let steps = start..requests.steps.len() as u32;
             let program = Program::new(ops);
-            requests.scenarios.push(Scenario { name, steps, program, weight, start_after, logic });
+            requests.scenarios.push(Scenario { name, steps, program, weight, start_after });
         }
         for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
             book.seal();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plimsoll_core::Nanos;
 use plimsoll_schedule::Process;
 
-use crate::{Connections, Fingerprint, Load, Plan, Scenario, Step, Target};
+use crate::{Connections, Fingerprint, Load, Plan, Step, Target};
 
 impl Plan {
     /// A stable hash over everything that was planned, except the seed, the values of secret headers, and
@@ -27,9 +27,17 @@ impl Plan {
     fn write_requests(&self, text: &mut String) {
         for scenario in &self.scenarios {
             // Writing to a String cannot fail.
-            let Scenario { steps, program, weight, start_after, .. } = scenario;
-            let ops = program.ops();
-            let _ = writeln!(text, "scenario {steps:?} weight {weight} after {} {ops:?}", start_after.0);
+            let _ = writeln!(text, "scenario {:?}", scenario.steps);
+            if (scenario.weight, scenario.start_after) != (1, Nanos::ZERO) {
+                let _ = writeln!(text, "weight {} after {}", scenario.weight, scenario.start_after.0);
+            }
+        }
+        // What only plan files have is told only where it is there, so that other plans keep their hashes.
+        if self.logic != Fingerprint::EMPTY {
+            let _ = writeln!(text, "logic {}", self.logic);
+        }
+        for feed in &self.feeds {
+            let _ = writeln!(text, "feed {feed:?}");
         }
         for step in &self.steps {
             let Step { target, request, logic, timeout, make_script, check_script, .. } = step;
@@ -39,16 +47,16 @@ impl Plan {
                 "step {target} {request} {logic} timeout {timeout:?} scripts {make_script:?} {check_script:?}"
             );
         }
-        for feed in &self.feeds {
-            let _ = writeln!(text, "data {feed:?}");
-        }
         if let Some(script) = &self.wrk {
             let _ = writeln!(text, "script {}", script.fingerprint());
         }
         for target in &self.targets {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
-            let Target { authority, address, protocol, .. } = target;
+            let Target { authority, address, protocol, pool, fail_over, fail_back, .. } = target;
             let _ = writeln!(text, "target {authority:?} {address:?} tls {tls:?} {protocol:?}");
+            if !pool.is_empty() {
+                let _ = writeln!(text, "pool {pool:?} over {fail_over} back {fail_back}");
+            }
         }
     }
 

@@ -26,7 +26,9 @@ impl Resolver<'_> {
                 _ => None,
             }
         });
-        if patch.abort_on_fail && patch.thresholds.is_empty() {
+        let document = self.document.clone();
+        let in_document = || document.iter().flat_map(|loaded| &loaded.document.thresholds);
+        if patch.abort_on_fail && patch.thresholds.is_empty() && in_document().next().is_none() {
             let problem = Problem::new("--abort-on-fail has no effect without --threshold");
             self.problems.push(problem.with_hint("name what has to hold, as in --threshold 'p99<10ms'"));
         }
@@ -40,9 +42,12 @@ impl Resolver<'_> {
                 place: given.place,
             }));
         }
-        let document = self.document.clone();
-        for field in document.iter().flat_map(|loaded| &loaded.document.thresholds) {
-            all.push(field.get().and_then(|spec| self.document_threshold(spec, field.place())));
+        for field in in_document() {
+            let judged = field.get().and_then(|spec| self.document_threshold(spec, field.place()));
+            all.push(judged.map(|mut judged| {
+                judged.spec.abort_on_fail |= patch.abort_on_fail;
+                judged
+            }));
         }
         let all: Option<Vec<Judged>> = all.into_iter().collect();
         Some((all?, interval?.unwrap_or(DEFAULT_INTERVAL)))

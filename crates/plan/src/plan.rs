@@ -32,6 +32,8 @@ pub struct Plan {
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
     pub wrk: Option<Arc<WrkScript>>,
+    /// Identifies what a plan file says about scenarios besides their requests: programs, checks, variables.
+    pub logic: Fingerprint,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
     /// Who decides when the next iteration starts.
@@ -109,8 +111,6 @@ pub struct Scenario {
     pub weight: u32,
     /// It joins so long after the start of the run, warm-up included.
     pub start_after: Nanos,
-    /// Identifies what a plan file says about it besides its requests; empty if there is none.
-    pub logic: Fingerprint,
 }
 
 /// One request of the plan.

@@ -69,7 +69,6 @@ impl Resolver<'_> {
             let mut scenario = ScenarioDraft::straight(name, drafts.collect());
             if let Some(script) = wrk {
                 scenario.ops = script::ops(&script);
-                scenario.logic = script.fingerprint();
                 work.scripts = Some(Arc::clone(&script) as Arc<dyn ScriptSource>);
                 work.wrk = Some(script);
             }

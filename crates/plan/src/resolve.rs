@@ -209,6 +209,7 @@ impl Resolver<'_> {
             feeds: requests.feeds,
             scripts: requests.scripts,
             wrk: requests.wrk,
+            logic: requests.logic,
             targets: requests.targets,
             load,
             end: schedule.end,

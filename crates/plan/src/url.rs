@@ -1,6 +1,7 @@
 //! URLs as people type them.
 
 use http::uri::{Authority, PathAndQuery};
+use plimsoll_scenario::slot::slot_end;
 
 use crate::Problem;
 
@@ -145,17 +146,30 @@ pub(crate) fn parse_port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|&port| port != 0)
 }
 
-/// Path and query of `tail`, which is empty or starts with `/`, `?` or `#`.
+/// Path and query of `tail`, which is empty or starts with `/`, `?` or `#`. Slots are left as they are.
 pub(crate) fn target(tail: &str) -> Result<String, Problem> {
-    let without_fragment = tail.split('#').next().unwrap_or_default();
     let mut target = String::new();
-    if !without_fragment.starts_with('/') {
+    // The same with a letter in the place of every slot: `${…}` is not legal in a URL.
+    let mut plain = String::new();
+    if !tail.starts_with('/') {
         target.push('/');
+        plain.push('/');
     }
-    // RFC 3987 section 3.1: characters beyond ASCII become the percent-encoded bytes of their UTF-8.
-    for character in without_fragment.chars() {
+    let mut rest = tail;
+    while !rest.is_empty() {
+        if let Some(slot) = slot_at_start(rest) {
+            target.push_str(slot);
+            plain.push('x');
+            rest = &rest[slot.len()..];
+            continue;
+        }
+        let mut characters = rest.chars();
+        let Some(character) = characters.next().filter(|&character| character != '#') else { break };
+        rest = characters.as_str();
+        // RFC 3987 section 3.1: characters beyond ASCII become the percent-encoded bytes of their UTF-8.
         if character.is_ascii() {
             target.push(character);
+            plain.push(character);
         } else {
             let mut bytes = [0; 4];
             for byte in character.encode_utf8(&mut bytes).bytes() {
@@ -163,28 +177,25 @@ pub(crate) fn target(tail: &str) -> Result<String, Problem> {
             }
         }
     }
-    if let Some(bad) = target.chars().find(|&c| c == ' ' || c.is_control()) {
+    if let Some(bad) = plain.chars().find(|&c| c == ' ' || c.is_control()) {
         return Err(Problem::new(format!("`{}` is not allowed in a URL", bad.escape_debug()))
             .with_hint(format!("write %{:02X}", bad as u32)));
     }
-    // `${…}` is not legal in a URL, so the check is made with the slots cut out.
-    without_slots(&target).parse::<PathAndQuery>().map_err(|error| {
+    plain.parse::<PathAndQuery>().map_err(|error| {
         Problem::new(format!("the path of the URL is not valid: {error}"))
             .with_hint("percent-encode what has no place in a URL, such as %3C for <")
     })?;
     Ok(target)
 }
 
-/// `text` with every `${…}` replaced by a letter. An unclosed one is left: the template's own check names it.
-fn without_slots(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        plain.push_str(before);
-        plain.push('x');
-        rest = after.split_once('}').map_or("", |(_, rest)| rest);
+/// `${…}` at the start of a text. One that is not closed takes all of it: the template's own check names it.
+fn slot_at_start(text: &str) -> Option<&str> {
+    if let Some(literal) = text.strip_prefix("$${") {
+        return Some(&text[..text.len() - literal.len()]);
     }
-    plain + rest
+    let inner = text.strip_prefix("${")?;
+    let end = slot_end(inner.as_bytes()).map_or(text.len(), |end| end + "${}".len());
+    text.get(..end)
 }
 
 /// Percent-decodes user and password. What cannot be decoded is not shown: it may be the password.
@@ -239,6 +250,7 @@ mod tests {
                 "a",
                 "/${uuid}/b?n=${random_int(1,9)}",
             ),
+            ("http://a/${pick(a b, ü)}#x", false, "a", 80, "a", "/${pick(a b, ü)}"),
             ("http://a/ü?ö", false, "a", 80, "a", "/%C3%BC?%C3%B6"),
             ("a/?to=http://b/", false, "a", 80, "a", "/?to=http://b/"),
             ("http://a_b.svc.local/", false, "a_b.svc.local", 80, "a_b.svc.local", "/"),

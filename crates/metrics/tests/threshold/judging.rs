@@ -52,6 +52,8 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
     steps.iter().for_each(|step| total.merge(step));
     let started = total.start_lag.count();
     RunRecord {
+        rate_changes: Vec::new(),
+        stopped_by: None,
         model: Model::Open,
         duration: Nanos::from_secs(10),
         warmup: Nanos::ZERO,

@@ -52,6 +52,8 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
     let mut total = StepRecord::default();
     steps.iter().for_each(|step| total.merge(step));
     RunRecord {
+        rate_changes: Vec::new(),
+        stopped_by: None,
         model: Model::Closed,
         duration: SECOND * seconds.len() as u64,
         warmup: Nanos::ZERO,

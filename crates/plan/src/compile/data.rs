@@ -206,6 +206,7 @@ impl Compiler<'_, '_> {
         }
         let mut values = Vec::with_capacity(columns);
         for value in &row.0 {
+            self.without_secrets(value.as_str(), field.place(), "a row of data")?;
             let value = self.filled_plain(value.as_str(), field.place())?;
             if value.chars().any(|c| c.is_control() && c != '\t') {
                 let problem = Problem::new("a value of data has a control character");

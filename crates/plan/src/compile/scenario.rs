@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Fingerprint, Op};
+use plimsoll_scenario::Op;
 use plimsoll_schedule::{parse_count, parse_duration};
 
 use super::known::{Known, Last};
@@ -125,19 +125,7 @@ impl Compiler<'_, '_> {
             ops,
             weight: weight?.unwrap_or(1),
             start_after: start_after?.unwrap_or(Nanos::ZERO),
-            logic: self.logic(spec),
         })
-    }
-
-    /// Identifies what the plan file says about a scenario, with names in the place of values from outside.
-    fn logic(&self, spec: &ScenarioSpec) -> Fingerprint {
-        // What was read from a file can be written, too.
-        let mut hash = Fingerprint::EMPTY.with_field(&serde_json::to_vec(spec).unwrap_or_default());
-        for (name, _, text) in &self.loaded.document.variables.0 {
-            let text = text.get().map_or("", |text| text.as_str());
-            hash = hash.with_field(name.0.as_bytes()).with_field(text.as_bytes());
-        }
-        hash
     }
 
     /// The data sources that the scenario lists, if it does.

@@ -2,7 +2,7 @@
 
 use plimsoll_scenario::Op;
 
-use super::known::Known;
+use super::known::{Known, Last};
 use super::scenario::Part;
 use super::{Compiler, is_on};
 use crate::document::{Field, StepSpec};
@@ -85,7 +85,12 @@ impl Compiler<'_, '_> {
         };
         // What a request takes is set behind it, even if the rest of it is wrong.
         self.extracted(spec, known);
-        let index = part.add_draft(draft?, known);
+        let Some(draft) = draft else {
+            // There is a request, of which nothing is known.
+            known.last = Last::Several;
+            return None;
+        };
+        let index = part.add_draft(draft, known);
         part.ops.push(Op::Send(index));
         part.ops.extend(pause?.map(Op::Pause));
         cleared
