@@ -13,12 +13,14 @@ mod scenario;
 mod settings;
 mod variables;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::document::{Document, Settings};
 use plimsoll_plan::{Files, Problems};
 
 use crate::Imported;
+use crate::draft::text;
 use crate::findings::Findings;
 use crate::names::Names;
 use crate::source::{self, Object};
@@ -75,6 +77,8 @@ struct Importer<'a> {
     spoken: Spoken,
     /// Whether requests to other authorities get connections of their own.
     follows_authority: bool,
+    /// The origins of these.
+    others: BTreeSet<String>,
     threads: u64,
     clients: u64,
 }
@@ -92,6 +96,7 @@ impl<'a> Importer<'a> {
             authority: String::new(),
             spoken: Spoken::Http2,
             follows_authority: false,
+            others: BTreeSet::new(),
             threads: 1,
             clients: 1,
         }
@@ -116,6 +121,15 @@ impl<'a> Importer<'a> {
     }
 
     fn finish(mut self) -> Result<Imported, Problems> {
+        if !self.others.is_empty() {
+            let connections = self.clients.saturating_mul(self.others.len() as u64 + 1);
+            let becomes = format!(
+                "each client has a connection to each of the {} authorities: there are {connections}",
+                self.others.len() + 1
+            );
+            self.findings.note("/clients", &self.clients.to_string(), becomes);
+            self.settings.connections = text(connections.to_string());
+        }
         self.document.run = self.settings.into();
         self.findings.finish(self.document)
     }

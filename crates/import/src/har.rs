@@ -171,7 +171,7 @@ fn read(
     body(&mut request, &mut step, findings);
     request.rest(findings, is_comment);
     if options.expect_status
-        && let Some(status) = status.filter(|status| (100..=599).contains(status))
+        && let Some(status) = status.filter(|status| (200..=599).contains(status))
     {
         let mut expect = ExpectSpec::default();
         expect.status = vec![text(status.to_string())];

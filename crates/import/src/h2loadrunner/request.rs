@@ -175,6 +175,7 @@ impl Importer<'_> {
             return draft::request(method, path);
         }
         if self.follows_authority {
+            self.others.insert(url.origin.clone());
             return draft::request(method, format!("{}{path}", draft::escaped(&url.origin)));
         }
         let mut step = draft::request(method, path);

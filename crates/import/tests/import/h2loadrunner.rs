@@ -259,7 +259,7 @@ fn mistakes() {
         request(json!({"uri": {"typeOfAction": "input", "input": "http://a b/"}})),
         request(json!({"uri": null, "method": "G T"})),
         request(json!({"additonalHeaders": ["no colon", ": x", "a b: c", 1]})),
-        request(json!({"luaScript": "missing.lua", "expected-status-code": 99})),
+        request(json!({"luaScript": "missing.lua", "expected-status-code": 199})),
         request(json!({"response-match": {"headers": [
             {"header-name": ":status", "matchType": "EqualsTo", "input": "ok"},
             {"header-name": "", "matchType": "Contains", "input": "a"},

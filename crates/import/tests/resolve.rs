@@ -1,0 +1,76 @@
+//! Every plan that is imported from our examples of h2loadrunner's format makes a run.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_plan::{Command, Disk, Files, KeyLogFile};
+
+/// The file system, and in it an imported plan.
+struct WithPlan(PathBuf, String);
+
+impl Files for WithPlan {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if path == self.0 { Ok(self.1.clone().into_bytes()) } else { Disk.read(path) }
+    }
+
+    fn key_log(&self, path: &Path) -> std::io::Result<KeyLogFile> {
+        Disk.key_log(path)
+    }
+}
+
+#[test]
+#[ignore = "plans have no scenarios before the branches of issue 4 are joined"]
+fn examples_of_h2loadrunner_are_plans() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/h2loadrunner");
+    let mut wrong = String::new();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        // The certificates of mTLS are made where they are needed.
+        if !name.ends_with(".json") || ["update.json", "mtls.json"].contains(&name.as_str()) {
+            continue;
+        }
+        let text = std::fs::read(&path).unwrap();
+        let imported = plimsoll_import::h2loadrunner::import(&text, &folder, &Disk).unwrap();
+        let plan = folder.join(format!("{name}.yaml"));
+        let files = WithPlan(plan.clone(), imported.document.to_yaml());
+        let command = Command { plan: Some(plan.display().to_string()), ..Command::default() };
+        if let Err(refused) = command.resolve(&files) {
+            wrong.push_str(&format!("{name}:\n{}\n{}\n", refused.problems, files.1));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+#[ignore = "plans have no scenarios before the branches of issue 4 are joined"]
+fn plans_of_the_other_formats_are_plans() {
+    use plimsoll_import::{curl, har, openapi, vegeta};
+    let here = Path::new("");
+    let har = br#"{"log": {"entries": [
+        {"startedDateTime": "2026-01-01T00:00:00Z", "time": 5, "request": {"method": "POST",
+         "url": "http://h/a?x=${y}", "headers": [{"name": "X", "value": "${z}"}], "postData": {"text": "${q}"}}},
+        {"startedDateTime": "2026-01-01T00:00:01Z", "time": 5, "request": {"method": "GET", "url": "https://i/"}}
+    ]}}"#;
+    let api = "openapi: 3.0.0\nservers: [{url: 'http://h/v1'}]\npaths:\n  /a/{b}:\n    put:\n      parameters:\n        \
+               - {name: b, in: path, required: true, schema: {type: integer}}\n      requestBody:\n        content:\n\
+               \x20         application/json: {example: {text: '${x}', n: 1}}\n";
+    let targets = "GET http://h/\n\nPOST http://i/x\nX: ${y}\n\nGET http://h/\n";
+    let mut wrong = String::new();
+    for imported in [
+        har::import(har, &har::Options::default()),
+        openapi::import(api.as_bytes(), &openapi::Options::default()),
+        vegeta::import(targets.as_bytes(), &vegeta::Options::default()),
+        vegeta::import(targets.as_bytes(), &vegeta::Options { steps: true }),
+        curl::import("curl -X POST -L -k -d 'a=${b}' -u a:b -H 'Host:' -m 2 https://h/x", here, &Disk),
+        curl::import("curl -F 'a=${b}' --http2 -A '' -X PURGE http://h/x?y", here, &Disk),
+        curl::import("curl -Z http://h/x http://h/y --resolve h:80:127.0.0.1 --max-redirs 0", here, &Disk),
+    ] {
+        let yaml = imported.unwrap().document.to_yaml();
+        let files = WithPlan(PathBuf::from("plan.yaml"), yaml);
+        let command = Command { plan: Some("plan.yaml".to_owned()), ..Command::default() };
+        if let Err(refused) = command.resolve(&files) {
+            wrong.push_str(&format!("{}\n{}\n", refused.problems, files.1));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
