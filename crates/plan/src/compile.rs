@@ -16,7 +16,7 @@ impl Resolver<'_> {
         wish: &Wish,
     ) -> Option<Requests> {
         let _ = (patch, wish);
-        let place = document.document.scenarios.first().and_then(|scenario| scenario.place());
+        let place = document.document.scenarios.first().and_then(crate::document::Field::place);
         self.fail(Problem::new("scenarios of plan files are not built yet").at(place))
     }
 }
