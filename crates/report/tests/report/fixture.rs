@@ -460,7 +460,7 @@ pub(crate) fn thresholds() -> RunResult {
 }
 
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 8] {
+pub(crate) fn all() -> [(&'static str, RunResult); 9] {
     [
         ("open", open()),
         ("closed", closed()),
