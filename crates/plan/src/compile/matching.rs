@@ -84,7 +84,7 @@ impl Compiler<'_, '_> {
         let given: Vec<_> = texts.into_iter().filter(|(field, _)| !field.is_absent()).collect();
         if given.len() + usize::from(!spec.exists.is_absent()) != 1 {
             let problem = Problem::new("a match is exactly one of `equals`, `starts`, `ends`, `contains`, `regex`, `exists`");
-            return self.fail(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
+            return self.form(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
         }
         let negated = spec.not.get().copied().unwrap_or(false);
         let (matching, negated) = match given.first() {
