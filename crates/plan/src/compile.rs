@@ -35,7 +35,7 @@ use crate::protocol::Wish;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem};
+use crate::{Place, PlanPatch, Problem, Problems};
 
 use data::SourceDraft;
 use script::ScriptText;
@@ -46,6 +46,8 @@ struct Compiler<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
     loaded: &'r LoadedDocument,
     wish: &'r Wish,
+    /// Whether nothing is wrong with the form of the plan.
+    form_is_right: bool,
     /// Headers of every request: those of the run and its credentials.
     headers: Vec<(String, String)>,
     /// The values from the environment that functions were given so far.
@@ -76,10 +78,13 @@ impl Resolver<'_> {
         let authorization = self.authorization(patch);
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
+        let mut form = Problems::default();
+        document.document.check(&mut form);
         let mut compiler = Compiler {
             resolver: self,
             loaded: document,
             wish,
+            form_is_right: form.is_empty(),
             headers: headers.clone().unwrap_or_default(),
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -176,6 +181,15 @@ impl Compiler<'_, '_> {
             hash = hash.with_field(&part.unwrap_or_default());
         }
         self.scripts.iter().fold(hash, |hash, script| hash.with_field(&script.source))
+    }
+
+    /// Reports what is wrong with the form of the plan, unless its [form](crate::Document::check) was found
+    /// wrong before: then this is said already, or follows from it.
+    fn form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
+        if self.form_is_right {
+            self.report(place, problem);
+        }
+        None
     }
 
     /// Reports a problem at a place.

@@ -31,7 +31,7 @@ impl Compiler<'_, '_> {
         let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
         if let [(one, _), (other, place), ..] = given.as_slice() {
             let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
-            return self.fail(*place, problem.with_hint("a request has one body"));
+            return self.form(*place, problem.with_hint("a request has one body"));
         }
         let plain = |body| Some(Content { body, headers: Vec::new() });
         match given.first() {

@@ -38,7 +38,7 @@ impl Compiler<'_, '_> {
         let condition = self.condition(&spec.condition, part, known);
         if spec.then.is_empty() && spec.otherwise.is_empty() {
             let problem = Problem::new("the condition decides about nothing");
-            return self.fail(place, problem.with_hint("add `then`, a list of steps"));
+            return self.form(place, problem.with_hint("add `then`, a list of steps"));
         }
         let (mut then_known, mut else_known) = (known.clone(), known.clone());
         if let Some((name, exists)) = spec.condition.get().and_then(|text| existence(text.as_str()))
@@ -148,13 +148,13 @@ impl Compiler<'_, '_> {
             if let (true, Some((name, place))) = (request, alien) {
                 let problem =
                     Problem::new(format!("`{name}` has no place in requests that are sent at once"));
-                complete = self.fail(place, problem.with_hint("put it before or behind `parallel`"));
+                complete = self.form(place, problem.with_hint("put it before or behind `parallel`"));
                 continue;
             }
             if !request {
                 let problem = Problem::new("only requests can be sent at once");
                 complete =
-                    self.fail(step.place(), problem.with_hint("put other steps before or behind `parallel`"));
+                    self.form(step.place(), problem.with_hint("put other steps before or behind `parallel`"));
                 continue;
             }
             // None of them knows what another takes from its response.
@@ -186,7 +186,7 @@ impl Compiler<'_, '_> {
         let given = [!spec.fixed.is_absent(), !spec.uniform.is_empty(), !spec.exponential.is_absent()];
         if given.into_iter().filter(|&given| given).count() != 1 {
             let problem = Problem::new("a think time is exactly one of `fixed`, `uniform`, `exponential`");
-            return self.fail(
+            return self.form(
                 field.place(),
                 problem.with_hint("write `think: 100ms` or `think: {uniform: [1s, 3s]}`"),
             );
@@ -202,7 +202,7 @@ impl Compiler<'_, '_> {
         }
         if let Some(first) = spec.uniform.first() {
             let problem = Problem::new("`uniform` needs two durations");
-            return self.fail(first.place(), problem.with_hint("write `uniform: [1s, 3s]`"));
+            return self.form(first.place(), problem.with_hint("write `uniform: [1s, 3s]`"));
         }
         match spec.fixed.is_absent() {
             false => self.duration(&spec.fixed).map(Pause::Fixed),
@@ -274,7 +274,7 @@ impl Compiler<'_, '_> {
     fn check_loop(&mut self, spec: &StepSpec, place: Option<Place>) -> Option<()> {
         if spec.steps.is_empty() {
             let problem = Problem::new("the loop has no steps");
-            return self.fail(place, problem.with_hint("add `steps`, a list of what is repeated"));
+            return self.form(place, problem.with_hint("add `steps`, a list of what is repeated"));
         }
         if !has_request(&spec.steps) && !has_pause(&spec.steps) {
             let problem = Problem::new("a loop without a request");

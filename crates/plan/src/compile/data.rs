@@ -114,15 +114,15 @@ impl Compiler<'_, '_> {
         let form = match given.as_slice() {
             [] => {
                 let problem = Problem::new(format!("it is not said where the rows of `{name}` are"));
-                return self.fail(place, problem.with_hint("write one of `csv`, `jsonl`, `list`, `range`"));
+                return self.form(place, problem.with_hint("write one of `csv`, `jsonl`, `list`, `range`"));
             }
             [(form, _)] => *form,
             [(one, _), (other, place), ..] => {
-                return self.fail(*place, Problem::new(format!("`{one}` and `{other}` exclude each other")));
+                return self.form(*place, Problem::new(format!("`{one}` and `{other}` exclude each other")));
             }
         };
         if form != "csv" && !spec.delimiter.is_absent() {
-            self.report(
+            self.form::<()>(
                 spec.delimiter.place(),
                 Problem::new("`delimiter` has no effect: it is for CSV files"),
             );
@@ -146,7 +146,7 @@ impl Compiler<'_, '_> {
         let Some(first) = first_record(&head, delimiter) else {
             let problem = Problem::new(format!("`{}` has no first row", path.display()));
             return self
-                .fail(spec.csv.place(), problem.with_hint("the first row of a CSV file names its columns"));
+                .form(spec.csv.place(), problem.with_hint("the first row of a CSV file names its columns"));
         };
         if !columns.is_empty() && columns.len() != first.len() {
             let (given, found) = (columns.len(), first.len());
@@ -202,7 +202,7 @@ impl Compiler<'_, '_> {
         let row = field.get()?;
         if row.0.len() != columns {
             let message = format!("the row has {} values, and there are {columns} columns", row.0.len());
-            return self.fail(field.place(), Problem::new(message));
+            return self.form(field.place(), Problem::new(message));
         }
         let mut values = Vec::with_capacity(columns);
         for value in &row.0 {
@@ -222,18 +222,18 @@ impl Compiler<'_, '_> {
         let place = spec.range.first().and_then(Field::place);
         let [start, end] = spec.range.as_slice() else {
             let problem = Problem::new("a range has a start and an end");
-            return self.fail(place, problem.with_hint("write `range: [1, 101]` for 1 to 100"));
+            return self.form(place, problem.with_hint("write `range: [1, 101]` for 1 to 100"));
         };
         if columns.len() > 1 {
             let place = spec.columns.first().and_then(Field::place);
-            return self.fail(place, Problem::new("a range has one column"));
+            return self.form(place, Problem::new("a range has one column"));
         }
         let (start, end) = (self.number(start), self.number(end));
         let ((start, start_text), (end, end_text)) = (start?, end?);
         if start >= end {
             let problem =
                 Problem::new(format!("no number is in the range from {start_text} to below {end_text}"));
-            return self.fail(
+            return self.form(
                 place,
                 problem.with_hint("the end is not a part of it: it has to be larger than the start"),
             );

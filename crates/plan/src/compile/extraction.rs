@@ -81,7 +81,7 @@ impl Compiler<'_, '_> {
                 field if is_on(field) => sources.push(Some(source)),
                 field => {
                     let problem = Problem::new("`false` names no place");
-                    return self.fail(field.place(), problem.with_hint("write `true`, or leave it out"));
+                    return self.form(field.place(), problem.with_hint("write `true`, or leave it out"));
                 }
             }
         }
@@ -90,7 +90,7 @@ impl Compiler<'_, '_> {
             ([], false) => Some(Source::Body),
             ([], true) => {
                 let problem = Problem::new("it is not said where the value is");
-                self.fail(
+                self.form(
                     place,
                     problem
                         .with_hint("write one of `header`, `cookie`, `json`, `xpath`, `regex`, `body: true`"),
@@ -98,7 +98,7 @@ impl Compiler<'_, '_> {
             }
             _ => {
                 let problem = Problem::new("a value is taken from exactly one place");
-                self.fail(place, problem.with_hint("take two values, with two names"))
+                self.form(place, problem.with_hint("take two values, with two names"))
             }
         }
     }

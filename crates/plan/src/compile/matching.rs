@@ -91,7 +91,7 @@ impl Compiler<'_, '_> {
                 "a match is exactly one of `equals`, `starts`, `ends`, `contains`, `regex`, `exists`",
             );
             return self
-                .fail(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
+                .form(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
         }
         let negated = spec.not.get().copied().unwrap_or(false);
         let (matching, negated) = match given.first() {

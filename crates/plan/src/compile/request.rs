@@ -94,8 +94,18 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Aim> {
-        let Some((_, field)) = requests(spec).into_iter().find(|(_, field)| !field.is_absent()) else {
-            return self.same_aim(spec, place, part, known);
+        let word = requests(spec).into_iter().find(|(_, field)| !field.is_absent());
+        let Some((_, field)) = word else {
+            if !spec.same_url.is_absent() {
+                return self.same_aim(spec, place, part, known);
+            }
+            let origin = match spec.target.is_absent() {
+                true => self.default_origin(place, part)?,
+                false => self.named_target(&spec.target)?,
+            };
+            // The script says what is asked for.
+            let path = format!("{}/", origin.prefix);
+            return Some(Aim { origin, path, shown: "by a script".to_owned() });
         };
         let named = match spec.target.is_absent() {
             true => None,
@@ -110,8 +120,11 @@ impl Compiler<'_, '_> {
                     .fail(spec.target.place(), problem.with_hint("write the path alone, or leave it out"));
             }
             let (origin, path) = self.absolute(&text, field.place())?;
-            let shown = text.split(['#', '?']).next().unwrap_or_default();
-            let shown = shown.rsplit_once('@').map_or(shown.to_owned(), |_| path.clone());
+            // As it was typed, but never with a password.
+            let shown = match text.contains('@') {
+                true => path.clone(),
+                false => field.get()?.0.trim().to_owned(),
+            };
             return Some(Aim { origin, path, shown });
         }
         let from_variable = text.starts_with("${");
@@ -124,7 +137,7 @@ impl Compiler<'_, '_> {
             Some(origin) => origin?,
             None => self.default_origin(place, part)?,
         };
-        let shown = text.clone();
+        let shown = field.get()?.0.trim().to_owned();
         let path = match checked_path(&text) {
             Ok(path) => path,
             Err(problem) => return self.fail(field.place(), problem),
@@ -168,7 +181,7 @@ impl Compiler<'_, '_> {
         if !is_on(&spec.same_url) {
             let problem = Problem::new("`same_url: false` asks for nothing");
             return self
-                .fail(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
+                .form(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
         }
         if !spec.target.is_absent() {
             let problem = Problem::new("`target` has no effect beside `same_url`");
@@ -202,11 +215,7 @@ impl Compiler<'_, '_> {
             prefix: String::new(),
             authorization: None,
         };
-        let shown = match known.last {
-            Last::Several => "same URL".to_owned(),
-            _ => draft.name.split_once(' ').map_or("same URL", |(_, shown)| shown).to_owned(),
-        };
-        Some(Aim { origin, path, shown })
+        Some(Aim { origin, path, shown: "the same URL".to_owned() })
     }
 
     fn method(&mut self, spec: &StepSpec) -> Option<String> {
@@ -214,7 +223,7 @@ impl Compiler<'_, '_> {
         if let Some((word, _)) = word.filter(|(word, _)| *word != "request") {
             if !spec.method.is_absent() {
                 let problem = Problem::new(format!("`method` has no effect beside `{word}`"));
-                return self.fail(
+                return self.form(
                     spec.method.place(),
                     problem.with_hint("write `request: /path` for another method"),
                 );
@@ -295,7 +304,7 @@ impl Compiler<'_, '_> {
         if let Some(name) = self.plain_given(&spec.name)? {
             if part.names.contains(&name) {
                 let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
-                return self.fail(spec.name.place(), problem.with_hint("names tell them apart in reports"));
+                return self.form(spec.name.place(), problem.with_hint("names tell them apart in reports"));
             }
             part.names.push(name.clone());
             return Some(name);

@@ -70,7 +70,7 @@ impl Compiler<'_, '_> {
         if let (Some(name), Some(field)) = (&given, field)
             && names.contains(name)
         {
-            self.report(field.place(), Problem::new(format!("two scenarios are called `{name}`")));
+            self.form::<()>(field.place(), Problem::new(format!("two scenarios are called `{name}`")));
         }
         let name = given.unwrap_or(default);
         names.push(name.clone());
@@ -111,7 +111,7 @@ impl Compiler<'_, '_> {
         let initial = self.initial(spec, listed.as_deref(), &mut part);
         if steps.is_some() && part.drafts.is_empty() {
             let problem = Problem::new(format!("the scenario `{name}` has no request"));
-            return self.fail(place, problem.with_hint("write `steps: [{get: /}]`"));
+            return self.form(place, problem.with_hint("write `steps: [{get: /}]`"));
         }
         (steps?, asks_again?);
         let mut ops = initial?;
@@ -138,14 +138,14 @@ impl Compiler<'_, '_> {
             let Some(name) = self.plain(field) else { continue };
             match self.sources.iter().position(|source| source.name == name) {
                 Some(index) if listed.contains(&index) => {
-                    self.report(field.place(), Problem::new(format!("`{name}` is listed twice")));
+                    self.form::<()>(field.place(), Problem::new(format!("`{name}` is listed twice")));
                 }
                 Some(index) => listed.push(index),
                 None => {
                     let names = self.sources.iter().map(|source| source.name.as_str());
                     let hint = suggestion(&name, names);
                     let problem = Problem::new(format!("no data source is called `{name}`"));
-                    self.report(field.place(), problem.with_hint(hint));
+                    self.form::<()>(field.place(), problem.with_hint(hint));
                 }
             }
         }

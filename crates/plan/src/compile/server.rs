@@ -41,7 +41,7 @@ impl Compiler<'_, '_> {
     fn target(&mut self, spec: &TargetSpec, place: Option<Place>) -> Option<Origin> {
         if spec.url.is_absent() {
             let problem = Problem::new("the target has no `url`");
-            return self.fail(place, problem.with_hint("write `url: http://127.0.0.1:8080`"));
+            return self.form(place, problem.with_hint("write `url: http://127.0.0.1:8080`"));
         }
         let text = self.plain(&spec.url)?;
         let url = self.url(&text, spec.url.place())?;
@@ -57,13 +57,13 @@ impl Compiler<'_, '_> {
         for (field, name) in [(&spec.fail_over, "fail_over"), (&spec.fail_back, "fail_back")] {
             if share.is_empty() && !field.is_absent() {
                 let problem = Problem::new(format!("`{name}` has no effect on a single server"));
-                self.report(field.place(), problem.with_hint("add more servers with `share`"));
+                self.form::<()>(field.place(), problem.with_hint("add more servers with `share`"));
             }
         }
         let fail_over = spec.fail_over.get().copied().unwrap_or(true);
         if is_on(&spec.fail_back) && !fail_over {
             let problem = Problem::new("`fail_back` has no effect without `fail_over`");
-            self.report(spec.fail_back.place(), problem);
+            self.form::<()>(spec.fail_back.place(), problem);
         }
         let server = match share.is_empty() {
             true => self.servers.add(&url),
@@ -124,7 +124,7 @@ impl Compiler<'_, '_> {
                     }
                     false => suggestion(&name, self.targets.iter().map(|target| target.name.as_str())),
                 };
-                self.fail(field.place(), problem.with_hint(hint))
+                self.form(field.place(), problem.with_hint(hint))
             }
         }
     }

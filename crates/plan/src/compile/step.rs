@@ -18,7 +18,6 @@ enum Kind {
     While,
     Parallel,
     Think,
-    ClearCookies,
 }
 
 /// Advice on a step that does nothing.
@@ -61,7 +60,6 @@ impl Compiler<'_, '_> {
             Kind::While => self.while_step(spec, place, part, known),
             Kind::Parallel => self.parallel_step(spec, part, known),
             Kind::Think => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
-            Kind::ClearCookies => self.clear_cookies(spec, part),
         };
         fits.and(compiled)
     }
@@ -147,13 +145,14 @@ impl Compiler<'_, '_> {
             [(kind, ..)] => Some(*kind),
             [(_, one, _), (_, other, place), ..] => {
                 let problem = Problem::new(format!("`{one}` and `{other}` are steps of their own"));
-                self.fail(*place, problem.with_hint("write them one after the other"))
+                self.form(*place, problem.with_hint("write them one after the other"))
             }
+            // A script may say by itself whom to ask.
+            [] if !spec.script.is_absent() => Some(Kind::Request),
             [] if !spec.think.is_absent() => Some(Kind::Think),
-            [] if !spec.clear_cookies.is_absent() => Some(Kind::ClearCookies),
             [] => match self.lost_block(spec) {
-                Some((place, problem)) => self.fail(place, problem),
-                None => self.fail(place, Problem::new("the step does nothing").with_hint(KINDS)),
+                Some((place, problem)) => self.form(place, problem),
+                None => self.form(place, Problem::new("the step does nothing").with_hint(KINDS)),
             },
         }
     }
@@ -172,16 +171,17 @@ impl Compiler<'_, '_> {
 
     /// Refuses what has no effect in a step of this kind.
     fn check_company(&mut self, spec: &StepSpec, kind: Kind) -> Option<()> {
-        let known = self.resolver.problems.len();
+        let mut complete = Some(());
         if kind != Kind::Request {
             for (name, place) in of_requests(spec) {
                 let problem = Problem::new(format!("`{name}` has no effect in a step without a request"));
-                self.report(place, problem.with_hint("it belongs to a request, such as `get: /path`"));
+                complete =
+                    self.form(place, problem.with_hint("it belongs to a request, such as `get: /path`"));
             }
         }
         let alone = [
             ("think", spec.think.place(), matches!(kind, Kind::Request | Kind::Think)),
-            ("clear_cookies", spec.clear_cookies.place(), matches!(kind, Kind::Request | Kind::ClearCookies)),
+            ("clear_cookies", spec.clear_cookies.place(), kind == Kind::Request),
             ("then", block(&spec.then), kind == Kind::If),
             ("else", block(&spec.otherwise), kind == Kind::If),
             ("steps", block(&spec.steps), matches!(kind, Kind::Repeat | Kind::While)),
@@ -189,10 +189,10 @@ impl Compiler<'_, '_> {
         for (name, place, fits) in alone {
             if let (Some(place), false) = (place, fits) {
                 let problem = Problem::new(format!("`{name}` has no effect in this step"));
-                self.report(Some(place), problem.with_hint("make it a step of its own"));
+                complete = self.form(Some(place), problem.with_hint("make it a step of its own"));
             }
         }
-        (self.resolver.problems.len() == known).then_some(())
+        complete
     }
 }
 

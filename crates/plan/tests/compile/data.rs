@@ -1,0 +1,118 @@
+//! Data sources and the variables that their columns go into.
+
+use plimsoll_plan::Problem;
+use plimsoll_scenario::{AtEnd, Order, Rows, Share};
+
+use crate::plans::resolve;
+
+const USERS: &str = "\u{feff}id,name,\"a, b\"\n1,x,y\n";
+
+fn text(data: &str, steps: &str) -> String {
+    format!("data: {data}\ntargets: {{a: http://a.test}}\nscenarios: [{{steps: {steps}}}]")
+}
+
+fn wrong(data: &str, steps: &str) -> Vec<Problem> {
+    let files = [("plans/users.csv", USERS), ("plans/items.jsonl", "{\"id\": 1, \"name\": \"x\"}\n")];
+    resolve(&text(data, steps), &files, &[]).err().unwrap_or_default()
+}
+
+#[test]
+fn columns_that_are_read_get_a_variable() {
+    let files = [("plans/users.csv", USERS), ("plans/items.jsonl", "\n{\"sku\": 1, \"price\": 2}\n")];
+    let data =
+        "{users: {csv: users.csv, order: shuffled, at_end: stop, share: whole}, items: {jsonl: items.jsonl}}";
+    let plan = resolve(&text(data, "[{get: '/${name}/${price}'}]"), &files, &[]).unwrap();
+    let [users, items] = plan.feeds.as_slice() else { panic!("two feeds") };
+    let Rows::Csv { path, delimiter, header } = &users.rows else { panic!("a CSV file") };
+    assert_eq!((path.to_str(), *delimiter, *header), (Some("plans/users.csv"), b',', true));
+    assert_eq!(users.columns.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!((users.order, users.at_end, users.share), (Order::Shuffled, AtEnd::Stop, Share::Whole));
+    let Rows::JsonLines { members, .. } = &items.rows else { panic!("JSON lines") };
+    assert_eq!(items.columns.len(), members.len());
+    let price = members.iter().position(|member| member == "price").unwrap();
+    assert!(items.columns[price].is_some() && items.columns.iter().flatten().count() == 1);
+    assert_eq!((items.order, items.at_end, items.share), (Order::Sequential, AtEnd::Wrap, Share::Split));
+}
+
+#[test]
+fn ranges_keep_the_zeros_that_were_typed() {
+    for (range, expected) in [
+        ("[1, 100]", (1, 100, 1)),
+        ("[0000, 1000]", (0, 1000, 4)),
+        ("[0, 0100]", (0, 100, 4)),
+        ("[0, 10]", (0, 10, 1)),
+        ("[00, 7]", (0, 7, 2)),
+    ] {
+        let plan =
+            resolve(&text(&format!("{{n: {{range: {range}}}}}"), "[{get: '/${n}'}]"), &[], &[]).unwrap();
+        let Rows::Range { start, end, width } = plan.feeds[0].rows else { panic!("a range") };
+        assert_eq!((start, end, width), expected, "{range}");
+    }
+}
+
+#[test]
+fn lists() {
+    let data = "{pair: {list: [[a, 1], [b, 2]], columns: [x, y]}, one: {list: [p, q]}}";
+    let plan = resolve(&text(data, "[{get: '/${x}/${one}'}]"), &[], &[]).unwrap();
+    let Rows::List(rows) = &plan.feeds[0].rows else { panic!("a list") };
+    assert_eq!(rows[1], [b"b".to_vec(), b"2".to_vec()]);
+    assert_eq!(plan.feeds[0].columns.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(plan.feeds[1].columns.len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_data() {
+    for (data, steps, expected) in [
+        ("{u: {csv: users.csv}}", "[{get: /}]", "nothing uses the data source `u`"),
+        ("{u: {csv: none.csv}}", "[{get: '/${id}'}]", "cannot read `none.csv`: entity not found"),
+        ("{u: {csv: users.csv}}", "[{get: '/${nam}'}]", "unknown template slot `${nam}`"),
+        (
+            "{u: {csv: users.csv, columns: [a]}}",
+            "[{get: '/${a}'}]",
+            "1 names for the 3 columns of `plans/users.csv`",
+        ),
+        (
+            "{u: {csv: users.csv, columns: [a, uuid, c]}}",
+            "[{get: '/${a}'}]",
+            "the column `uuid` of `u` has the name of a template function",
+        ),
+        (
+            "{u: {jsonl: users.csv}}",
+            "[{get: '/${a}'}]",
+            "the first line of `plans/users.csv` is not a JSON object",
+        ),
+        (
+            "{u: {jsonl: items.jsonl, columns: [nme]}}",
+            "[{get: '/${nme}'}]",
+            "the first object of `plans/items.jsonl` has no `nme`",
+        ),
+        (
+            "{u: {csv: users.csv}, v: {jsonl: items.jsonl}}",
+            "[{get: '/${id}'}]",
+            "both `u` and `v` have a column `id`",
+        ),
+        ("{u: {range: [9, 3]}}", "[{get: '/${u}'}]", "no number is in the range from 9 to below 3"),
+        ("{u: {range: [a, 3]}}", "[{get: '/${u}'}]", "`a` is not a whole number"),
+        ("{u: {list: [a], order: backwards}}", "[{get: '/${u}'}]", "`backwards` is not an order"),
+        (
+            "{u: {list: [a], order: random, at_end: stop}}",
+            "[{get: '/${u}'}]",
+            "`at_end` has no effect: rows that are drawn at random have no end",
+        ),
+        ("{u: {list: [\"a\\nb\"]}}", "[{get: '/${u}'}]", "a value of data has a control character"),
+    ] {
+        let found: Vec<String> = wrong(data, steps).into_iter().map(|problem| problem.message).collect();
+        assert_eq!(found, [expected], "{data}");
+    }
+}
+
+#[test]
+fn a_scenario_that_lists_its_sources_uses_no_other() {
+    let text = "
+data: {a: {range: [1, 9]}, b: {range: [1, 9]}}
+targets: {a: http://a.test}
+scenarios: [{data: [a], steps: [{get: '/${b}'}]}, {steps: [{get: '/${b}'}]}]";
+    let problems = resolve(text, &[], &[]).unwrap_err();
+    let found: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(found, ["`b` is a column of `b`, which the scenario does not use"]);
+}

@@ -1,0 +1,9 @@
+//! From a plan file to what is sent.
+
+mod data;
+mod flow;
+mod plans;
+mod programs;
+mod requests;
+mod secrets;
+mod targets;

@@ -1,0 +1,136 @@
+//! What a scenario does, as instructions.
+
+use plimsoll_core::Nanos;
+use plimsoll_scenario::{Op, Pause};
+
+use crate::plans::{messages, plan, steps};
+
+/// The instructions of the only scenario of a plan, in short.
+fn ops(text: &str) -> Vec<String> {
+    let plan = plan(text);
+    plan.scenarios[0].program.ops().iter().map(short).collect()
+}
+
+fn short(op: &Op) -> String {
+    match op {
+        Op::Send(step) => format!("send {step}"),
+        Op::Fork(steps) => format!("fork {}..{}", steps.start, steps.end),
+        Op::Pause(Pause::Fixed(time)) => format!("pause {}", time.0),
+        Op::Pause(Pause::Uniform(low, high)) => format!("pause {}..{}", low.0, high.0),
+        Op::Pause(Pause::Exponential(mean)) => format!("pause ~{}", mean.0),
+        Op::ScriptPause(script) => format!("script pause {script}"),
+        Op::Set { variable, .. } => format!("set {variable}"),
+        Op::Draw(feed) => format!("draw {feed}"),
+        Op::ClearCookies => "clear".to_owned(),
+        Op::Jump(to) => format!("jump {to}"),
+        Op::Unless(_, to) => format!("unless {to}"),
+        Op::Repeat { counter, .. } => format!("repeat {counter}"),
+        Op::CountDown { counter, end } => format!("count {counter} {end}"),
+    }
+}
+
+#[test]
+fn steps_one_after_the_other() {
+    let text = steps(
+        "- {get: /a, think: 5ns}
+         - {get: /b, clear_cookies: true}
+         - think: {uniform: [1ns, 3ns]}
+         - think: {exponential: 2ns}
+         - set: {x: '1'}",
+    );
+    let expected = ["send 0", "pause 5", "clear", "send 1", "pause 1..3", "pause ~2", "set 0"];
+    assert_eq!(ops(&text), expected);
+}
+
+#[test]
+fn conditions_lead_around_what_does_not_hold() {
+    let text = steps(
+        "- set: {x: '1'}
+         - {if: '${x} == 1', then: [{get: /a}]}
+         - {if: '${x} == 1', then: [{get: /b}], else: [{get: /c}]}
+         - get: /d",
+    );
+    let expected = ["set 0", "unless 3", "send 0", "unless 6", "send 1", "jump 7", "send 2", "send 3"];
+    assert_eq!(ops(&text), expected);
+}
+
+#[test]
+fn loops_come_back() {
+    let text = steps(
+        "- set: {x: '1'}
+         - {repeat: 3, steps: [{repeat: '${x}', steps: [{get: /a}]}]}
+         - {while: '${x} == 2', steps: [{get: /b}]}
+         - get: /c",
+    );
+    let expected = [
+        "set 0",
+        "repeat 0",
+        "count 0 8",
+        "repeat 1",
+        "count 1 7",
+        "send 0",
+        "jump 4",
+        "jump 2",
+        "unless 11",
+        "send 1",
+        "jump 8",
+        "send 2",
+    ];
+    assert_eq!(ops(&text), expected);
+}
+
+#[test]
+fn requests_at_once() {
+    let text = steps("- get: /\n         - parallel: [{get: /a}, {get: /b}, {get: /c}]\n         - get: /d");
+    assert_eq!(ops(&text), ["send 0", "fork 1..4", "send 4"]);
+}
+
+#[test]
+fn first_values_are_made_only_if_they_are_read() {
+    let text = "
+variables: {unused: '1', base: /x, path: '${base}/y', late: '2'}
+data: {ids: {range: [1, 9]}, others: {list: [a]}}
+targets: {a: http://a.test}
+scenarios:
+  - data: [ids, others]
+    steps:
+      - get: ${path}
+      - set: {late: '3'}
+      - get: /${late}/${ids}
+";
+    // The number of a variable is its place in the plan.
+    assert_eq!(ops(text), ["draw 0", "draw 1", "set 1", "set 2", "send 0", "set 3", "send 1"]);
+    // Jumps are counted from behind the first values.
+    let text = format!("variables: {{x: '1'}}\n{}", steps("- {if: '${x} == 1', then: [{get: /}]}"));
+    assert_eq!(ops(&text), ["set 0", "unless 3", "send 0"]);
+}
+
+#[test]
+fn several_scenarios_have_their_shares_and_times() {
+    let plan = plan(
+        "
+targets: {a: http://a.test}
+scenarios:
+  - {name: x, weight: 3, steps: [{get: /1}, {get: /2}]}
+  - {start_after: 2s, steps: [{get: /3}, {parallel: [{get: /4}, {get: /5}]}]}",
+    );
+    let [x, y] = plan.scenarios.as_slice() else { panic!("two scenarios") };
+    assert_eq!((x.name.as_str(), x.weight, x.start_after, x.steps.clone()), ("x", 3, Nanos::ZERO, 0..2));
+    assert_eq!((y.name.as_str(), y.weight, y.steps.clone()), ("scenario 2", 1, 2..5));
+    assert_eq!(y.start_after, Nanos::from_secs(2));
+    assert_eq!(y.program.ops().iter().map(short).collect::<Vec<_>>(), ["send 2", "fork 3..5"]);
+}
+
+#[test]
+fn loops_have_to_take_time() {
+    for (step, expected) in [
+        ("- {while: '1 == 1', steps: [{set: {x: '1'}}]}\n         - get: /", "a loop without a request"),
+        ("- {repeat: 0, steps: [{get: /}]}", "the loop is never carried out"),
+        ("- {repeat: often, steps: [{get: /}]}", "`often` is not a number of turns"),
+        ("- think: 1s", "the scenario `scenario` has no request"),
+        ("- {get: /, think: {uniform: [3s, 1s]}}", "the shortest think time is longer than the longest"),
+    ] {
+        assert_eq!(messages(&steps(step)), [expected], "{step}");
+    }
+    assert!(messages(&steps("- {while: '1 == 1', steps: [{think: 1s}]}\n         - get: /")).is_empty());
+}

@@ -1,0 +1,133 @@
+//! What a step sends.
+
+use plimsoll_scenario::Op;
+
+use crate::plans::{messages, plan, request, resolve, steps};
+
+#[test]
+fn one_request_is_the_fast_path() {
+    let plan = plan("scenarios: [{steps: [{get: 'http://a.test/x'}]}]");
+    assert!(matches!(plan.scenarios[0].program.ops(), [Op::Send(0)]));
+    let step = &plan.steps[0];
+    assert!(step.reaction.is_plain() && step.needs.is_nothing() && step.request.is_static());
+    assert_eq!((plan.variables, step.extract.len(), step.name.as_str()), (0, 0, "GET http://a.test/x"));
+    assert!(request(&plan, 0).starts_with("GET /x HTTP/1.1\r\nHost: a.test\r\n"));
+}
+
+#[test]
+fn methods_and_names() {
+    let plan = plan(&steps(
+        "- get: /a
+         - post: /a
+         - {put: /a, name: change}
+         - {request: /a, method: PURGE}
+         - {request: /a, body: x}
+         - get: /a
+         - {same_url: true, method: HEAD}",
+    ));
+    let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+    let expected =
+        ["GET /a", "POST /a", "change", "PURGE /a", "POST /a #2", "GET /a #2", "HEAD the same URL"];
+    assert_eq!(names, expected);
+    let methods: Vec<String> = (0..plan.steps.len())
+        .map(|step| request(&plan, step).split(' ').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(methods, ["GET", "POST", "PUT", "PURGE", "POST", "GET", "HEAD"]);
+    assert!(request(&plan, 6).starts_with("HEAD /a "));
+}
+
+#[test]
+fn headers_of_the_run_the_scenario_and_the_step() {
+    let plan = plan(
+        "
+run: {headers: ['A: run', 'B: run', 'C: run']}
+targets: {a: http://me:pw@a.test}
+scenarios:
+  - headers: {b: scenario, D: scenario, User-Agent: ''}
+    steps:
+      - get: /
+        headers: {c: step, d: ''}
+      - get: /2
+        headers: {Authorization: mine}",
+    );
+    let fields = |step| {
+        let text = request(&plan, step);
+        let mut lines: Vec<String> =
+            text.lines().skip(1).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(
+        fields(0),
+        ["A: run", "Authorization: Basic bWU6cHc=", "Host: a.test", "b: scenario", "c: step"]
+    );
+    assert_eq!(
+        fields(1),
+        ["A: run", "Authorization: mine", "C: run", "D: scenario", "Host: a.test", "b: scenario"]
+    );
+}
+
+#[test]
+fn bodies() {
+    let text = steps(
+        "- {post: /, body: 'n=${sequence}'}
+         - {post: /, body_file: raw.bin}
+         - {post: /, template_file: t.json}
+         - {post: /, json: {id: '${id}', say: 'a \"b\"', list: [1, null, true]}}
+         - {post: /, json: {}, headers: {content-type: application/merge-patch+json}}",
+    );
+    let text = format!("variables: {{id: a}}\n{text}");
+    let files = [("plans/raw.bin", "${uuid}"), ("plans/t.json", "{\"at\": ${sequence}}")];
+    let plan = resolve(&text, &files, &[]).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let body = |step| request(&plan, step).split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    assert_eq!(body(0).as_deref(), Some("n=7"));
+    assert_eq!(body(1).as_deref(), Some("${uuid}"));
+    assert_eq!(body(2).as_deref(), Some("{\"at\": 7}"));
+    assert_eq!(body(3).as_deref(), Some("{\"id\":\"<0>\",\"say\":\"a \\\"b\\\"\",\"list\":[1,null,true]}"));
+    assert!(request(&plan, 3).contains("Content-Type: application/json\r\n"));
+    assert!(request(&plan, 4).contains("content-type: application/merge-patch+json\r\n"));
+    assert!(!request(&plan, 4).contains("application/json"));
+}
+
+#[test]
+fn what_is_asked_for_again() {
+    // A path that does not change is copied.
+    let fixed = plan(&steps("- get: /a\n         - {same_url: true, method: HEAD}"));
+    assert!(fixed.steps.iter().all(|step| step.request.is_static() && step.needs.is_nothing()));
+    // One that does is kept.
+    let random = plan(&steps("- get: /${uuid}\n         - same_url: true"));
+    assert!(random.steps[0].needs.path && !random.steps[1].needs.path);
+    assert_eq!(random.variables, 1);
+    // After a condition, it is that of either.
+    let either = plan(&format!(
+        "variables: {{x: '1'}}\n{}",
+        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n         - same_url: true")
+    ));
+    assert!(either.steps[0].needs.path && either.steps[1].needs.path);
+}
+
+#[test]
+fn what_is_wrong_is_said_once_and_all_of_it() {
+    for (step, expected) in [
+        ("- get: users", vec!["`users` is neither a path nor a URL"]),
+        ("- same_url: true", vec!["there is no request before this one on every way to it"]),
+        ("- {get: /, timeout: 0s}", vec!["a timeout must be above 0"]),
+        (
+            "- {get: /, headers: {Connection: close}}",
+            vec!["`Connection: close` is a matter of the whole run"],
+        ),
+        ("- {request: /, method: get}", vec!["`get` is not a method"]),
+        ("- {get: /a b}", vec!["` ` is not allowed in a URL"]),
+        ("- {post: /, body_file: none}", vec!["cannot read `none`: entity not found"]),
+        (
+            "- {get: '/${uid}', expect: {status: [700, 2xx]}}",
+            vec!["unknown template slot `${uid}`", "no response ends with the status `700`"],
+        ),
+    ] {
+        let found = messages(&steps(step));
+        assert_eq!(found.len(), expected.len(), "{step}: {found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.contains(expected), "{step}: {found}");
+        }
+    }
+}

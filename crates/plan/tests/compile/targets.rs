@@ -1,0 +1,88 @@
+//! Where requests go.
+
+use plimsoll_plan::Address;
+
+use crate::plans::{messages, plan, request, steps};
+
+#[test]
+fn paths_are_behind_that_of_their_target() {
+    let plan = plan(
+        "
+targets: {a: 'http://a.test:81/v1/', b: 'http://b.test'}
+scenarios:
+  - target: a
+    steps:
+      - get: /x
+      - {get: /y, target: b}
+      - get: http://c.test/z?q
+      - get: http://A.test:81/w
+      - {get: '${next}', extract: {next: {header: n}}}
+variables: {next: /first}",
+    );
+    let lines: Vec<String> =
+        (0..5).map(|step| request(&plan, step).lines().next().unwrap_or_default().to_owned()).collect();
+    let expected = [
+        "GET /v1/x HTTP/1.1",
+        "GET /y HTTP/1.1",
+        "GET /z?q HTTP/1.1",
+        "GET /w HTTP/1.1",
+        "GET /<0> HTTP/1.1",
+    ];
+    assert_eq!(lines, expected);
+    // The same host and port are the same pool of connections, however they were named.
+    let targets: Vec<usize> = plan.steps.iter().map(|step| step.target).collect();
+    assert_eq!(targets, [0, 1, 2, 0, 0]);
+    let authorities: Vec<&str> = plan.targets.iter().map(|target| target.authority.as_str()).collect();
+    assert_eq!(authorities, ["a.test:81", "b.test", "c.test"]);
+    assert!(plan.targets.iter().all(|target| target.pool.is_empty()));
+}
+
+#[test]
+fn members_of_a_pool() {
+    let plan = plan(
+        "
+targets: {a: {url: 'http://a.test:81/x', share: [b.test, 'c.test:82'], fail_back: true}}
+scenarios: [{steps: [{get: /}]}]",
+    );
+    let target = &plan.targets[0];
+    let members: Vec<(&str, &Address)> =
+        target.pool.iter().map(|member| (member.authority.as_str(), &member.address)).collect();
+    let at = |host: &str, port| Address::Host { host: host.to_owned(), port };
+    let expected =
+        [("a.test:81", at("a.test", 81)), ("b.test:81", at("b.test", 81)), ("c.test:82", at("c.test", 82))];
+    assert_eq!(members.len(), 3);
+    for ((authority, address), (other, expected)) in members.into_iter().zip(&expected) {
+        assert_eq!((authority, address), (*other, expected));
+    }
+    assert!(target.fail_over && target.fail_back);
+    assert!(plan.steps[0].request.uses_authority());
+    assert!(request(&plan, 0).contains("Host: member:1\r\n"), "{}", request(&plan, 0));
+}
+
+#[test]
+fn what_is_wrong_with_targets() {
+    for (text, expected) in [
+        ("scenarios: [{steps: [{get: /}]}]", "it is not said which server the path is on"),
+        (
+            "targets: {a: http://a, b: http://b}\nscenarios: [{steps: [{get: /}]}]",
+            "it is not said which server the path is on",
+        ),
+        (
+            "targets: {a: 'http://a/?x'}\nscenarios: [{steps: [{get: /}]}]",
+            "a target's URL cannot have a query",
+        ),
+        ("targets: {a: 'htp://a/'}\nscenarios: [{steps: [{get: /}]}]", "unknown scheme `htp`"),
+        (
+            "targets: {a: {url: 'http://a', share: ['http://b']}}\nscenarios: [{steps: [{get: /}]}]",
+            "`http://b` is not host[:port]",
+        ),
+        (
+            "targets: {a: {url: 'http://a', share: ['a:80']}}\nscenarios: [{steps: [{get: /}]}]",
+            "`a:80` is in the pool twice",
+        ),
+    ] {
+        assert_eq!(messages(text), [expected], "{text}");
+    }
+    let beside = steps("- {get: 'http://b.test/', target: a}");
+    assert_eq!(messages(&beside), ["`target` has no effect beside a whole URL"]);
+}
