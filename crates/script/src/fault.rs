@@ -3,6 +3,9 @@
 use mlua::Error;
 use plimsoll_scenario::ScriptError;
 
+/// The name of Lua that is ours: places in it are not shown.
+pub(crate) const OWN_CHUNK: &str = "=(plimsoll)";
+
 /// What was being done, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doing<'a> {
@@ -55,7 +58,7 @@ fn text(error: &Error) -> Found {
         };
         let reason = match message.contains("not enough memory") {
             true => Reason::Memory,
-            false => Reason::Text(message.trim_end().to_owned()),
+            false => Reason::Text(without_own_place(message.trim_end()).to_owned()),
         };
         Found { reason, place: innermost(trace) }
     };
@@ -80,10 +83,19 @@ fn has_position(message: &str) -> bool {
     })
 }
 
+/// Without the place, if it is in our own Lua.
+fn without_own_place(message: &str) -> &str {
+    let rest = message.strip_prefix(&OWN_CHUNK[1..]).and_then(|rest| rest.strip_prefix(':'));
+    match rest.and_then(|rest| rest.split_once(": ")) {
+        Some((line, rest)) if line.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => message,
+    }
+}
+
 /// The first line of a trace that is Lua's.
 fn innermost(trace: &str) -> Option<String> {
     let places = trace.lines().map(str::trim).filter_map(|line| line.split(": ").next());
-    let mut places = places.filter(|place| !place.starts_with("[C]"));
+    let mut places = places.filter(|place| !place.starts_with("[C]") && !place.starts_with(&OWN_CHUNK[1..]));
     places.find(|place| has_position(&format!("{place}: "))).map(str::to_owned)
 }
 

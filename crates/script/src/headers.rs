@@ -12,6 +12,7 @@ use std::rc::Rc;
 use mlua::{Function, Lua, LuaString, Table, Value};
 use plimsoll_scenario::{DynamicRequest, FieldList};
 
+use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
 
 /// What a header table stands for.
@@ -148,7 +149,7 @@ pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {
             function(t, key) return next(walked(t), key) end,
             function(t, key) return rawget(walked(t), key) end
     "#;
-    let (pairs, next, rawget): (Function, Function, Function) = lua.load(wrap).set_name("=pairs").eval()?;
+    let (pairs, next, rawget): (Function, Function, Function) = lua.load(wrap).set_name(OWN_CHUNK).eval()?;
     let globals = lua.globals();
     globals.set("pairs", pairs)?;
     globals.set("next", next)?;

@@ -3,6 +3,7 @@
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use crate::ScriptOptions;
+use crate::fault::OWN_CHUNK;
 use crate::output::kind;
 use crate::text::without_shebang;
 
@@ -91,7 +92,7 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
             return finish(handler, pcall(f, ...))
         end
     "#;
-    lua.load(guarded).set_name("=xpcall").exec()?;
+    lua.load(guarded).set_name(OWN_CHUNK).exec()?;
     globals.set("newproxy", Value::Nil)?;
 
     globals.set("load", lua.create_function(load)?)?;

@@ -11,12 +11,12 @@ use plimsoll_scenario::{DynamicRequest, ScriptSource as _, Session};
 use plimsoll_script::{ScriptText, WrkRequest, WrkScript};
 use world::{fields, open, received, request, world};
 
-const CALLS: u32 = 300_000;
+const CALLS: u32 = 1_000;
 
-/// The fastest of five rounds, in nanoseconds per call: the machine may be busy with something else.
+/// The fastest of many short rounds, in nanoseconds per call: the machine may be busy with something else.
 fn cost(name: &str, mut call: impl FnMut()) {
     let mut best = f64::INFINITY;
-    for _ in 0..5 {
+    for _ in 0..1_000 {
         let start = Instant::now();
         (0..CALLS).for_each(|_| call());
         best = best.min(start.elapsed().as_nanos() as f64 / f64::from(CALLS));
@@ -47,10 +47,12 @@ fn costs() {
     session.last_status = 200;
     session.last_fields =
         fields(&[("etag", "1"), ("content-type", "text/plain"), ("date", "now"), ("server", "x")]);
-    for (name, source) in sources {
-        let mut scripts = open(source, world().1).unwrap();
+    for (name, source, limit) in sources.iter().flat_map(|(n, s)| [(n, s, 256 << 20), (n, s, 0)]) {
+        let (_, mut options) = world();
+        options.memory_limit = limit;
+        let mut scripts = open(source, options).unwrap();
         let mut made = request();
-        cost(name, || {
+        cost(&format!("{name}, memory limit {limit}"), || {
             made.clone_from(&request());
             scripts.make_request(0, &session, black_box(&mut made)).unwrap();
         });
@@ -68,6 +70,7 @@ fn costs() {
             "n = 0 function request() n = n + 1 wrk.headers['X'] = n return wrk.format(nil, '/' .. n) end",
         ),
         ("wrk: pipeline", "function init() r = wrk.format() end function request() return r end"),
+        ("wrk: post", "function request() return wrk.format('POST', '/x', nil, 'abc') end"),
         ("wrk: init only", "function init() wrk.path = '/x' end"),
     ] {
         let given = WrkRequest {

@@ -1,13 +1,67 @@
 //! The table `wrk`.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use mlua::{Lua, LuaString, Table, Value};
 
 use super::WrkRequest;
 use crate::ScriptOptions;
+use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
+
+/// The functions that call none of ours. `format` is in Lua because a call from Lua to Rust costs more than
+/// the few lines that it has: one string for each header, and no table.
+const FUNCTIONS: &str = r#"
+local wrk, authority = ...
+local type, next, lower, error = type, next, string.lower, error
+
+local function check(value, what)
+    local kind = type(value)
+    if kind ~= "string" and kind ~= "number" then
+        -- Without a place: the script's is found in the trace.
+        error(what .. " is a " .. kind .. ", not a string", 0)
+    end
+end
+
+-- What is not given is the table's own; Host is that of `wrk.headers`, or of the URL.
+function wrk.format(method, path, headers, body)
+    method, path, body = method or wrk.method, path or wrk.path, body or wrk.body
+    check(method, "the method")
+    check(path, "the path")
+    local own = wrk.headers
+    headers = headers or own
+    local text = method .. " " .. path .. " HTTP/1.1\r\n"
+    local host
+    for name, value in next, headers do
+        if type(name) ~= "string" then
+            error("the name of a header is a " .. type(name) .. ", not a string", 0)
+        end
+        local size = #name
+        if size == 14 and lower(name) == "content-length" then
+            -- It follows from the body.
+        else
+            if size == 4 and lower(name) == "host" then host = true end
+            check(value, "the value of a header")
+            text = text .. name .. ": " .. value .. "\r\n"
+        end
+    end
+    if not host then
+        text = text .. "Host: " .. (headers ~= own and own.Host or authority()) .. "\r\n"
+    end
+    if body == nil then return text .. "\r\n" end
+    check(body, "the body")
+    body = body .. ""
+    return text .. "Content-Length: " .. #body .. "\r\n\r\n" .. body
+end
+
+function wrk.setup(thread)
+    if type(setup) == "function" then setup(thread) end
+end
+
+function wrk.init(args)
+    if type(init) == "function" then init(args) end
+end
+"#;
 
 /// Makes the table `wrk` and its functions, and the globals of a state with it.
 pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) -> mlua::Result<Table> {
@@ -23,15 +77,6 @@ pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) ->
     }
     wrk.set("headers", headers)?;
     wrk.set("body", given.body.as_ref().map(|body| lua.create_string(body)).transpose()?)?;
-
-    let (own, buffer) = (wrk.clone(), RefCell::new(Vec::new()));
-    let format = move |lua: &Lua, (method, path, headers, body): (Value, Value, Option<Table>, Value)| {
-        let mut buffer = buffer.borrow_mut();
-        buffer.clear();
-        format(lua, &own, (method, path, headers, body), &mut buffer)?;
-        lua.create_string(&*buffer)
-    };
-    wrk.set("format", lua.create_function(format)?)?;
 
     let host = Arc::clone(&options.host);
     let lookup = move |_: &Lua, (name, service): (String, Value)| {
@@ -52,16 +97,9 @@ pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) ->
     wrk.set("time_us", lua.create_function(move |_, ()| Ok((host.unix_ns() / 1_000) as f64))?)?;
 
     lua.globals().set("wrk", &wrk)?;
-    let own_functions = r#"
-        local wrk = wrk
-        function wrk.setup(thread)
-            if type(setup) == "function" then setup(thread) end
-        end
-        function wrk.init(args)
-            if type(init) == "function" then init(args) end
-        end
-    "#;
-    lua.load(own_functions).set_name("=wrk").exec()?;
+    let own = wrk.clone();
+    let authority = lua.create_function(move |lua, ()| authority(lua, &own))?;
+    lua.load(FUNCTIONS).set_name(OWN_CHUNK).call::<()>((&wrk, authority))?;
     Ok(wrk)
 }
 
@@ -81,69 +119,6 @@ fn text(lua: &Lua, value: Value, what: &str) -> mlua::Result<LuaString> {
     let value_kind = kind(&value);
     text_of(lua, value)?
         .ok_or_else(|| mlua::Error::RuntimeError(format!("{what} is a {value_kind}, not a string")))
-}
-
-/// `given`, or the table's own.
-fn or_own(lua: &Lua, wrk: &Table, given: Value, name: &str) -> mlua::Result<LuaString> {
-    let value = if given.is_nil() { wrk.raw_get(name)? } else { given };
-    text(lua, value, name)
-}
-
-/// A request of HTTP/1.1. What is not given is the table's own; Host is that of `wrk.headers`, or of the URL.
-fn format(
-    lua: &Lua,
-    wrk: &Table,
-    (method, path, headers, body): (Value, Value, Option<Table>, Value),
-    out: &mut Vec<u8>,
-) -> mlua::Result<()> {
-    out.extend_from_slice(&or_own(lua, wrk, method, "method")?.as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(&or_own(lua, wrk, path, "path")?.as_bytes());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
-    let is_own = headers.is_none();
-    let headers = match headers {
-        Some(headers) => headers,
-        None => wrk.raw_get::<Table>("headers")?,
-    };
-    let mut has_host = false;
-    headers.for_each(|name: Value, value: Value| {
-        let name = text(lua, name, "the name of a header")?;
-        let name = name.as_bytes();
-        // It follows from the body.
-        if name.eq_ignore_ascii_case(b"content-length") {
-            return Ok(());
-        }
-        has_host |= name.eq_ignore_ascii_case(b"host");
-        let value = text(lua, value, "the value of a header")?;
-        field(out, &name, &value.as_bytes());
-        Ok(())
-    })?;
-    if !has_host {
-        let own: Option<Table> = if is_own { None } else { wrk.raw_get("headers")? };
-        let own = own.map(|own| own.raw_get::<Option<LuaString>>("Host")).transpose()?.flatten();
-        match own {
-            Some(host) => field(out, b"Host", &host.as_bytes()),
-            None => field(out, b"Host", authority(lua, wrk)?.as_bytes()),
-        }
-    }
-    let body = if body.is_nil() { wrk.raw_get("body")? } else { body };
-    if body.is_nil() {
-        out.extend_from_slice(b"\r\n");
-        return Ok(());
-    }
-    let body = text(lua, body, "the body")?;
-    let body = body.as_bytes();
-    field(out, b"Content-Length", body.len().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(&body);
-    Ok(())
-}
-
-fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Host and port of the table, as Host has them.
