@@ -50,7 +50,8 @@ fn plans_of_the_other_formats_are_plans() {
         {"startedDateTime": "2026-01-01T00:00:00Z", "time": 5, "request": {"method": "POST",
          "url": "http://h/a?x=${y}", "headers": [{"name": "X", "value": "${z}"}],
          "postData": {"text": "${q}"}}},
-        {"startedDateTime": "2026-01-01T00:00:01Z", "time": 5, "request": {"method": "GET", "url": "https://i/"}}
+        {"startedDateTime": "2026-01-01T00:00:01Z", "time": 5,
+         "request": {"method": "GET", "url": "https://i/"}}
     ]}}"#;
     let api = r#"
 openapi: 3.0.0
