@@ -48,12 +48,23 @@ fn plans_of_the_other_formats_are_plans() {
     let here = Path::new("");
     let har = br#"{"log": {"entries": [
         {"startedDateTime": "2026-01-01T00:00:00Z", "time": 5, "request": {"method": "POST",
-         "url": "http://h/a?x=${y}", "headers": [{"name": "X", "value": "${z}"}], "postData": {"text": "${q}"}}},
-        {"startedDateTime": "2026-01-01T00:00:01Z", "time": 5, "request": {"method": "GET", "url": "https://i/"}}
+         "url": "http://h/a?x=${y}", "headers": [{"name": "X", "value": "${z}"}],
+         "postData": {"text": "${q}"}}},
+        {"startedDateTime": "2026-01-01T00:00:01Z", "time": 5,
+         "request": {"method": "GET", "url": "https://i/"}}
     ]}}"#;
-    let api = "openapi: 3.0.0\nservers: [{url: 'http://h/v1'}]\npaths:\n  /a/{b}:\n    put:\n      parameters:\n        \
-               - {name: b, in: path, required: true, schema: {type: integer}}\n      requestBody:\n        content:\n\
-               \x20         application/json: {example: {text: '${x}', n: 1}}\n";
+    let api = r#"
+openapi: 3.0.0
+servers: [{url: "http://h/v1"}]
+paths:
+  /a/{b}:
+    put:
+      parameters:
+        - {name: b, in: path, required: true, schema: {type: integer}}
+      requestBody:
+        content:
+          application/json: {example: {text: "${x}", n: 1}}
+"#;
     let targets = "GET http://h/\n\nPOST http://i/x\nX: ${y}\n\nGET http://h/\n";
     let mut wrong = String::new();
     for imported in [

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems, ScriptHost};
+use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems, ScriptHost, Switch};
 use plimsoll_scenario::{Context, FieldNeeds, Op};
 use plimsoll_script::Host;
 
@@ -62,7 +62,7 @@ fn accepted(source: &'static str, change: impl FnOnce(&mut PlanPatch)) -> Plan {
 
 /// The bytes of the first step's request, without its User-Agent.
 fn rendered(plan: &Plan) -> String {
-    let context = Context { index: 7, worker: 0, unix_ns: 0, variables: &[] };
+    let context = Context { index: 7, worker: 0, unix_ns: 0, variables: &[], ..Context::default() };
     let mut bytes = Vec::new();
     plan.steps[0].request.render(&context, &mut Random::new(1, 1), &mut Vec::new(), &mut bytes);
     let text = String::from_utf8(bytes).unwrap();
@@ -141,7 +141,7 @@ fn what_cannot_be_done_is_refused() {
           write `$${` for a literal `${`"]
     );
     assert_eq!(
-        refused(own, &|patch| patch.http2 = true),
+        refused(own, &|patch| patch.http2 = Switch::on("--http2")),
         [
             "--script: the script writes requests of HTTP/1.1; leave the flags for HTTP/2 out, or the function `request`"
         ]

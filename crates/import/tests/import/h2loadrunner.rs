@@ -154,8 +154,9 @@ fn fields() -> Vec<(&'static str, Value, &'static str)> {
 
 /// `value` with the member at `pointer` set.
 fn with(mut value: Value, pointer: &str, member: Value) -> Value {
-    let (parent, key) = pointer.rsplit_once('/').unwrap();
-    value.pointer_mut(parent).unwrap().as_object_mut().unwrap().insert(key.to_owned(), member);
+    let (parent, key) = pointer.rsplit_once('/').expect("a pointer has a slash");
+    let object = value.pointer_mut(parent).and_then(Value::as_object_mut);
+    object.expect("the parent is an object").insert(key.to_owned(), member);
     value
 }
 

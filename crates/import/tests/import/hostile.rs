@@ -114,7 +114,8 @@ fn configuration() -> impl Strategy<Value = Value> {
         let mut value = serde_json::json!({"schema": "http", "host": "h", "Scenarios": [{"name": "s",
             "Requests": [{"uri": {"input": "/${a}"}, "method": "GET"}]}]});
         let pointer = ["", "/Scenarios/0", "/Scenarios/0/Requests/0"][place];
-        value.pointer_mut(pointer).unwrap().as_object_mut().unwrap().insert(key.to_owned(), part);
+        let object = value.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object.expect("it is an object").insert(key.to_owned(), part);
         value
     })
 }
