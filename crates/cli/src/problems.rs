@@ -130,9 +130,6 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
         "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
         "--latency-correction" => "response times always count from the intended start",
-        "-s" | "--script" => {
-            "scripts are not supported yet; ${…} in URL, headers and body makes requests differ"
-        }
         "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
         "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
         "-u" | "--user" | "-a" => "user and password are --basic user:password",

@@ -65,7 +65,7 @@ fn rendered(plan: &Plan) -> String {
     let context = Context { index: 7, worker: 0, unix_ns: 0, variables: &[], ..Context::default() };
     let mut bytes = Vec::new();
     plan.steps[0].request.render(&context, &mut Random::new(1, 1), &mut Vec::new(), &mut bytes);
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(bytes).expect("the request is text");
     text.split_inclusive("\r\n").filter(|line| !line.starts_with("User-Agent")).collect()
 }
 

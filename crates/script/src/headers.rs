@@ -1,8 +1,8 @@
 //! Header tables: tables that read a field list when they are read.
 //!
 //! A script gets an empty table whose metatable looks into the fields of the message and writes to them. It
-//! stays empty, so that every access goes there. `pairs` and `next` know these tables and walk through a copy,
-//! which only then is made.
+//! stays empty, so that every access goes there. `pairs` and `next` know these tables and walk through a
+//! copy, which only then is made.
 
 use std::cell::RefCell;
 use std::ffi::c_void;

@@ -80,8 +80,8 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     kept.set("config", package.get::<Value>("config")?)?;
     globals.set("package", kept)?;
 
-    // A handler of the real `xpcall` runs inside the hook that throws, and the finalizer of a proxy inside the
-    // collector: both with hooks disabled, so that a loop in them could not be stopped.
+    // A handler of the real `xpcall` runs inside the hook that throws, and the finalizer of a proxy inside
+    // the collector: both with hooks disabled, so that a loop in them could not be stopped.
     let guarded = r#"
         local pcall, select = pcall, select
         local function finish(handler, ok, ...)

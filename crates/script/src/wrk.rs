@@ -173,8 +173,8 @@ impl WrkScript {
         &self.request
     }
 
-    /// Whether there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send. (`init` may
-    /// still define one.)
+    /// Whether there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send. (`init`
+    /// may still define one.)
     pub fn gives_bytes(&self) -> bool {
         self.gives_bytes
     }

@@ -1,4 +1,5 @@
 //! Scripts that go wrong: they are stopped, with file and line, and the state can be used again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod world;
 

@@ -1,4 +1,6 @@
-//! wrk's scripts: our own equivalents of those that ship with it, and those themselves where wrk is installed.
+//! wrk's scripts: our own equivalents of those that ship with it, and, where wrk is installed, those
+//! themselves.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod world;
 
@@ -79,7 +81,7 @@ impl Run {
     }
 
     fn done(self) -> Result<String, String> {
-        let leftovers = self.workers.into_iter().map(|worker| worker.finish()).collect();
+        let leftovers = self.workers.into_iter().map(Scripts::finish).collect();
         self.main.done(leftovers, &summary()).map_err(|error| error.message)
     }
 

@@ -1,6 +1,6 @@
 //! The world as the tests make it: a clock that moves when it is read, and what was printed.
 
-#![allow(dead_code)] // each test file uses a part
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
