@@ -55,9 +55,8 @@ pub(crate) fn surroundings() -> Surroundings {
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
     let seed = clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-    let mut settings: Vec<(String, String)> = std::env::vars_os()
-        .map(|(name, value)| (text(name), text(value)))
-        .collect();
+    let mut settings: Vec<(String, String)> =
+        std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     settings.sort_unstable();
     Surroundings { seed, key_log, settings }
 }

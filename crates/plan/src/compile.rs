@@ -48,6 +48,8 @@ struct Compiler<'r, 'a> {
     wish: &'r Wish,
     /// Whether nothing is wrong with the form of the plan.
     form_is_right: bool,
+    /// Whether it was reported that a path has no server.
+    misses_target: bool,
     /// Headers of every request: those of the run and its credentials.
     headers: Vec<(String, String)>,
     /// The values from the environment that functions were given so far.
@@ -85,6 +87,7 @@ impl Resolver<'_> {
             loaded: document,
             wish,
             form_is_right: form.is_empty(),
+            misses_target: false,
             headers: headers.clone().unwrap_or_default(),
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
@@ -109,7 +112,8 @@ impl Resolver<'_> {
     fn refuse_url_flags(&mut self, patch: &PlanPatch) {
         let given = [patch.urls.first(), patch.method.as_ref(), patch.body.as_ref(), patch.crud.first()];
         for given in given.into_iter().flatten() {
-            let problem = given.problem(format!("{} has no effect: the plan's scenarios say what is sent", given.by));
+            let problem =
+                given.problem(format!("{} has no effect: the plan's scenarios say what is sent", given.by));
             self.problems.push(problem.with_hint("change the plan, or leave it out"));
         }
     }

@@ -11,7 +11,7 @@ use plimsoll_scenario::{
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers};
-use crate::{PlanPatch, Place, Scenario, Step, Target};
+use crate::{Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {

@@ -36,10 +36,7 @@ impl Resolver<'_> {
         for given in &patch.thresholds {
             let threshold = self.threshold(&given.text, &given.by, given.place);
             all.push(threshold.map(|threshold| Judged {
-                spec: ThresholdSpec {
-                    abort_on_fail: patch.abort_on_fail,
-                    ..ThresholdSpec::new(threshold)
-                },
+                spec: ThresholdSpec { abort_on_fail: patch.abort_on_fail, ..ThresholdSpec::new(threshold) },
                 by: given.by.to_string(),
                 place: given.place,
             }));
@@ -58,13 +55,8 @@ impl Resolver<'_> {
     /// A threshold of the plan file.
     fn document_threshold(&mut self, spec: &document::ThresholdSpec, place: Option<Place>) -> Option<Judged> {
         let by = "thresholds";
-        let threshold = match &spec.that {
-            Field::Absent => {
-                let problem = Problem::new("the threshold does not say what has to hold").at(place);
-                self.fail(problem.with_hint("write `that: p99<10ms`"))
-            }
-            field => field.get().and_then(|text| self.threshold(text.as_str(), by, field.place())),
-        };
+        // Without one, the form of the plan is wrong, which was reported.
+        let threshold = spec.that.get().and_then(|text| self.threshold(text.as_str(), by, spec.that.place()));
         let window = self.document_duration(&spec.window);
         let delay = self.document_duration(&spec.delay);
         let name = |field: &Field<Text>| field.get().map(|text| text.0.clone());
@@ -106,7 +98,8 @@ impl Resolver<'_> {
             let of_target =
                 matches!((spec.threshold.metric, spec.threshold.limit), (Metric::Rate, Limit::OfTarget(_)));
             if of_target && matches!(plan.load, Load::Closed) {
-                let message = format!("{by}: `{}` needs a target, and the closed model has none", spec.threshold);
+                let message =
+                    format!("{by}: `{}` needs a target, and the closed model has none", spec.threshold);
                 let problem = Problem::new(message).at(*place);
                 self.problems.push(problem.with_hint("name a rate, as in rate>=5000/s, or use --rate"));
             }

@@ -77,7 +77,10 @@ impl Command {
 /// Without the values of the environment: some are secrets.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Command").field("plan", &self.plan).field("flags", &self.flags).finish_non_exhaustive()
+        f.debug_struct("Command")
+            .field("plan", &self.plan)
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
     }
 }
 

@@ -15,8 +15,8 @@ use crate::judging::DEFAULT_INTERVAL;
 use crate::load::PerConnection;
 use crate::protocol::Wish;
 use crate::{
-    BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems,
-    parse_size,
+    BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
+    Problems, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while

@@ -130,7 +130,13 @@ pub struct Surroundings<'a> {
 impl Surroundings<'_> {
     /// What a template renders with, beside [`random`](Self::random).
     pub(crate) fn context<'v>(&self, variables: &'v [Vec<u8>]) -> Context<'v> {
-        Context { index: self.index, worker: self.worker, unix_ns: self.unix_ns, variables, ..Context::default() }
+        Context {
+            index: self.index,
+            worker: self.worker,
+            unix_ns: self.unix_ns,
+            variables,
+            ..Context::default()
+        }
     }
 }
 

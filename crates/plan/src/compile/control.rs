@@ -124,7 +124,12 @@ impl Compiler<'_, '_> {
     }
 
     /// `parallel`: requests that are sent at once.
-    pub(super) fn parallel_step(&mut self, spec: &StepSpec, part: &mut Part<'_>, known: &mut Known) -> Option<()> {
+    pub(super) fn parallel_step(
+        &mut self,
+        spec: &StepSpec,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
         let before = known.clone();
         let start = part.drafts.len() as u32;
         let mut complete = Some(());
@@ -141,13 +146,15 @@ impl Compiler<'_, '_> {
             ];
             let alien = company.into_iter().find(|(_, place)| place.is_some());
             if let (true, Some((name, place))) = (request, alien) {
-                let problem = Problem::new(format!("`{name}` has no place in requests that are sent at once"));
+                let problem =
+                    Problem::new(format!("`{name}` has no place in requests that are sent at once"));
                 complete = self.form(place, problem.with_hint("put it before or behind `parallel`"));
                 continue;
             }
             if !request {
                 let problem = Problem::new("only requests can be sent at once");
-                complete = self.form(step.place(), problem.with_hint("put other steps before or behind `parallel`"));
+                complete =
+                    self.form(step.place(), problem.with_hint("put other steps before or behind `parallel`"));
                 continue;
             }
             // None of them knows what another takes from its response.
@@ -179,7 +186,10 @@ impl Compiler<'_, '_> {
         let given = [!spec.fixed.is_absent(), !spec.uniform.is_empty(), !spec.exponential.is_absent()];
         if given.into_iter().filter(|&given| given).count() != 1 {
             let problem = Problem::new("a think time is exactly one of `fixed`, `uniform`, `exponential`");
-            return self.form(field.place(), problem.with_hint("write `think: 100ms` or `think: {uniform: [1s, 3s]}`"));
+            return self.form(
+                field.place(),
+                problem.with_hint("write `think: 100ms` or `think: {uniform: [1s, 3s]}`"),
+            );
         }
         if let [low, high] = spec.uniform.as_slice() {
             let (low, high) = (self.duration(low), self.duration(high));
@@ -233,7 +243,12 @@ impl Compiler<'_, '_> {
     }
 
     /// The number of turns as a template, and as a number if it is one.
-    fn times(&mut self, field: &Field<Text>, part: &mut Part<'_>, known: &Known) -> Option<(Template, Option<u64>)> {
+    fn times(
+        &mut self,
+        field: &Field<Text>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<(Template, Option<u64>)> {
         let text = self.text(field)?;
         self.without_secrets(&text, field.place(), "a number of turns")?;
         if text.contains("${") {
@@ -247,7 +262,10 @@ impl Compiler<'_, '_> {
             Ok(times) => Some((Template::literal(times.to_string().as_bytes()), Some(times))),
             Err(_) => {
                 let problem = Problem::new(format!("`{}` is not a number of turns", text.escape_debug()));
-                self.fail(field.place(), problem.with_hint("write a whole number, or a template such as `${n}`"))
+                self.fail(
+                    field.place(),
+                    problem.with_hint("write a whole number, or a template such as `${n}`"),
+                )
             }
         }
     }

@@ -46,7 +46,8 @@ impl Compiler<'_, '_> {
             let at_end = self.read(&spec.at_end, parse_at_end).flatten().unwrap_or(AtEnd::Wrap);
             let share = self.read(&spec.share, parse_share).flatten().unwrap_or(Share::Split);
             if order == Order::Random && !spec.at_end.is_absent() {
-                let problem = Problem::new("`at_end` has no effect: rows that are drawn at random have no end");
+                let problem =
+                    Problem::new("`at_end` has no effect: rows that are drawn at random have no end");
                 self.report(spec.at_end.place(), problem.with_hint("`order: shuffled` takes each row once"));
             }
             let rows = self.rows(&name.0, Some(*place), spec);
@@ -54,7 +55,8 @@ impl Compiler<'_, '_> {
                 Some((rows, names)) => (Some(rows), names),
                 None => (None, Vec::new()),
             };
-            let columns: Vec<_> = names.into_iter().map(|name| Some(name).filter(|name| can_be_named(name))).collect();
+            let columns: Vec<_> =
+                names.into_iter().map(|name| Some(name).filter(|name| can_be_named(name))).collect();
             self.check_columns(&name.0, Some(*place), spec, &columns);
             self.sources.push(SourceDraft {
                 name: name.0.clone(),
@@ -81,7 +83,8 @@ impl Compiler<'_, '_> {
         let unused = self.sources.iter().filter(|source| known && !source.is_drawn);
         for (name, place) in unused.map(|source| (source.name.clone(), source.place)).collect::<Vec<_>>() {
             let problem = Problem::new(format!("nothing uses the data source `{name}`"));
-            let hint = "name one of its columns in a step, as `${column}`, or list it in the `data` of a scenario";
+            let hint =
+                "name one of its columns in a step, as `${column}`, or list it in the `data` of a scenario";
             self.report(place, problem.with_hint(hint));
         }
         let feeds = self.sources.iter().filter_map(|source| {
@@ -119,7 +122,10 @@ impl Compiler<'_, '_> {
             }
         };
         if form != "csv" && !spec.delimiter.is_absent() {
-            self.form::<()>(spec.delimiter.place(), Problem::new("`delimiter` has no effect: it is for CSV files"));
+            self.form::<()>(
+                spec.delimiter.place(),
+                Problem::new("`delimiter` has no effect: it is for CSV files"),
+            );
         }
         let mut columns = Vec::new();
         for field in &spec.columns {
@@ -139,11 +145,13 @@ impl Compiler<'_, '_> {
         let (path, head) = self.head(&spec.csv)?;
         let Some(first) = first_record(&head, delimiter) else {
             let problem = Problem::new(format!("`{}` has no first row", path.display()));
-            return self.form(spec.csv.place(), problem.with_hint("the first row of a CSV file names its columns"));
+            return self
+                .form(spec.csv.place(), problem.with_hint("the first row of a CSV file names its columns"));
         };
         if !columns.is_empty() && columns.len() != first.len() {
             let (given, found) = (columns.len(), first.len());
-            let problem = Problem::new(format!("{given} names for the {found} columns of `{}`", path.display()));
+            let problem =
+                Problem::new(format!("{given} names for the {found} columns of `{}`", path.display()));
             let place = spec.columns.first().and_then(Field::place);
             return self.fail(place, problem.with_hint("`columns` names them all, in their order"));
         }
@@ -156,12 +164,14 @@ impl Compiler<'_, '_> {
         let (path, head) = self.head(&spec.jsonl)?;
         let line = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty());
         let Some(Ok(Value::Object(first))) = line.map(serde_json::from_slice) else {
-            let problem = Problem::new(format!("the first line of `{}` is not a JSON object", path.display()));
+            let problem =
+                Problem::new(format!("the first line of `{}` is not a JSON object", path.display()));
             return self.fail(spec.jsonl.place(), problem.with_hint("every line is one object: {\"id\": 1}"));
         };
         for (field, name) in spec.columns.iter().zip(&columns) {
             if !first.contains_key(name) {
-                let problem = Problem::new(format!("the first object of `{}` has no `{name}`", path.display()));
+                let problem =
+                    Problem::new(format!("the first object of `{}` has no `{name}`", path.display()));
                 let hint = suggestion(name, first.keys().map(String::as_str));
                 return self.fail(field.place(), problem.with_hint(hint));
             }
@@ -200,7 +210,8 @@ impl Compiler<'_, '_> {
             let value = self.filled_plain(value.as_str(), field.place())?;
             if value.chars().any(|c| c.is_control() && c != '\t') {
                 let problem = Problem::new("a value of data has a control character");
-                return self.fail(field.place(), problem.with_hint("it could not be sent in a header or a path"));
+                return self
+                    .fail(field.place(), problem.with_hint("it could not be sent in a header or a path"));
             }
             values.push(value.into_bytes());
         }
@@ -220,8 +231,12 @@ impl Compiler<'_, '_> {
         let (start, end) = (self.number(start), self.number(end));
         let ((start, start_text), (end, end_text)) = (start?, end?);
         if start >= end {
-            let problem = Problem::new(format!("no number is in the range from {start_text} to below {end_text}"));
-            return self.form(place, problem.with_hint("the end is not a part of it: it has to be larger than the start"));
+            let problem =
+                Problem::new(format!("no number is in the range from {start_text} to below {end_text}"));
+            return self.form(
+                place,
+                problem.with_hint("the end is not a part of it: it has to be larger than the start"),
+            );
         }
         let width = |text: &str| if text.starts_with('0') { text.len() } else { 1 };
         let width = width(&start_text).max(width(&end_text));
@@ -259,12 +274,20 @@ impl Compiler<'_, '_> {
     }
 
     /// Refuses names that mean something else, and names that are there twice.
-    fn check_columns(&mut self, source: &str, place: Option<Place>, spec: &DataSpec, columns: &[Option<String>]) {
+    fn check_columns(
+        &mut self,
+        source: &str,
+        place: Option<Place>,
+        spec: &DataSpec,
+        columns: &[Option<String>],
+    ) {
         for (index, column) in columns.iter().enumerate() {
             let Some(name) = column else { continue };
             let place = spec.columns.get(index).and_then(Field::place).or(place);
             if is_function(name) {
-                let problem = Problem::new(format!("the column `{name}` of `{source}` has the name of a template function"));
+                let problem = Problem::new(format!(
+                    "the column `{name}` of `{source}` has the name of a template function"
+                ));
                 self.report(place, problem.with_hint("give the columns other names with `columns`"));
             }
             if columns[..index].contains(column) {
@@ -276,9 +299,7 @@ impl Compiler<'_, '_> {
 
 /// Whether `${name}` can stand for a column of this name.
 fn can_be_named(name: &str) -> bool {
-    !name.is_empty()
-        && name.trim() == name
-        && !name.chars().any(|c| c.is_control() || "(){}$".contains(c))
+    !name.is_empty() && name.trim() == name && !name.chars().any(|c| c.is_control() || "(){}$".contains(c))
 }
 
 /// The first record of a CSV text (RFC 4180 section 2), without what is behind it.
@@ -360,7 +381,9 @@ mod tests {
 
     #[test]
     fn delimiters() {
-        for (text, byte) in [(";", Some(b';')), ("tab", Some(b'\t')), ("", Some(b'\t')), ("ab", None), ("\"", None)] {
+        for (text, byte) in
+            [(";", Some(b';')), ("tab", Some(b'\t')), ("", Some(b'\t')), ("ab", None), ("\"", None)]
+        {
             assert_eq!(parse_delimiter(text).ok(), byte, "{text}");
         }
     }

@@ -20,7 +20,8 @@ impl Compiler<'_, '_> {
         let mut all = Vec::new();
         for (name, place, field) in &extract.0 {
             let variable = self.variable(&name.0);
-            let spec = field.get().and_then(|spec| self.extraction(variable?, spec, Some(*place), part, known));
+            let spec =
+                field.get().and_then(|spec| self.extraction(variable?, spec, Some(*place), part, known));
             all.push(spec);
         }
         all.into_iter().collect()
@@ -89,7 +90,11 @@ impl Compiler<'_, '_> {
             ([], false) => Some(Source::Body),
             ([], true) => {
                 let problem = Problem::new("it is not said where the value is");
-                self.form(place, problem.with_hint("write one of `header`, `cookie`, `json`, `xpath`, `regex`, `body: true`"))
+                self.form(
+                    place,
+                    problem
+                        .with_hint("write one of `header`, `cookie`, `json`, `xpath`, `regex`, `body: true`"),
+                )
             }
             _ => {
                 let problem = Problem::new("a value is taken from exactly one place");

@@ -75,7 +75,8 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<Template> {
         let template = self.parsed(text.as_bytes(), place)?;
-        let all = template.variables().into_iter().map(|variable| self.check_read(variable, place, part, known));
+        let all =
+            template.variables().into_iter().map(|variable| self.check_read(variable, place, part, known));
         all.fold(Some(()), Option::and)?;
         Some(template)
     }
@@ -115,7 +116,9 @@ impl Compiler<'_, '_> {
             }
             Some(First::Elsewhere(source)) => {
                 let source = self.sources[*source].name.clone();
-                let problem = Problem::new(format!("`{name}` is a column of `{source}`, which the scenario does not use"));
+                let problem = Problem::new(format!(
+                    "`{name}` is a column of `{source}`, which the scenario does not use"
+                ));
                 self.fail(place, problem.with_hint(format!("add `{source}` to the scenario's `data`")))
             }
             Some(First::Nothing) | None if self.columns_are_unknown() => None,
@@ -139,7 +142,9 @@ impl Compiler<'_, '_> {
         let near = plimsoll_scenario::suggest::closest(name, near.map(|(_, other)| other.as_str()));
         problem.with_hint(match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "set or extract it in a step before, or give it a first value under `variables`".to_owned(),
+            None => {
+                "set or extract it in a step before, or give it a first value under `variables`".to_owned()
+            }
         })
     }
 }

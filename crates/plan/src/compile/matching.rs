@@ -42,9 +42,10 @@ impl Compiler<'_, '_> {
             ":status" => (Some(Source::Status), *place, field, Plain::Equal),
             name => (Some(Source::Header(name.to_ascii_lowercase())), *place, field, Plain::Equal),
         });
-        let bodies = spec.body.iter().map(|field| {
-            (Some(Source::Body), field.place().unwrap_or_default(), field, Plain::Contained)
-        });
+        let bodies = spec
+            .body
+            .iter()
+            .map(|field| (Some(Source::Body), field.place().unwrap_or_default(), field, Plain::Contained));
         let values =
             spec.json.0.iter().map(|(at, place, field)| (json_source(&at.0), *place, field, Plain::Equal));
         for (source, place, field, plain) in headers.chain(bodies).chain(values) {
@@ -71,10 +72,13 @@ impl Compiler<'_, '_> {
     ) -> Option<CheckSpec> {
         let spec = field.get()?;
         let texts: [(&Field<Text>, fn(String) -> Matching); 6] = [
-            (&spec.plain, match plain {
-                Plain::Equal => Matching::Equals,
-                Plain::Contained => Matching::Contains,
-            }),
+            (
+                &spec.plain,
+                match plain {
+                    Plain::Equal => Matching::Equals,
+                    Plain::Contained => Matching::Contains,
+                },
+            ),
             (&spec.equals, Matching::Equals),
             (&spec.starts, Matching::Starts),
             (&spec.ends, Matching::Ends),
@@ -83,8 +87,11 @@ impl Compiler<'_, '_> {
         ];
         let given: Vec<_> = texts.into_iter().filter(|(field, _)| !field.is_absent()).collect();
         if given.len() + usize::from(!spec.exists.is_absent()) != 1 {
-            let problem = Problem::new("a match is exactly one of `equals`, `starts`, `ends`, `contains`, `regex`, `exists`");
-            return self.form(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
+            let problem = Problem::new(
+                "a match is exactly one of `equals`, `starts`, `ends`, `contains`, `regex`, `exists`",
+            );
+            return self
+                .form(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
         }
         let negated = spec.not.get().copied().unwrap_or(false);
         let (matching, negated) = match given.first() {

@@ -116,7 +116,8 @@ impl Compiler<'_, '_> {
         if has_scheme(&text) {
             if named.is_some() {
                 let problem = Problem::new("`target` has no effect beside a whole URL");
-                return self.fail(spec.target.place(), problem.with_hint("write the path alone, or leave it out"));
+                return self
+                    .fail(spec.target.place(), problem.with_hint("write the path alone, or leave it out"));
             }
             let (origin, path) = self.absolute(&text, field.place())?;
             // As it was typed, but never with a password.
@@ -157,11 +158,18 @@ impl Compiler<'_, '_> {
             // It is wrong, and was reported.
             return None;
         }
+        if std::mem::replace(&mut self.misses_target, true) {
+            // Once is enough: it is the same for every step.
+            return None;
+        }
         let problem = Problem::new("it is not said which server the path is on");
         let names = self.target_names();
         let hint = match names.is_empty() {
-            true => "write a whole URL, or give the plan a target: `targets: {api: http://127.0.0.1:8080}`".to_owned(),
-            false => format!("choose one with `target`, in the scenario or in the step: {}", names.join(", ")),
+            true => "write a whole URL, or give the plan a target: `targets: {api: http://127.0.0.1:8080}`"
+                .to_owned(),
+            false => {
+                format!("choose one with `target`, in the scenario or in the step: {}", names.join(", "))
+            }
         };
         self.fail(place, problem.with_hint(hint))
     }
@@ -176,7 +184,8 @@ impl Compiler<'_, '_> {
     ) -> Option<Aim> {
         if !is_on(&spec.same_url) {
             let problem = Problem::new("`same_url: false` asks for nothing");
-            return self.form(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
+            return self
+                .form(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
         }
         if !spec.target.is_absent() {
             let problem = Problem::new("`target` has no effect beside `same_url`");
@@ -218,7 +227,10 @@ impl Compiler<'_, '_> {
         if let Some((word, _)) = word.filter(|(word, _)| *word != "request") {
             if !spec.method.is_absent() {
                 let problem = Problem::new(format!("`method` has no effect beside `{word}`"));
-                return self.form(spec.method.place(), problem.with_hint("write `request: /path` for another method"));
+                return self.form(
+                    spec.method.place(),
+                    problem.with_hint("write `request: /path` for another method"),
+                );
             }
             return Some(word.to_ascii_uppercase());
         }
@@ -242,7 +254,12 @@ impl Compiler<'_, '_> {
     }
 
     /// Headers of a scenario or a step.
-    fn own_headers(&mut self, headers: &Keyed<Field<Text>>, part: &mut Part<'_>, known: &Known) -> Option<Headers> {
+    fn own_headers(
+        &mut self,
+        headers: &Keyed<Field<Text>>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Headers> {
         let mut checked = Vec::new();
         for (name, place, field) in &headers.0 {
             checked.push(self.header(&name.0, Some(*place), field, part, known));
@@ -260,7 +277,8 @@ impl Compiler<'_, '_> {
     ) -> Option<(String, String)> {
         let value = self.text(field)?;
         if name.contains(':') {
-            let problem = Problem::new(format!("`:` is not allowed in the header's name `{}`", name.escape_debug()));
+            let problem =
+                Problem::new(format!("`:` is not allowed in the header's name `{}`", name.escape_debug()));
             return self.fail(place, problem);
         }
         let scope = self.scope(&self.variables, &self.constants);
@@ -328,7 +346,10 @@ mod tests {
     #[test]
     fn later_headers_replace_earlier_ones() {
         let headers = |text: &str| -> Headers {
-            text.split_whitespace().filter_map(|pair| pair.split_once('=')).map(|(a, b)| (a.into(), b.into())).collect()
+            text.split_whitespace()
+                .filter_map(|pair| pair.split_once('='))
+                .map(|(a, b)| (a.into(), b.into()))
+                .collect()
         };
         let all = over(over(headers("A=1 B=1 b=2 C=1"), headers("B=3")), headers("c= D=1"));
         assert_eq!(all, headers("A=1 B=3 c= D=1"));

@@ -161,7 +161,7 @@ impl Compiler<'_, '_> {
                 let Some(variable) = self.variable(&column) else { continue };
                 let first = &mut first[usize::from(variable)];
                 *first = match *first {
-                    First::Column(other) if here => First::Ambiguous(other, index),
+                    First::Column(other) if here && other != index => First::Ambiguous(other, index),
                     known @ (First::Column(_) | First::Ambiguous(..)) => known,
                     _ if here => First::Column(index),
                     _ => First::Elsewhere(index),
@@ -175,7 +175,10 @@ impl Compiler<'_, '_> {
             if let First::Column(source) | First::Ambiguous(source, _) = *first {
                 let source = &self.sources[source].name;
                 let problem = Problem::new(format!("`{}` is a column of `{source}`, too", name.0));
-                self.report(Some(*place), problem.with_hint("rename the variable, or the column with `columns`"));
+                self.report(
+                    Some(*place),
+                    problem.with_hint("rename the variable, or the column with `columns`"),
+                );
             }
             *first = First::Text(position);
         }
@@ -183,7 +186,12 @@ impl Compiler<'_, '_> {
     }
 
     /// The instructions before the first step: rows of data, and first values, as far as they are read.
-    fn initial(&mut self, spec: &ScenarioSpec, listed: Option<&[usize]>, part: &mut Part<'_>) -> Option<Vec<Op>> {
+    fn initial(
+        &mut self,
+        spec: &ScenarioSpec,
+        listed: Option<&[usize]>,
+        part: &mut Part<'_>,
+    ) -> Option<Vec<Op>> {
         let loaded = self.loaded;
         let plan = &loaded.document.variables.0;
         let texts: Vec<_> = plan.iter().chain(&spec.variables.0).collect();
@@ -201,11 +209,13 @@ impl Compiler<'_, '_> {
             }
         }
         let needed = |source: usize| {
-            let column = |(number, first): (usize, &First)| part.used[number] && *first == First::Column(source);
+            let column =
+                |(number, first): (usize, &First)| part.used[number] && *first == First::Column(source);
             part.first.iter().enumerate().any(column)
         };
-        let draws: Vec<usize> =
-            (0..self.sources.len()).filter(|&source| listed.map_or_else(|| needed(source), |listed| listed.contains(&source))).collect();
+        let draws: Vec<usize> = (0..self.sources.len())
+            .filter(|&source| listed.map_or_else(|| needed(source), |listed| listed.contains(&source)))
+            .collect();
         let mut ops = Vec::new();
         for source in draws {
             self.sources[source].is_drawn = true;
@@ -231,6 +241,7 @@ impl Compiler<'_, '_> {
         let text = self.text(field)?;
         let value = self.parsed(text.as_bytes(), field.place())?;
         let reads = value.variables();
+        let mut complete = Some(());
         for &read in &reads {
             let before = match part.first[usize::from(read)] {
                 First::Text(other) => other < position,
@@ -241,10 +252,10 @@ impl Compiler<'_, '_> {
                 let name = &self.variables[usize::from(read)];
                 let problem = Problem::new(format!("`{name}` is not set yet where this first value is made"));
                 let hint = "first values can read columns of data, and variables above them";
-                return self.fail(field.place(), problem.with_hint(hint));
+                complete = self.fail(field.place(), problem.with_hint(hint));
             }
         }
-        Some((value, reads))
+        complete.map(|()| (value, reads))
     }
 
     /// The variables that steps set, wherever they stand.

@@ -70,8 +70,10 @@ fn scripts(
         None => Ok(None),
         Some(script) => {
             let ScriptText { name, source, step, .. } = script;
-            let message =
-                format!("the script `{name}` ({} bytes) of `{step}` cannot be run by this build", source.len());
+            let message = format!(
+                "the script `{name}` ({} bytes) of `{step}` cannot be run by this build",
+                source.len()
+            );
             Err((0, Problem::new(message).with_hint("build with the scripts of Lua")))
         }
     }

@@ -72,7 +72,10 @@ impl Compiler<'_, '_> {
                 for (index, member) in members.iter().enumerate() {
                     if members[..index].iter().any(|other| other.same_server(member)) {
                         let message = format!("`{}` is in the pool twice", member.authority);
-                        self.report(spec.share.get(index.wrapping_sub(1)).and_then(Field::place), Problem::new(message));
+                        self.report(
+                            spec.share.get(index.wrapping_sub(1)).and_then(Field::place),
+                            Problem::new(message),
+                        );
                     }
                 }
                 self.servers.add_pool(&url, share.clone(), fail_over, is_on(&spec.fail_back))
@@ -89,7 +92,8 @@ impl Compiler<'_, '_> {
         let text = self.plain(field)?;
         if text.contains(['/', '@', '?', '#']) {
             let problem = Problem::new(format!("`{text}` is not host[:port]"));
-            return self.fail(field.place(), problem.with_hint("scheme and path are those of the target's `url`"));
+            return self
+                .fail(field.place(), problem.with_hint("scheme and path are those of the target's `url`"));
         }
         let scheme = if url.https { "https" } else { "http" };
         let member = self.url(&format!("{scheme}://{text}{}", url.target), field.place())?;
@@ -115,7 +119,9 @@ impl Compiler<'_, '_> {
             None => {
                 let problem = Problem::new(format!("no target is called `{name}`"));
                 let hint = match self.targets.is_empty() {
-                    true => format!("the plan has no targets: write `targets: {{{name}: http://127.0.0.1:8080}}`"),
+                    true => {
+                        format!("the plan has no targets: write `targets: {{{name}: http://127.0.0.1:8080}}`")
+                    }
                     false => suggestion(&name, self.targets.iter().map(|target| target.name.as_str())),
                 };
                 self.form(field.place(), problem.with_hint(hint))

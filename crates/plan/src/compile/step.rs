@@ -21,7 +21,8 @@ enum Kind {
 }
 
 /// Advice on a step that does nothing.
-const KINDS: &str = "write a request, such as `get: /path`, or one of `set`, `think`, `if`, `repeat`, `while`, `parallel`";
+const KINDS: &str =
+    "write a request, such as `get: /path`, or one of `set`, `think`, `if`, `repeat`, `while`, `parallel`";
 
 impl Compiler<'_, '_> {
     /// Compiles steps, one after the other.
@@ -49,6 +50,10 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &mut Known,
     ) -> Option<()> {
+        if *spec == StepSpec::default() {
+            // What is in it is not known, or nothing is: the reader has reported that.
+            return None;
+        }
         let kind = self.kind(spec, place)?;
         let fits = self.check_company(spec, kind);
         let compiled = match kind {
@@ -103,7 +108,10 @@ impl Compiler<'_, '_> {
     fn clear_cookies(&mut self, spec: &StepSpec, part: &mut Part<'_>) -> Option<()> {
         if !part.cookies {
             let problem = Problem::new("`clear_cookies` has no effect: the scenario keeps no cookies");
-            return self.fail(spec.clear_cookies.place(), problem.with_hint("write `cookies: true` in the scenario"));
+            return self.fail(
+                spec.clear_cookies.place(),
+                problem.with_hint("write `cookies: true` in the scenario"),
+            );
         }
         if is_on(&spec.clear_cookies) {
             part.ops.push(Op::ClearCookies);
@@ -171,16 +179,13 @@ impl Compiler<'_, '_> {
         if kind != Kind::Request {
             for (name, place) in of_requests(spec) {
                 let problem = Problem::new(format!("`{name}` has no effect in a step without a request"));
-                complete = self.form(place, problem.with_hint("it belongs to a request, such as `get: /path`"));
+                complete =
+                    self.form(place, problem.with_hint("it belongs to a request, such as `get: /path`"));
             }
         }
         let alone = [
             ("think", spec.think.place(), matches!(kind, Kind::Request | Kind::Think)),
-            (
-                "clear_cookies",
-                spec.clear_cookies.place(),
-                kind == Kind::Request,
-            ),
+            ("clear_cookies", spec.clear_cookies.place(), kind == Kind::Request),
             ("then", block(&spec.then), kind == Kind::If),
             ("else", block(&spec.otherwise), kind == Kind::If),
             ("steps", block(&spec.steps), matches!(kind, Kind::Repeat | Kind::While)),

@@ -56,7 +56,9 @@ impl Compiler<'_, '_> {
             };
             match self.environment_value(argument, place) {
                 // A `$` in front of a `{` would begin a slot that nobody wrote.
-                Some(value) if value.ends_with('$') && rest.first().is_some_and(|next| b"${".contains(next)) => {
+                Some(value)
+                    if value.ends_with('$') && rest.first().is_some_and(|next| b"${".contains(next)) =>
+                {
                     let message = format!("the value of `{argument}` ends with `$`, and a slot follows it");
                     self.report(place, Problem::new(message));
                     complete = false;
@@ -76,7 +78,8 @@ impl Compiler<'_, '_> {
             rest = slot.after;
             if names_of(slot.whole, "secret").next().is_some() {
                 let problem = Problem::new(format!("a secret has no place in {what}: it would be shown"));
-                return self.fail(place, problem.with_hint("secrets belong into headers, bodies and variables"));
+                return self
+                    .fail(place, problem.with_hint("secrets belong into headers, bodies and variables"));
             }
         }
         Some(())
@@ -92,7 +95,10 @@ impl Compiler<'_, '_> {
             return Some(value);
         }
         let problem = Problem::new(format!("`{name}` is not set in the environment"));
-        self.fail(place, problem.with_hint(format!("set it, or say what it is otherwise: ${{env({name}, value)}}")))
+        self.fail(
+            place,
+            problem.with_hint(format!("set it, or say what it is otherwise: ${{env({name}, value)}}")),
+        )
     }
 
     /// Looks up the secrets and, within functions, the variables of the environment that a slot names.

@@ -86,7 +86,9 @@ fn wrong_name(name: &str) -> Option<Problem> {
     let legal = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     if !first || !characters.all(legal) {
         let problem = Problem::new(format!("`{}` cannot be the name of a variable", name.escape_debug()));
-        return Some(problem.with_hint("a name begins with a letter and has letters, digits, `_`, `-` and `.`"));
+        return Some(
+            problem.with_hint("a name begins with a letter and has letters, digits, `_`, `-` and `.`"),
+        );
     }
     is_function(name).then(|| {
         Problem::new(format!("`{name}` is a function of templates and cannot be the name of a variable"))

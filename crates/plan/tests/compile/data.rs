@@ -19,7 +19,8 @@ fn wrong(data: &str, steps: &str) -> Vec<Problem> {
 #[test]
 fn columns_that_are_read_get_a_variable() {
     let files = [("plans/users.csv", USERS), ("plans/items.jsonl", "\n{\"sku\": 1, \"price\": 2}\n")];
-    let data = "{users: {csv: users.csv, order: shuffled, at_end: stop, share: whole}, items: {jsonl: items.jsonl}}";
+    let data =
+        "{users: {csv: users.csv, order: shuffled, at_end: stop, share: whole}, items: {jsonl: items.jsonl}}";
     let plan = resolve(&text(data, "[{get: '/${name}/${price}'}]"), &files, &[]).unwrap();
     let [users, items] = plan.feeds.as_slice() else { panic!("two feeds") };
     let Rows::Csv { path, delimiter, header } = &users.rows else { panic!("a CSV file") };
@@ -42,7 +43,8 @@ fn ranges_keep_the_zeros_that_were_typed() {
         ("[0, 10]", (0, 10, 1)),
         ("[00, 7]", (0, 7, 2)),
     ] {
-        let plan = resolve(&text(&format!("{{n: {{range: {range}}}}}"), "[{get: '/${n}'}]"), &[], &[]).unwrap();
+        let plan =
+            resolve(&text(&format!("{{n: {{range: {range}}}}}"), "[{get: '/${n}'}]"), &[], &[]).unwrap();
         let Rows::Range { start, end, width } = plan.feeds[0].rows else { panic!("a range") };
         assert_eq!((start, end, width), expected, "{range}");
     }
@@ -64,15 +66,39 @@ fn what_is_wrong_with_data() {
         ("{u: {csv: users.csv}}", "[{get: /}]", "nothing uses the data source `u`"),
         ("{u: {csv: none.csv}}", "[{get: '/${id}'}]", "cannot read `none.csv`: entity not found"),
         ("{u: {csv: users.csv}}", "[{get: '/${nam}'}]", "unknown template slot `${nam}`"),
-        ("{u: {csv: users.csv, columns: [a]}}", "[{get: '/${a}'}]", "1 names for the 3 columns of `plans/users.csv`"),
-        ("{u: {csv: users.csv, columns: [a, uuid, c]}}", "[{get: '/${a}'}]", "the column `uuid` of `u` has the name of a template function"),
-        ("{u: {jsonl: users.csv}}", "[{get: '/${a}'}]", "the first line of `plans/users.csv` is not a JSON object"),
-        ("{u: {jsonl: items.jsonl, columns: [nme]}}", "[{get: '/${nme}'}]", "the first object of `plans/items.jsonl` has no `nme`"),
-        ("{u: {csv: users.csv}, v: {jsonl: items.jsonl}}", "[{get: '/${id}'}]", "both `u` and `v` have a column `id`"),
+        (
+            "{u: {csv: users.csv, columns: [a]}}",
+            "[{get: '/${a}'}]",
+            "1 names for the 3 columns of `plans/users.csv`",
+        ),
+        (
+            "{u: {csv: users.csv, columns: [a, uuid, c]}}",
+            "[{get: '/${a}'}]",
+            "the column `uuid` of `u` has the name of a template function",
+        ),
+        (
+            "{u: {jsonl: users.csv}}",
+            "[{get: '/${a}'}]",
+            "the first line of `plans/users.csv` is not a JSON object",
+        ),
+        (
+            "{u: {jsonl: items.jsonl, columns: [nme]}}",
+            "[{get: '/${nme}'}]",
+            "the first object of `plans/items.jsonl` has no `nme`",
+        ),
+        (
+            "{u: {csv: users.csv}, v: {jsonl: items.jsonl}}",
+            "[{get: '/${id}'}]",
+            "both `u` and `v` have a column `id`",
+        ),
         ("{u: {range: [9, 3]}}", "[{get: '/${u}'}]", "no number is in the range from 9 to below 3"),
         ("{u: {range: [a, 3]}}", "[{get: '/${u}'}]", "`a` is not a whole number"),
         ("{u: {list: [a], order: backwards}}", "[{get: '/${u}'}]", "`backwards` is not an order"),
-        ("{u: {list: [a], order: random, at_end: stop}}", "[{get: '/${u}'}]", "`at_end` has no effect: rows that are drawn at random have no end"),
+        (
+            "{u: {list: [a], order: random, at_end: stop}}",
+            "[{get: '/${u}'}]",
+            "`at_end` has no effect: rows that are drawn at random have no end",
+        ),
         ("{u: {list: [\"a\\nb\"]}}", "[{get: '/${u}'}]", "a value of data has a control character"),
     ] {
         let found: Vec<String> = wrong(data, steps).into_iter().map(|problem| problem.message).collect();

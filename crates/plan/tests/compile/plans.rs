@@ -51,7 +51,7 @@ pub(crate) fn steps(steps: &str) -> String {
 }
 
 fn indented(steps: &str) -> String {
-    steps.trim().lines().map(|line| format!("      {}\n", line.trim_start_matches('|'))).collect()
+    steps.trim().lines().map(|line| format!("      {}\n", line.trim_start())).collect()
 }
 
 /// The messages of what is wrong with a plan.
@@ -64,7 +64,8 @@ pub(crate) fn messages(text: &str) -> Vec<String> {
 
 /// A request of a plan in HTTP/1.1, as text, where every variable is its number in brackets.
 pub(crate) fn request(plan: &Plan, step: usize) -> String {
-    let variables: Vec<Vec<u8>> = (0..plan.variables).map(|number| format!("<{number}>").into_bytes()).collect();
+    let variables: Vec<Vec<u8>> =
+        (0..plan.variables).map(|number| format!("<{number}>").into_bytes()).collect();
     let context = plimsoll_scenario::Context {
         index: 7,
         variables: &variables,

@@ -52,12 +52,19 @@ scenarios:
     );
     let fields = |step| {
         let text = request(&plan, step);
-        let mut lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        let mut lines: Vec<String> =
+            text.lines().skip(1).filter(|line| !line.is_empty()).map(str::to_owned).collect();
         lines.sort();
         lines
     };
-    assert_eq!(fields(0), ["A: run", "Authorization: Basic bWU6cHc=", "Host: a.test", "b: scenario", "c: step"]);
-    assert_eq!(fields(1), ["A: run", "Authorization: mine", "C: run", "D: scenario", "Host: a.test", "b: scenario"]);
+    assert_eq!(
+        fields(0),
+        ["A: run", "Authorization: Basic bWU6cHc=", "Host: a.test", "b: scenario", "c: step"]
+    );
+    assert_eq!(
+        fields(1),
+        ["A: run", "Authorization: mine", "C: run", "D: scenario", "Host: a.test", "b: scenario"]
+    );
 }
 
 #[test]
@@ -85,16 +92,16 @@ fn bodies() {
 #[test]
 fn what_is_asked_for_again() {
     // A path that does not change is copied.
-    let fixed = plan(&steps("- get: /a\n         - {same_url: true, method: HEAD}"));
-    assert!(fixed.steps.iter().all(|step| step.request.is_static() && step.needs.is_nothing()));
+    let fixed = plan(&steps("- get: /a\n- {same_url: true, method: HEAD}"));
+    assert!(fixed.steps.iter().all(|step| step.request.is_static() && !step.needs.path));
     // One that does is kept.
-    let random = plan(&steps("- get: /${uuid}\n         - same_url: true"));
+    let random = plan(&steps("- get: /${uuid}\n- same_url: true"));
     assert!(random.steps[0].needs.path && !random.steps[1].needs.path);
     assert_eq!(random.variables, 1);
     // After a condition, it is that of either.
     let either = plan(&format!(
         "variables: {{x: '1'}}\n{}",
-        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n         - same_url: true")
+        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n- same_url: true")
     ));
     assert!(either.steps[0].needs.path && either.steps[1].needs.path);
 }
@@ -105,7 +112,10 @@ fn what_is_wrong_is_said_once_and_all_of_it() {
         ("- get: users", vec!["`users` is neither a path nor a URL"]),
         ("- same_url: true", vec!["there is no request before this one on every way to it"]),
         ("- {get: /, timeout: 0s}", vec!["a timeout must be above 0"]),
-        ("- {get: /, headers: {Connection: close}}", vec!["`Connection: close` is a matter of the whole run"]),
+        (
+            "- {get: /, headers: {Connection: close}}",
+            vec!["`Connection: close` is a matter of the whole run"],
+        ),
         ("- {request: /, method: get}", vec!["`get` is not a method"]),
         ("- {get: /a b}", vec!["` ` is not allowed in a URL"]),
         ("- {post: /, body_file: none}", vec!["cannot read `none`: entity not found"]),

@@ -19,8 +19,15 @@ scenarios:
       - {get: '${next}', extract: {next: {header: n}}}
 variables: {next: /first}",
     );
-    let lines: Vec<String> = (0..5).map(|step| request(&plan, step).lines().next().unwrap_or_default().to_owned()).collect();
-    let expected = ["GET /v1/x HTTP/1.1", "GET /y HTTP/1.1", "GET /z?q HTTP/1.1", "GET /w HTTP/1.1", "GET /<0> HTTP/1.1"];
+    let lines: Vec<String> =
+        (0..5).map(|step| request(&plan, step).lines().next().unwrap_or_default().to_owned()).collect();
+    let expected = [
+        "GET /v1/x HTTP/1.1",
+        "GET /y HTTP/1.1",
+        "GET /z?q HTTP/1.1",
+        "GET /w HTTP/1.1",
+        "GET /<0> HTTP/1.1",
+    ];
     assert_eq!(lines, expected);
     // The same host and port are the same pool of connections, however they were named.
     let targets: Vec<usize> = plan.steps.iter().map(|step| step.target).collect();
@@ -41,7 +48,8 @@ scenarios: [{steps: [{get: /}]}]",
     let members: Vec<(&str, &Address)> =
         target.pool.iter().map(|member| (member.authority.as_str(), &member.address)).collect();
     let at = |host: &str, port| Address::Host { host: host.to_owned(), port };
-    let expected = [("a.test:81", at("a.test", 81)), ("b.test:81", at("b.test", 81)), ("c.test:82", at("c.test", 82))];
+    let expected =
+        [("a.test:81", at("a.test", 81)), ("b.test:81", at("b.test", 81)), ("c.test:82", at("c.test", 82))];
     assert_eq!(members.len(), 3);
     for ((authority, address), (other, expected)) in members.into_iter().zip(&expected) {
         assert_eq!((authority, address), (*other, expected));
@@ -55,11 +63,23 @@ scenarios: [{steps: [{get: /}]}]",
 fn what_is_wrong_with_targets() {
     for (text, expected) in [
         ("scenarios: [{steps: [{get: /}]}]", "it is not said which server the path is on"),
-        ("targets: {a: http://a, b: http://b}\nscenarios: [{steps: [{get: /}]}]", "it is not said which server the path is on"),
-        ("targets: {a: 'http://a/?x'}\nscenarios: [{steps: [{get: /}]}]", "a target's URL cannot have a query"),
+        (
+            "targets: {a: http://a, b: http://b}\nscenarios: [{steps: [{get: /}]}]",
+            "it is not said which server the path is on",
+        ),
+        (
+            "targets: {a: 'http://a/?x'}\nscenarios: [{steps: [{get: /}]}]",
+            "a target's URL cannot have a query",
+        ),
         ("targets: {a: 'htp://a/'}\nscenarios: [{steps: [{get: /}]}]", "unknown scheme `htp`"),
-        ("targets: {a: {url: 'http://a', share: ['http://b']}}\nscenarios: [{steps: [{get: /}]}]", "`http://b` is not host[:port]"),
-        ("targets: {a: {url: 'http://a', share: ['a:80']}}\nscenarios: [{steps: [{get: /}]}]", "`a:80` is in the pool twice"),
+        (
+            "targets: {a: {url: 'http://a', share: ['http://b']}}\nscenarios: [{steps: [{get: /}]}]",
+            "`http://b` is not host[:port]",
+        ),
+        (
+            "targets: {a: {url: 'http://a', share: ['a:80']}}\nscenarios: [{steps: [{get: /}]}]",
+            "`a:80` is in the pool twice",
+        ),
     ] {
         assert_eq!(messages(text), [expected], "{text}");
     }
