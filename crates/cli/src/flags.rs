@@ -828,10 +828,10 @@ mod tests {
             "--http2-prior-knowledge",
             "--precise",
             "--no-preflight",
-            "--script=56",
+            "--script=58",
             "--script-allow-system",
             "--",
-            "57",
+            "59",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
         let patch = run.plan.to_patch(Surroundings {
@@ -927,7 +927,7 @@ mod tests {
         assert!(patch.abort_on_fail);
         assert_eq!(
             (patch.script.arguments, patch.script.lua_path),
-            (vec!["57".to_owned()], Some("92".to_owned()))
+            (vec!["59".to_owned()], Some("92".to_owned()))
         );
         assert!(patch.script.allow_system && patch.script.host.is_some());
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));

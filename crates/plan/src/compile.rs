@@ -48,6 +48,8 @@ struct Compiler<'r, 'a> {
     wish: &'r Wish,
     /// Whether nothing is wrong with the form of the plan.
     form_is_right: bool,
+    /// Whether it was reported that a path has no server.
+    misses_target: bool,
     /// Headers of every request: those of the run and its credentials.
     headers: Vec<(String, String)>,
     /// The values from the environment that functions were given so far.
@@ -85,6 +87,7 @@ impl Resolver<'_> {
             loaded: document,
             wish,
             form_is_right: form.is_empty(),
+            misses_target: false,
             headers: headers.clone().unwrap_or_default(),
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),

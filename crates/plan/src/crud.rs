@@ -249,6 +249,7 @@ impl Crud {
         let mut drafts = vec![Draft::new(name, method, url.target.clone(), body)];
         if self.steps() > 1 {
             drafts[0].reaction.extract.push(resource);
+            drafts[0].variables = Arc::from([RESOURCE.to_owned()]);
         }
         for (verb, operation) in followers {
             let Some(Operation { method, body }) = operation else { continue };

@@ -58,8 +58,8 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
-    /// Whether a whole response with this status, from this lane and site, is what the step of its request expects; takes its values
-    /// into the session.
+    /// Whether a whole response with this status, from this lane and site, is what the step of its request
+    /// expects; takes its values into the session.
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
         let step = &self.plan.steps[request.step as usize];

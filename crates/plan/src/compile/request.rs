@@ -158,6 +158,10 @@ impl Compiler<'_, '_> {
             // It is wrong, and was reported.
             return None;
         }
+        if std::mem::replace(&mut self.misses_target, true) {
+            // Once is enough: it is the same for every step.
+            return None;
+        }
         let problem = Problem::new("it is not said which server the path is on");
         let names = self.target_names();
         let hint = match names.is_empty() {

@@ -161,7 +161,7 @@ impl Compiler<'_, '_> {
                 let Some(variable) = self.variable(&column) else { continue };
                 let first = &mut first[usize::from(variable)];
                 *first = match *first {
-                    First::Column(other) if here => First::Ambiguous(other, index),
+                    First::Column(other) if here && other != index => First::Ambiguous(other, index),
                     known @ (First::Column(_) | First::Ambiguous(..)) => known,
                     _ if here => First::Column(index),
                     _ => First::Elsewhere(index),
@@ -241,6 +241,7 @@ impl Compiler<'_, '_> {
         let text = self.text(field)?;
         let value = self.parsed(text.as_bytes(), field.place())?;
         let reads = value.variables();
+        let mut complete = Some(());
         for &read in &reads {
             let before = match part.first[usize::from(read)] {
                 First::Text(other) => other < position,
@@ -251,10 +252,10 @@ impl Compiler<'_, '_> {
                 let name = &self.variables[usize::from(read)];
                 let problem = Problem::new(format!("`{name}` is not set yet where this first value is made"));
                 let hint = "first values can read columns of data, and variables above them";
-                return self.fail(field.place(), problem.with_hint(hint));
+                complete = self.fail(field.place(), problem.with_hint(hint));
             }
         }
-        Some((value, reads))
+        complete.map(|()| (value, reads))
     }
 
     /// The variables that steps set, wherever they stand.

@@ -50,6 +50,10 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &mut Known,
     ) -> Option<()> {
+        if *spec == StepSpec::default() {
+            // What is in it is not known, or nothing is: the reader has reported that.
+            return None;
+        }
         let kind = self.kind(spec, place)?;
         let fits = self.check_company(spec, kind);
         let compiled = match kind {

@@ -6,16 +6,14 @@ use crate::plans::{messages, plan, steps};
 fn variables_are_set_on_every_way() {
     let take = "extract: {x: {header: a}}";
     for text in [
-        format!("- {{get: /, {take}}}\n         - get: /${{x}}"),
-        "- set: {x: a, y: '${x}'}\n         - get: /${y}".to_owned(),
-        format!(
-            "- {{if: 1 == 1, then: [{{get: /a, {take}}}], else: [{{set: {{x: b}}}}]}}\n         - get: /${{x}}"
-        ),
-        format!("- {{repeat: 2, steps: [{{get: /, {take}}}]}}\n         - get: /${{x}}"),
-        format!("- {{parallel: [{{get: /a, {take}}}, {{get: /b}}]}}\n         - get: /${{x}}"),
-        format!("- {{if: exists x, then: [{{get: '/${{x}}'}}]}}\n         - {{get: /, {take}}}"),
-        format!("- {{if: not exists x, then: [{{get: /, {take}}}]}}\n         - get: /${{x}}"),
-        format!("- {{get: /, {take}}}\n         - {{while: '${{x}} == 1', steps: [{{get: '/${{x}}'}}]}}"),
+        format!("- {{get: /, {take}}}\n- get: /${{x}}"),
+        "- set: {x: a, y: '${x}'}\n- get: /${y}".to_owned(),
+        format!("- {{if: 1 == 1, then: [{{get: /a, {take}}}], else: [{{set: {{x: b}}}}]}}\n- get: /${{x}}"),
+        format!("- {{repeat: 2, steps: [{{get: /, {take}}}]}}\n- get: /${{x}}"),
+        format!("- {{parallel: [{{get: /a, {take}}}, {{get: /b}}]}}\n- get: /${{x}}"),
+        format!("- {{if: exists x, then: [{{get: '/${{x}}'}}]}}\n- {{get: /, {take}}}"),
+        format!("- {{if: not exists x, then: [{{get: /, {take}}}]}}\n- get: /${{x}}"),
+        format!("- {{get: /, {take}}}\n- {{while: '${{x}} == 1', steps: [{{get: '/${{x}}'}}]}}"),
     ] {
         assert_eq!(messages(&steps(&text)), Vec::<String>::new(), "{text}");
     }
@@ -25,27 +23,22 @@ fn variables_are_set_on_every_way() {
 fn what_may_not_be_set_is_refused() {
     let take = "extract: {x: {header: a}}";
     for (text, expected) in [
-        (format!("- get: /${{x}}\n         - {{get: /b, {take}}}"), "`x` may not be set here"),
+        (format!("- get: /${{x}}\n- {{get: /b, {take}}}"), "`x` may not be set here"),
         (format!("- {{get: '/${{x}}', {take}}}"), "`x` may not be set here"),
+        (format!("- {{if: 1 == 1, then: [{{get: /a, {take}}}]}}\n- get: /${{x}}"), "`x` may not be set here"),
         (
-            format!("- {{if: 1 == 1, then: [{{get: /a, {take}}}]}}\n         - get: /${{x}}"),
+            format!("- {{while: 1 == 1, steps: [{{get: /, {take}}}]}}\n- get: /${{x}}"),
             "`x` may not be set here",
         ),
         (
-            format!("- {{while: 1 == 1, steps: [{{get: /, {take}}}]}}\n         - get: /${{x}}"),
-            "`x` may not be set here",
-        ),
-        (
-            format!(
-                "- set: {{n: '0'}}\n         - {{repeat: '${{n}}', steps: [{{get: /, {take}}}]}}\n         - get: /${{x}}"
-            ),
+            format!("- set: {{n: '0'}}\n- {{repeat: '${{n}}', steps: [{{get: /, {take}}}]}}\n- get: /${{x}}"),
             "`x` may not be set here",
         ),
         (format!("- {{parallel: [{{get: /a, {take}}}, {{get: '/${{x}}'}}]}}"), "`x` may not be set here"),
         (format!("- {{if: '${{x}} == 1', then: [{{get: /, {take}}}]}}"), "`x` may not be set here"),
-        ("- get: /${base64(x)}\n         - set: {x: a}".to_owned(), "`x` may not be set here"),
-        ("- {get: /, headers: {A: '${x}'}}\n         - set: {x: a}".to_owned(), "`x` may not be set here"),
-        ("- {get: /, expect: {body: '${x}'}}\n         - set: {x: a}".to_owned(), "`x` may not be set here"),
+        ("- get: /${base64(x)}\n- set: {x: a}".to_owned(), "`x` may not be set here"),
+        ("- {get: /, headers: {A: '${x}'}}\n- set: {x: a}".to_owned(), "`x` may not be set here"),
+        ("- {get: /, expect: {body: '${x}'}}\n- set: {x: a}".to_owned(), "`x` may not be set here"),
     ] {
         assert_eq!(messages(&steps(&text)), [expected], "{text}");
     }

@@ -51,7 +51,7 @@ pub(crate) fn steps(steps: &str) -> String {
 }
 
 fn indented(steps: &str) -> String {
-    steps.trim().lines().map(|line| format!("      {}\n", line.trim_start_matches('|'))).collect()
+    steps.trim().lines().map(|line| format!("      {}\n", line.trim_start())).collect()
 }
 
 /// The messages of what is wrong with a plan.

@@ -81,7 +81,7 @@ fn loops_come_back() {
 
 #[test]
 fn requests_at_once() {
-    let text = steps("- get: /\n         - parallel: [{get: /a}, {get: /b}, {get: /c}]\n         - get: /d");
+    let text = steps("- get: /\n- parallel: [{get: /a}, {get: /b}, {get: /c}]\n- get: /d");
     assert_eq!(ops(&text), ["send 0", "fork 1..4", "send 4"]);
 }
 
@@ -124,7 +124,7 @@ scenarios:
 #[test]
 fn loops_have_to_take_time() {
     for (step, expected) in [
-        ("- {while: '1 == 1', steps: [{set: {x: '1'}}]}\n         - get: /", "a loop without a request"),
+        ("- {while: '1 == 1', steps: [{set: {x: '1'}}]}\n- get: /", "a loop without a request"),
         ("- {repeat: 0, steps: [{get: /}]}", "the loop is never carried out"),
         ("- {repeat: often, steps: [{get: /}]}", "`often` is not a number of turns"),
         ("- think: 1s", "the scenario `scenario` has no request"),
@@ -132,5 +132,5 @@ fn loops_have_to_take_time() {
     ] {
         assert_eq!(messages(&steps(step)), [expected], "{step}");
     }
-    assert!(messages(&steps("- {while: '1 == 1', steps: [{think: 1s}]}\n         - get: /")).is_empty());
+    assert!(messages(&steps("- {while: '1 == 1', steps: [{think: 1s}]}\n- get: /")).is_empty());
 }

@@ -93,16 +93,16 @@ fn bodies() {
 #[test]
 fn what_is_asked_for_again() {
     // A path that does not change is copied.
-    let fixed = plan(&steps("- get: /a\n         - {same_url: true, method: HEAD}"));
-    assert!(fixed.steps.iter().all(|step| step.request.is_static() && step.needs.is_nothing()));
+    let fixed = plan(&steps("- get: /a\n- {same_url: true, method: HEAD}"));
+    assert!(fixed.steps.iter().all(|step| step.request.is_static() && !step.needs.path));
     // One that does is kept.
-    let random = plan(&steps("- get: /${uuid}\n         - same_url: true"));
+    let random = plan(&steps("- get: /${uuid}\n- same_url: true"));
     assert!(random.steps[0].needs.path && !random.steps[1].needs.path);
     assert_eq!(random.variables, 1);
     // After a condition, it is that of either.
     let either = plan(&format!(
         "variables: {{x: '1'}}\n{}",
-        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n         - same_url: true")
+        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n- same_url: true")
     ));
     assert!(either.steps[0].needs.path && either.steps[1].needs.path);
 }

@@ -124,7 +124,13 @@ struct Exchange {
 prop_compose! {
     fn exchange()(
         head_request in prop::bool::weighted(0.2),
-        capture in select(vec![Capture::Nothing, Capture::Nothing, Capture::Headers, Capture::Body, Capture::Whole]),
+        capture in select(vec![
+            Capture::Nothing,
+            Capture::Nothing,
+            Capture::Headers,
+            Capture::Body,
+            Capture::Whole,
+        ]),
         status in select(vec![200_u16, 200, 200, 204, 304, 404, 503]),
         interim in 0_u32..3,
         empty_lines in 0_usize..3,

@@ -135,7 +135,8 @@ proptest! {
             Err(_) => prop_assert!(link.server.plain.is_empty()),
             Ok(_) if link.server.plain.is_empty() => prop_assert!((3..5).contains(&position)),
             Ok(_) => {
-                prop_assert!((if tls13 { 0..3 } else { 1..3 }).contains(&position), "position {}", position);
+                let unprotected = if tls13 { 0..3 } else { 1..3 };
+                prop_assert!(unprotected.contains(&position), "position {}", position);
                 prop_assert_eq!(&link.server.plain, &sent);
             }
         }

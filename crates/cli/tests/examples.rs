@@ -1,0 +1,161 @@
+//! Every plan in `examples/` is right, and runs against the built-in server that its second line names.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+#[path = "loopback/process.rs"]
+#[allow(dead_code, reason = "this test uses some of it")]
+mod process;
+
+use process::{Folder, Process};
+
+/// Examples that cannot be run yet: the engine carries out one request after the other, and no scripts.
+/// The part that is missing takes its name out of here.
+const AHEAD_OF_THE_ENGINE: &[&str] = &[
+    "conditions",
+    "cookies",
+    "csv-data",
+    "delayed-scenario",
+    "expectations",
+    "extract-header",
+    "extract-json",
+    "extract-regex",
+    "jsonl-data",
+    "loops",
+    "once-only",
+    "parallel",
+    "pool",
+    "range-and-list",
+    "same-url",
+    "script",
+    "templates",
+    "think-time",
+    "timeouts",
+    "weights",
+];
+
+/// Scripts are joined after plans.
+const WITHOUT_SCRIPTS: &[&str] = &["script"];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// The names of all examples.
+fn examples() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).expect("the folder of examples");
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
+    names.sort_unstable();
+    assert!(names.len() >= 20, "{names:?}");
+    names
+}
+
+fn plimsoll(args: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(args).envs(environment.iter().copied()).env_remove("SSLKEYLOGFILE");
+    command.current_dir(folder()).output().expect("the binary runs")
+}
+
+/// Where no example connects to: what is planned is not run.
+const NOWHERE: [(&str, &str); 3] =
+    [("TARGET", "http://127.0.0.1:1"), ("TARGET_2", "127.0.0.1:2"), ("TOKEN", "topsecret")];
+
+#[test]
+fn every_example_is_right() {
+    for name in examples() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap();
+        assert!(text.starts_with("# "), "{name} does not say what it shows");
+        assert!(server(&text).is_some(), "{name} does not say which server it is for");
+        if WITHOUT_SCRIPTS.contains(&name.as_str()) {
+            continue;
+        }
+        // Without a word about the environment, an example is right, too, unless it needs a secret.
+        let environment = if text.contains("secret(") { &NOWHERE[2..] } else { &[] };
+        for environment in [environment, &NOWHERE] {
+            if name == "tls" && environment.len() == NOWHERE.len() {
+                continue;
+            }
+            let output = plimsoll(&["check", &format!("{name}.yaml")], environment);
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn no_example_shows_its_secret() {
+    let output = plimsoll(&["explain", "secrets.yaml"], &NOWHERE);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("GET /private") && !text.contains("topsecret"), "{text}");
+}
+
+/// The arguments of the server that an example is for.
+fn server(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("# Server: plimsoll "))
+}
+
+#[test]
+fn every_example_runs() {
+    for name in examples() {
+        if AHEAD_OF_THE_ENGINE.contains(&name.as_str()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap();
+        run(&name, server(&text).expect("it says so"));
+    }
+}
+
+fn run(name: &str, server: &str) {
+    let folder = Folder::new();
+    let server = match name {
+        "tls" => with_certificate(&folder),
+        _ => server.to_owned(),
+    };
+    let (first, one) = start(&server);
+    let (second, two) = start(&server);
+    let scheme = if name == "tls" { "https" } else { "http" };
+    let target = format!("{scheme}://{one}");
+    let environment = [("TARGET", target.as_str()), ("TARGET_2", two.as_str()), ("TOKEN", "topsecret")];
+    let output = plimsoll(&["run", &format!("{name}.yaml"), "--output", "json"], &environment);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // The machine may be busy, and the run be judged invalid for that.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{name}: {:?} {stderr}", output.status.code());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(!text.contains("topsecret"), "{name} stores its secret");
+    check(name, &serde_json::from_str(&text).expect("stdout carries the result"));
+    drop((first, second));
+}
+
+/// Accounts are balanced, and every step had a good response.
+fn check(name: &str, result: &Value) {
+    let account = |key: &str| result["accounting"][key].as_u64().expect("a number");
+    let begun = account("started") + account("dropped") + account("never_started");
+    assert_eq!(account("scheduled"), begun, "{name}: {}", result["accounting"]);
+    let ended = account("ok") + account("failed") + account("timed_out") + account("in_flight_at_stop");
+    assert_eq!(account("started"), ended, "{name}: {}", result["accounting"]);
+    assert_eq!(account("failed") + account("timed_out"), 0, "{name}: {}", result["errors"]);
+    let steps = result["by_step"].as_array().expect("a list");
+    assert!(!steps.is_empty(), "{name}");
+    for step in steps {
+        assert!(step["ok"].as_u64().is_some_and(|ok| ok > 0), "{name}: {} of {}", step["ok"], step["step"]);
+    }
+}
+
+fn start(server: &str) -> (Process, String) {
+    let mut process = Process::plimsoll(&format!("{server} --listen 127.0.0.1:0"));
+    let line = process.stderr.wait_for(": listening on ");
+    let endpoint = line.rsplit(' ').next().expect("an address").to_owned();
+    (process, endpoint)
+}
+
+/// A sink with a certificate that signed itself.
+fn with_certificate(folder: &Folder) -> String {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("the name is valid");
+    let certificate = folder.write("certificate.pem", made.cert.pem());
+    let key = folder.write("key.pem", made.signing_key.serialize_pem());
+    format!("sink --tls-cert {certificate} --tls-key {key}")
+}
