@@ -184,7 +184,8 @@ pub struct Response {
 /// are left. When the server closes, those are without a response, too.
 ///
 /// Content of responses is counted and, unless it is wanted, dropped, so windows open as fast as content
-/// comes. A request allocates nothing once a connection has had as many requests at once before, unless its content has to wait.
+/// comes. A request allocates nothing once a connection has had as many requests at once before, unless its
+/// content has to wait.
 #[derive(Debug)]
 pub struct Client {
     options: ClientOptions,
