@@ -24,8 +24,8 @@ const HTTP1_BYTES: u64 = 471;
 const HTTP2_BYTES: u64 = 6355;
 /// Memory of a stream (the same table).
 const STREAM_BYTES: u64 = 229;
-/// Memory of the histograms of one more step or thread, at most: seven histograms of 37,900 buckets of 8 bytes
-/// (`metrics::Recorder`), of which only the pages that are written to count.
+/// Memory of the histograms of one more step or thread, at most: seven histograms of 37,900 buckets of 8
+/// bytes (`metrics::Recorder`), of which only the pages that are written to count.
 const STEP_BYTES: u64 = 7 * 37_900 * 8;
 const MIB: u64 = 1024 * 1024;
 

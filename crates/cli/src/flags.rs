@@ -52,9 +52,10 @@ pub(crate) enum Command {
     /// Durations are written 100ms, 30s or 1m30s (a bare number is seconds), counts 10k or 1m, rates 5000,
     /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run, but for --rps.
     ///
-    /// A plan file (YAML or JSON) says all of this and more; `plimsoll schema plan` describes it. Flags replace
-    /// its settings, and so do variables such as PLIMSOLL_RATE=5k: PLIMSOLL_ and the setting's name, lists with
-    /// one value per line. Other variables of that kind are left alone, unless they look like a mistake.
+    /// A plan file (YAML or JSON) says all of this and more; `plimsoll schema plan` describes it. Flags
+    /// replace its settings, and so do variables such as PLIMSOLL_RATE=5k: PLIMSOLL_ and the setting's
+    /// name, lists with one value per line. Other variables of that kind are left alone, unless they look
+    /// like a mistake.
     #[command(after_long_help = TEMPLATE_HELP)]
     Run(Box<RunArgs>),
     /// Say everything that is wrong with a plan file, or that it is ok

@@ -1,4 +1,5 @@
-//! Plan files on the command line: everything that is wrong with the bad ones, and what the good ones come to.
+//! Plan files on the command line: everything that is wrong with the bad ones, and what the good ones come
+//! to.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,7 +21,7 @@ fn plimsoll(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> Outpu
 fn plans(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder of plans");
     let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        entries.map(|entry| entry.expect("its entries").file_name().to_string_lossy().into_owned()).collect();
     names.retain(|name| name.ends_with(".yaml"));
     names.sort_unstable();
     names

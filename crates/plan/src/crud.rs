@@ -85,9 +85,11 @@ impl Resolver<'_> {
     /// Refuses what has a meaning only beside the flags of the scenario.
     fn refuse_crud_company(&mut self, patch: &PlanPatch) -> Option<()> {
         let mut alone = true;
+        // A plan's scenarios have requests to count, too.
+        let scenarios = patch.document.as_ref().is_some_and(|loaded| !loaded.document.scenarios.is_empty());
         for (given, hint) in [
             (
-                &patch.rps,
+                if scenarios { &None } else { &patch.rps },
                 "it is per connection, and goes with --crud-create-method and the like; the total rate is --rate",
             ),
             (

@@ -37,7 +37,8 @@ pub struct Document {
     /// and its value is written as for that flag.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub run: Field<Settings>,
-    /// The servers under test, by the names that scenarios and steps use. Without them, steps have whole URLs.
+    /// The servers under test, by the names that scenarios and steps use. Without them, steps have whole
+    /// URLs.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub targets: Keyed<TargetSpec>,
     /// Variables and their first values, which are templates rendered at the begin of each iteration.

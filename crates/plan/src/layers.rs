@@ -70,8 +70,9 @@ pub struct GaveWay {
 }
 
 impl Layered {
-    /// Puts the layers together. `environment` are variables by name; those that are no setting are left alone,
-    /// unless their name is nearly that of one: plans may read variables of their own by `${env(NAME)}`.
+    /// Puts the layers together. `environment` are variables by name; those that are no setting are left
+    /// alone, unless their name is nearly that of one: plans may read variables of their own by
+    /// `${env(NAME)}`.
     ///
     /// Flags may name URLs beside a plan; [`Plan::resolve`](crate::Plan::resolve) says when that makes sense.
     pub fn new(
@@ -139,8 +140,8 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
     patch
 }
 
-/// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no setting
-/// is the upper layer's.
+/// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no
+/// setting is the upper layer's.
 fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
     let chosen: Vec<(&'static str, Given)> = upper
         .settings()

@@ -1,10 +1,11 @@
 //! When iterations start, and when the run ends.
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_scenario::Op;
 use plimsoll_schedule::{Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
 
 use crate::resolve::Resolver;
-use crate::{End, Given, PlanPatch, Problem};
+use crate::{End, Given, PlanPatch, Problem, Scenario};
 
 /// Length of a run when nothing says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
@@ -20,17 +21,39 @@ pub(crate) struct Schedule {
 /// What makes iterations of the run out of requests per connection.
 pub(crate) struct PerConnection {
     pub(crate) connections: u32,
-    /// Requests of one iteration, at least 1.
-    pub(crate) steps: u32,
+    /// Requests of so many iterations as [`iterations`](Self::iterations) says, at least 1.
+    pub(crate) requests: u64,
+    /// At least 1; more than one where scenarios of different lengths take turns by their weights.
+    pub(crate) iterations: u64,
 }
 
 impl PerConnection {
     /// Iterations of the run at so many requests per connection; `None` if the numbers get too large.
     fn total(&self, requests: Rate) -> Option<Rate> {
-        let count = requests.count().checked_mul(u64::from(self.connections))?;
-        let period = requests.period().0.checked_mul(u64::from(self.steps))?;
+        let count =
+            requests.count().checked_mul(u64::from(self.connections))?.checked_mul(self.iterations)?;
+        let period = requests.period().0.checked_mul(self.requests)?;
         Rate::new(count, Nanos(period))
     }
+}
+
+/// How many requests the scenarios send on average, as requests and iterations: by their weights. `None` if
+/// that depends on what happens.
+pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64)> {
+    let (mut requests, mut iterations) = (0_u64, 0_u64);
+    for scenario in scenarios {
+        let weight = u64::from(scenario.weight);
+        for op in scenario.program.ops() {
+            requests += match op {
+                Op::Send(_) => weight,
+                Op::Fork(steps) => weight * steps.len() as u64,
+                Op::Pause(_) | Op::ScriptPause(_) | Op::Set { .. } | Op::Draw(_) | Op::ClearCookies => 0,
+                Op::Jump(_) | Op::Unless(..) | Op::Repeat { .. } | Op::CountDown { .. } => return None,
+            };
+        }
+        iterations += weight;
+    }
+    (requests > 0).then_some((requests, iterations))
 }
 
 impl Resolver<'_> {
@@ -191,5 +214,34 @@ fn parse_process(text: &str) -> Result<Process, String> {
         "uniform" => Ok(Process::Uniform),
         "poisson" => Ok(Process::Poisson),
         _ => Err(format!("`{text}` is not one of uniform, poisson")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_scenario::{Pause, Program};
+
+    use super::*;
+
+    fn scenario(weight: u32, ops: Vec<Op>) -> Scenario {
+        let program = Program::new(ops);
+        Scenario { name: String::new(), steps: 0..1, program, weight, start_after: Nanos::ZERO }
+    }
+
+    #[test]
+    fn requests_per_connection_become_iterations_by_weight() {
+        let pause = || Op::Pause(Pause::Fixed(Nanos::ZERO));
+        let scenarios = [
+            scenario(3, vec![Op::Send(0), pause(), Op::Send(1)]),
+            scenario(1, vec![Op::Send(2), Op::Fork(3..6)]),
+        ];
+        // 3 × 2 + 1 × 4 requests in 4 iterations.
+        let (requests, iterations) = requests_per_iteration(&scenarios).unwrap();
+        assert_eq!((requests, iterations), (10, 4));
+        let per_connection = PerConnection { connections: 5, requests, iterations };
+        let total = per_connection.total(Rate::new(2, Nanos::from_secs(1)).unwrap()).unwrap();
+        assert_eq!(total.per_second_f64(), 4.0);
+        assert_eq!(requests_per_iteration(&[scenario(1, vec![Op::Send(0), Op::Jump(0)])]), None);
+        assert_eq!(requests_per_iteration(&[scenario(1, vec![pause()])]), None);
     }
 }

@@ -11,9 +11,12 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 
 use crate::connections::Demand;
+use crate::connections::Usage;
+use crate::crud::Crud;
 use crate::judging::DEFAULT_INTERVAL;
-use crate::load::PerConnection;
+use crate::load::{PerConnection, requests_per_iteration};
 use crate::protocol::Wish;
+use crate::draft::Requests;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
     Problems, parse_size,
@@ -185,10 +188,8 @@ impl Resolver<'_> {
             http2: wish.as_ref().map(Wish::may_be_http2),
         };
         let usage = self.connections(patch, &demand);
-        let per_connection = match (&usage, scenario) {
-            (Some(usage), Some(crud)) => {
-                Some(PerConnection { connections: usage.connections.initial, steps: crud.steps() })
-            }
+        let per_connection = match (&usage, &requests) {
+            (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,
         };
         let schedule = self.schedule(patch, per_connection.as_ref());
@@ -236,6 +237,28 @@ impl Resolver<'_> {
         };
         self.check_thresholds(&thresholds, &plan);
         Some(plan)
+    }
+
+    /// What `--rps` counts in; `None` if nothing asks for it, or it makes no sense.
+    fn per_connection(
+        &mut self,
+        patch: &PlanPatch,
+        usage: &Usage,
+        requests: &Requests,
+        crud: Option<&Crud>,
+    ) -> Option<PerConnection> {
+        let connections = usage.connections.initial;
+        let given = patch.rps.as_ref()?;
+        if let Some(crud) = crud {
+            return Some(PerConnection { connections, requests: u64::from(crud.steps()), iterations: 1 });
+        }
+        match requests_per_iteration(&requests.scenarios) {
+            Some((requests, iterations)) => Some(PerConnection { connections, requests, iterations }),
+            None => {
+                let message = format!("{}: how many requests an iteration has depends on the run", given.by);
+                self.fail(given.problem(message).with_hint("give the rate of iterations with `rate` instead"))
+            }
+        }
     }
 
     /// Refuses flags that say what is sent, beside a plan that says it.

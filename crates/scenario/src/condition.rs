@@ -209,7 +209,7 @@ mod tests {
 
     fn holds_in(text: &str, session: &mut Session) -> bool {
         let names = names();
-        let condition = Condition::parse(text, &Scope { variables: &names }).unwrap_or_else(|error| {
+        let condition = Condition::parse(text, &Scope::new(&names)).unwrap_or_else(|error| {
             panic!("{text}: {error}");
         });
         let mut surroundings = Surroundings {
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn what_it_reads_is_known() {
         let names = names();
-        let parse = |text| Condition::parse(text, &Scope { variables: &names }).unwrap();
+        let parse = |text| Condition::parse(text, &Scope::new(&names)).unwrap();
         let condition = parse("${n} < 3 or not (exists token and ${empty} contains ${role})");
         assert_eq!(condition.variables().collect::<Vec<_>>(), [1, 3, 0]);
         assert!(!condition.needs_clock());
@@ -365,7 +365,7 @@ mod tests {
         #[test]
         fn any_text_is_a_condition_or_an_error(text in r#"([a-z (){}$=!<>~"']|and |or |not |exists |==){0,30}"#) {
             let names = names();
-            match Condition::parse(&text, &Scope { variables: &names }) {
+            match Condition::parse(&text, &Scope::new(&names)) {
                 Ok(_) => { holds(&text); }
                 Err(error) => prop_assert!(error.message().starts_with("character ")),
             }

@@ -11,8 +11,8 @@ use super::{
 use crate::{Place, Problem, Problems};
 
 impl Document {
-    /// Reports fields that do not go together and names that nothing has. Values (paths, durations, templates)
-    /// are looked at when the plan is compiled.
+    /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
+    /// templates) are looked at when the plan is compiled.
     pub fn check(&self, problems: &mut Problems) {
         let mut check = Check { document: self, problems };
         for (name, place, target) in &self.targets.0 {

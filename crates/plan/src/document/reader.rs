@@ -1,9 +1,9 @@
 //! From the tree of a plan file to its types, with everything that is wrong.
 //!
 //! A serde deserializer that knows places and goes on after mistakes. [`Field`](super::Field) and
-//! [`Keyed`](super::Keyed) ask for their place by the names of newtypes that nothing else has; where the value
-//! of a field is wrong, the problem is recorded, the field is told that there is no value, and reading
-//! continues behind it. A key that a type does not have is a problem, too, and left out.
+//! [`Keyed`](super::Keyed) ask for their place by the names of newtypes that nothing else has; where the
+//! value of a field is wrong, the problem is recorded, the field is told that there is no value, and
+//! reading continues behind it. A key that a type does not have is a problem, too, and left out.
 
 use std::cell::RefCell;
 
@@ -160,7 +160,8 @@ impl<'n> Deserializer<'n> for Reader<'n> {
                         (Some(number), ..) => visitor.visit_u64(number),
                         (_, Some(number), _) => visitor.visit_i64(number),
                         (.., Some(_)) if text.contains(['.', 'e', 'E']) => {
-                            // The standard library reads every digit; serde_json, as it is built here, does not.
+                            // The standard library reads every digit; serde_json, as it is built here, does
+                            // not.
                             visitor.visit_f64(text.parse().unwrap_or_default())
                         }
                         _ => Err(Wrong(

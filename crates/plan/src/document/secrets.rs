@@ -31,7 +31,8 @@ fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
     match &node.kind {
         Kind::Scalar { text: value, .. } => {
             if let Some((name, _)) = value.split_once(':').filter(|(name, _)| is_credential(name)) {
-                // Behind the name and its colon, which stand so in the file unless there are escapes in front.
+                // Behind the name and its colon, which stand so in the file unless there are escapes in
+                // front.
                 let shown = &text[node.place.start as usize..node.place.end as usize];
                 let from = shown.find(name).map_or(0, |at| at + name.len() + 1);
                 found.push(Place { start: node.place.start + from as u32, end: node.place.end });

@@ -291,8 +291,8 @@ impl<'t, 'p> Builder<'t, 'p> {
         Some(())
     }
 
-    /// Refuses types that YAML leaves to programs. Those of YAML itself only say what is known anyway, but for
-    /// `!!str`, which works as quotes do.
+    /// Refuses types that YAML leaves to programs. Those of YAML itself only say what is known anyway, but
+    /// for `!!str`, which works as quotes do.
     fn check_tag(&mut self, tag: Option<&Tag>, plain: &mut bool, place: Place) {
         match tag {
             None => {}

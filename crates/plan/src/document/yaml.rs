@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::Document;
 
 impl Document {
-    /// The plan as readable YAML: block style, quotes only where the text would be read as something else, and
-    /// texts of several lines as they are. Reading it gives an equal plan; comments and places are not kept.
+    /// The plan as readable YAML: block style, quotes only where the text would be read as something else,
+    /// and texts of several lines as they are. Reading it gives an equal plan; comments and places are not
+    /// kept.
     pub fn to_yaml(&self) -> String {
         let mut text = String::new();
         match serde_json::to_value(self) {

@@ -156,7 +156,9 @@ proptest! {
 
     /// Texts that are nearly plans get further.
     #[test]
-    fn no_pieces_of_plans_make_reading_panic(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)) {
+    fn no_pieces_of_plans_make_reading_panic(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)
+    ) {
         places_are_inside(&pieces.concat());
     }
 }
@@ -208,12 +210,28 @@ const PIECES: &[&str] = &[
 ];
 
 fn places_are_inside(text: &str) {
-    let (document, problems) = read(text);
+    let (document, mut problems) = read(text);
     assert!(document.is_some() || !problems.is_empty());
+    if let Some(document) = document {
+        if problems.is_empty() {
+            let written = document.to_yaml();
+            assert_eq!(good_or_empty(&written), written, "{text}");
+        }
+        document.check(&mut problems);
+    }
     for problem in &problems {
         if let Some(place) = problem.place {
             // Slicing at the middle of a character would panic.
             let _ = &text[place.start as usize..(place.end as usize).min(text.len())];
         }
     }
+    for place in (Source { name: String::new(), text: text.to_owned() }).secrets() {
+        let _ = &text[place.start as usize..place.end as usize];
+    }
+}
+
+/// A plan that was written, read and written again.
+fn good_or_empty(text: &str) -> String {
+    let (document, problems) = read(text);
+    document.unwrap_or_else(|| panic!("{problems:?} in:\n{text}")).to_yaml()
 }

@@ -56,7 +56,8 @@ fn least(root: &Value, schema: &Value) -> Value {
             json!({"k": least(root, &schema["additionalProperties"])})
         }
         "object" => {
-            let (name, first) = schema["properties"].as_object().unwrap().iter().next().unwrap();
+            let (name, first) =
+                schema["properties"].as_object().and_then(|all| all.iter().next()).expect("a property");
             json!({name: least(root, first)})
         }
         _ => json!("x"),

@@ -299,7 +299,7 @@ mod tests {
 
     fn error(text: &str) -> (String, String) {
         let names = ["role".to_owned(), "n".to_owned()];
-        let error = parse(text, &Scope { variables: &names }).expect_err(text);
+        let error = parse(text, &Scope::new(&names)).expect_err(text);
         (error.message().to_owned(), error.hint().unwrap_or_default().to_owned())
     }
 
