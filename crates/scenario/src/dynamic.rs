@@ -57,8 +57,8 @@ impl DynamicRequest {
     /// How many whole requests `raw` holds: wrk's scripts join several for pipelining. Allocates.
     ///
     /// # Errors
-    /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest for
-    /// ever.
+    /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest
+    /// for ever.
     pub fn count_http1(raw: &[u8]) -> Result<u32, String> {
         parse::count(raw)
     }
@@ -66,8 +66,8 @@ impl DynamicRequest {
     /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.
     ///
     /// # Errors
-    /// What [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; what does not
-    /// [pass](Self::check).
+    /// What [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; what does
+    /// not [pass](Self::check).
     pub fn parse_http1(raw: &[u8]) -> Result<Self, String> {
         parse::parse(raw)
     }

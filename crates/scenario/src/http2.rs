@@ -79,8 +79,8 @@ impl FieldText {
 impl RequestTemplate {
     /// Appends the header block for HTTP/2. `book` is the one that the template was
     /// [compiled](Self::compile) with, sealed, and `indexing` is the connection's; `body_len` is the length
-    /// of what [`render_body`](Self::render_body) gave for this request: call that first, with the same random
-    /// numbers, which are used up by this call. Allocates only when `out` has to grow.
+    /// of what [`render_body`](Self::render_body) gave for this request: call that first, with the same
+    /// random numbers, which are used up by this call. Allocates only when `out` has to grow.
     ///
     /// What follows a [redirect](Self::redirected) takes the book of the request that was redirected, and is
     /// encoded anew, which allocates. A template that was never in a book cannot announce a change of the

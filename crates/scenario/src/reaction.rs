@@ -49,7 +49,8 @@ pub enum Matching {
 pub enum Source {
     /// The status code.
     Status,
-    /// A field of the response. A check holds if it holds for one of several of this name; the first is taken.
+    /// A field of the response. A check holds if it holds for one of several of this name; the first is
+    /// taken.
     Header(String),
     /// A field of the request, or its `:path`, `:method`, `:authority`.
     RequestHeader(String),
@@ -60,14 +61,15 @@ pub enum Source {
     /// A JSON Pointer (RFC 6901) into the body of the response. What it points at is a string without quotes
     /// and escapes, or other JSON as it stands there.
     JsonPointer(String),
-    /// A JSONPath (RFC 9535): the first match. A string without quotes and escapes, or other JSON without white
-    /// space.
+    /// A JSONPath (RFC 9535): the first match. A string without quotes and escapes, or other JSON without
+    /// white space.
     JsonPath(String),
     /// A JSON Pointer into the body of the request.
     RequestJsonPointer(String),
     /// An XPath (1.0) on the body of the response: the string value of the first match. `text()` gives the
-    /// text up to the first entity; the element's own string value has all of it. The body has to be well-formed
-    /// XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000 elements.
+    /// text up to the first entity; the element's own string value has all of it. The body has to be
+    /// well-formed XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000
+    /// elements.
     XPath(String),
 }
 
@@ -93,8 +95,8 @@ pub struct ExtractSpec {
     pub regex: Option<String>,
     /// Whether it is a reference to a resource, resolved against the request's path.
     pub as_path: bool,
-    /// What the variable gets if there is no such value; without it, the request has failed. A template that may
-    /// name variables.
+    /// What the variable gets if there is no such value; without it, the request has failed. A template that
+    /// may name variables.
     pub default: Option<String>,
 }
 
@@ -122,8 +124,8 @@ pub struct Failure {
 
 /// What a step makes of its response, compiled.
 ///
-/// A copy shares everything but the working memory of its regular expressions: a worker that has a copy of its
-/// own takes no lock for them.
+/// A copy shares everything but the working memory of its regular expressions: a worker that has a copy of
+/// its own takes no lock for them.
 #[derive(Clone, Debug, Default)]
 pub struct Reaction {
     needs: Needs,
@@ -142,8 +144,8 @@ impl Reaction {
     /// Compiles one.
     ///
     /// # Errors
-    /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template that
-    /// names more than variables; XPath in a build without it.
+    /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template
+    /// that names more than variables; XPath in a build without it.
     pub fn compile(spec: &ReactionSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         if spec.checks.len() + spec.extract.len() >= usize::from(u16::MAX) {
             return Err(TemplateError::new("more than 65534 checks and values for one step"));
@@ -186,13 +188,14 @@ impl Reaction {
         self.checks.is_empty() && self.takes.is_empty() && !self.cookies
     }
 
-    /// Checks the response and takes its values and cookies into the session. The status is checked first, then
-    /// the rest in the order of the plan. Cookies are taken from any response, as RFC 6265 section 3 has it,
-    /// values only from one that passed. Allocates nothing in steady state but for JSONPath and XPath.
+    /// Checks the response and takes its values and cookies into the session. The status is checked first,
+    /// then the rest in the order of the plan. Cookies are taken from any response, as RFC 6265 section 3
+    /// has it, values only from one that passed. Allocates nothing in steady state but for JSONPath and
+    /// XPath.
     ///
     /// # Errors
-    /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`] for
-    /// a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
+    /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`]
+    /// for a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
     /// [`ErrorClass::Extraction`] for a value.
     pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<(), Failure> {
         if self.cookies {

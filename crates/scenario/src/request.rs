@@ -179,16 +179,16 @@ impl RequestTemplate {
         if bytes.is_empty() { Payload::None } else { Payload::Bytes(bytes) }
     }
 
-    /// Appends the path and query alone. With a copy of `random` as it was before the request was rendered, and
-    /// the same context, they are those of that request.
+    /// Appends the path and query alone. With a copy of `random` as it was before the request was rendered,
+    /// and the same context, they are those of that request.
     pub fn render_path(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         self.path.render(context, random, out);
     }
 
     /// Writes the whole request as fields, over whatever `into` has. With a copy of `random` as it was before
     /// the request was rendered, and the same context, they are those of that request. Fields about a
-    /// connection of HTTP/1.1 are among them, and the content-length is the last. Allocates only when a buffer
-    /// has to grow.
+    /// connection of HTTP/1.1 are among them, and the content-length is the last. Allocates only when a
+    /// buffer has to grow.
     pub fn render_request(&self, context: &Context<'_>, random: &mut Random, into: &mut SentRequest) {
         let SentRequest { method, path, authority, fields, body } = into;
         self.render_parts(context, random, Parts { method, path, authority, fields, body });

@@ -39,9 +39,9 @@ pub enum Slot {
         /// Largest value, not below `low`.
         high: i64,
     },
-    /// `random_float(low,high)`, `random_float(low,high,digits)`: a decimal fraction with so many digits behind
-    /// its point, uniform, both ends included; as many digits as the ends have, and at least two, if it does
-    /// not say.
+    /// `random_float(low,high)`, `random_float(low,high,digits)`: a decimal fraction with so many digits
+    /// behind its point, uniform, both ends included; as many digits as the ends have, and at least two, if
+    /// it does not say.
     RandomFloat {
         /// Smallest value, times 10 to the power of `digits`.
         low: i64,

@@ -231,7 +231,8 @@ proptest! {
         // A server cannot make more of it, or less; `Connection` may make it the last, no more.
         prop_assert_eq!(DynamicRequest::count_http1(&raw), Ok(1));
         let read = DynamicRequest::parse_http1(&raw).unwrap();
-        prop_assert_eq!((&read.method, &read.path, &read.body), (&request.method, &request.path, &request.body));
+        prop_assert_eq!((&read.method, &read.path), (&request.method, &request.path));
+        prop_assert_eq!(&read.body, &request.body);
         prop_assert_eq!(block(&read), block(&request));
         let block = block(&request);
         prop_assert!(block.iter().skip(4).all(|(name, _)| !name.starts_with(':')), "{:?}", block);

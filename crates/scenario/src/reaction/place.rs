@@ -143,7 +143,8 @@ fn present(value: &[u8]) -> Option<&[u8]> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The value of the cookie that a Set-Cookie field sets, if it is the one of this name (RFC 6265 section 5.2).
+/// The value of the cookie that a Set-Cookie field sets, if it is the one of this name (RFC 6265 section
+/// 5.2).
 fn value_of<'a>(field: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let pair = field.split(|&byte| byte == b';').next()?;
     let equals = pair.iter().position(|&byte| byte == b'=')?;
