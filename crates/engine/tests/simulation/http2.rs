@@ -100,7 +100,7 @@ fn connections_end_after_requests_without_an_answer() {
         let flags = h2(&[("-c", "2"), ("-m", "4"), ("-d", "3s"), ("--max-requests-per-connection", "5")]);
         let flags = [flags.as_slice(), &[("--timeout", "50ms")], load].concat();
         let (record, _) = carry_out(&plan(&flags), world(behaviour.clone()));
-        for interval in &record.intervals {
+        for interval in record.intervals.iter().filter(|interval| !interval.drain) {
             assert!(interval.ok > 50, "{flags:?}: {:?}", record.intervals);
         }
     }

@@ -87,7 +87,21 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);
+    assert_intervals_add_up(&record);
     (record, open.truth())
+}
+
+/// What the intervals say without the warm-up is what the accounts say.
+fn assert_intervals_add_up(record: &RunRecord) {
+    let measured = || record.intervals.iter().filter(|interval| !interval.warmup);
+    let sums = [
+        measured().map(|interval| interval.started).sum::<u64>(),
+        measured().map(|interval| interval.ok).sum(),
+        measured().map(|interval| interval.failed).sum(),
+        measured().map(|interval| interval.timed_out).sum(),
+    ];
+    let a = &record.accounting;
+    assert_eq!(sums, [a.started, a.ok, a.failed, a.timed_out], "{:?}", record.intervals);
 }
 
 /// The same for a world that a seed made: a panic names it.
