@@ -13,10 +13,10 @@ use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 use crate::connections::Demand;
 use crate::connections::Usage;
 use crate::crud::Crud;
+use crate::draft::Requests;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
 use crate::protocol::Wish;
-use crate::draft::Requests;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
     Problems, parse_size,

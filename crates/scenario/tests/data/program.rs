@@ -12,11 +12,11 @@ fn names() -> Vec<String> {
 }
 
 fn template(text: &str) -> Template {
-    Template::parse_in(text.as_bytes(), &Scope { variables: &names() }).unwrap()
+    Template::parse_in(text.as_bytes(), &Scope::new(&names())).unwrap()
 }
 
 fn condition(text: &str) -> Condition {
-    Condition::parse(text, &Scope { variables: &names() }).unwrap()
+    Condition::parse(text, &Scope::new(&names())).unwrap()
 }
 
 fn set(variable: u16, text: &str) -> Op {
