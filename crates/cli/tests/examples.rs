@@ -46,7 +46,7 @@ fn folder() -> PathBuf {
 /// The names of all examples.
 fn examples() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).expect("the folder of examples");
-    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> =
         names.filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned)).collect();
     names.sort_unstable();
@@ -67,7 +67,7 @@ const NOWHERE: [(&str, &str); 3] =
 #[test]
 fn every_example_is_right() {
     for name in examples() {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap();
+        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         assert!(server(&text).is_some(), "{name} does not say which server it is for");
         if WITHOUT_SCRIPTS.contains(&name.as_str()) {
@@ -104,7 +104,7 @@ fn every_example_runs() {
         if AHEAD_OF_THE_ENGINE.contains(&name.as_str()) {
             continue;
         }
-        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).unwrap();
+        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
         run(&name, server(&text).expect("it says so"));
     }
 }

@@ -74,7 +74,6 @@ impl Resolver<'_> {
         document: &LoadedDocument,
         wish: &Wish,
     ) -> Option<Requests> {
-        self.refuse_url_flags(patch);
         let routes = self.routes(patch);
         let headers = self.headers(patch, wish);
         let authorization = self.authorization(patch);
@@ -106,16 +105,6 @@ impl Resolver<'_> {
         let targets = self.targets(patch, wish, &work.servers, routes)?;
         headers?;
         Some(self.assemble(patch, work, targets))
-    }
-
-    /// The scenarios of a plan file say what is sent; flags that say it, too, have no effect.
-    fn refuse_url_flags(&mut self, patch: &PlanPatch) {
-        let given = [patch.urls.first(), patch.method.as_ref(), patch.body.as_ref(), patch.crud.first()];
-        for given in given.into_iter().flatten() {
-            let problem =
-                given.problem(format!("{} has no effect: the plan's scenarios say what is sent", given.by));
-            self.problems.push(problem.with_hint("change the plan, or leave it out"));
-        }
     }
 
     /// Headers of every request.

@@ -19,6 +19,8 @@ pub(super) struct Due {
     pub(super) ready: Nanos,
     /// From when on think time counts.
     pub(super) since: Nanos,
+    /// Whether its iteration begins with it.
+    pub(super) begins: bool,
 }
 
 /// What became of an iteration that was to go on.
@@ -80,7 +82,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
-            if self.now >= self.times.end && due.since != due.intended {
+            if self.now >= self.times.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
                 self.sessions.end(number);
                 return Course::Over;
@@ -140,7 +142,7 @@ impl<B: Backend> Worker<'_, B> {
             self.sleepers.pop();
             let Some(home) = self.sessions.get(number).map(|session| session.home) else { continue };
             // It owes its next request to its own plan: being late is the generator's matter.
-            let due = Due { intended: at, ready: Nanos::MAX, since: at };
+            let due = Due { intended: at, ready: Nanos::MAX, since: at, begins: false };
             if self.proceed(number, home, None, due) == Course::Over {
                 self.user_goes_on(home, now);
             }
@@ -182,8 +184,8 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn due_after(&self, at: Nanos) -> Due {
         match self.plan.load {
             // In the open model a session owes its steps to a schedule, though each waits for the one before.
-            Load::Open { .. } => Due { intended: at, ready: Nanos::MAX, since: at },
-            Load::Closed => Due { intended: AT_SEND, ready: at, since: at },
+            Load::Open { .. } => Due { intended: at, ready: Nanos::MAX, since: at, begins: false },
+            Load::Closed => Due { intended: AT_SEND, ready: at, since: at, begins: false },
         }
     }
 }

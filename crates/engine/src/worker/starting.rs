@@ -135,7 +135,7 @@ impl<B: Backend> Worker<'_, B> {
         let session = self.sessions.begin(scenario, lane, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);
-        match self.proceed(session, lane, slot, Due { intended, ready, since }) {
+        match self.proceed(session, lane, slot, Due { intended, ready, since, begins: true }) {
             Course::UnderWay => {}
             Course::Over => self.user_goes_on(lane, now),
             Course::Exhausted => {

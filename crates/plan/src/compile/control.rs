@@ -56,7 +56,7 @@ impl Compiler<'_, '_> {
         let otherwise_start = part.here();
         let otherwise = self.steps(&spec.otherwise, part, &mut else_known);
         *known = then_known.either(&else_known);
-        (condition?, then?, otherwise?);
+        (then.and(otherwise)).and(condition)?;
         part.aim(unless, otherwise_start);
         if !spec.otherwise.is_empty() {
             let end = part.here();
@@ -93,7 +93,7 @@ impl Compiler<'_, '_> {
         if literal.is_none() {
             *known = before.either(known);
         }
-        (times?, steps?);
+        steps.and(times)?;
         part.aim(start + 1, end);
         fits
     }
@@ -118,7 +118,7 @@ impl Compiler<'_, '_> {
         part.ops.push(Op::Jump(start));
         let end = part.here();
         *known = before.either(known);
-        (condition?, steps?);
+        steps.and(condition)?;
         part.aim(start, end);
         fits
     }

@@ -56,7 +56,8 @@ impl Compiler<'_, '_> {
     /// Where the value is: exactly one place, or the body if there is but a regular expression.
     fn source(&mut self, spec: &document::ExtractSpec, place: Option<Place>) -> Option<Source> {
         let mut sources: Vec<Option<Source>> = Vec::new();
-        let texts: [(&Field<document::Text>, fn(String) -> Option<Source>); 6] = [
+        type Make = fn(String) -> Option<Source>;
+        let texts: [(&Field<document::Text>, Make); 6] = [
             (&spec.header, |name| Some(Source::Header(name.to_ascii_lowercase()))),
             (&spec.request_header, |name| Some(Source::RequestHeader(name.to_ascii_lowercase()))),
             (&spec.cookie, |name| Some(Source::Cookie(name))),

@@ -71,7 +71,8 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<CheckSpec> {
         let spec = field.get()?;
-        let texts: [(&Field<Text>, fn(String) -> Matching); 6] = [
+        type Make = fn(String) -> Matching;
+        let texts: [(&Field<Text>, Make); 6] = [
             (
                 &spec.plain,
                 match plain {

@@ -113,7 +113,7 @@ impl Compiler<'_, '_> {
             let problem = Problem::new(format!("the scenario `{name}` has no request"));
             return self.form(place, problem.with_hint("write `steps: [{get: /}]`"));
         }
-        (steps?, asks_again?);
+        steps.and(asks_again)?;
         let mut ops = initial?;
         let shift = ops.len() as u32;
         part.ops.iter_mut().for_each(|op| moved(op, shift));

@@ -23,11 +23,15 @@ impl Document {
     }
 }
 
-/// Lets every list be one value alone.
+/// Lets every list be one value alone, and mends descriptions.
 fn one_or_list(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             members.values_mut().for_each(one_or_list);
+            if let Some(Value::String(description)) = members.get_mut("description") {
+                // Where a comment breaks its lines says nothing to readers of the schema.
+                *description = description.replace('\n', " ");
+            }
             if let ("array", Some(items)) = (
                 members.get("type").and_then(Value::as_str).unwrap_or_default(),
                 members.get("items").cloned(),

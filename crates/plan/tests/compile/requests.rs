@@ -92,19 +92,25 @@ fn bodies() {
 
 #[test]
 fn what_is_asked_for_again() {
+    let of = |steps: &str| {
+        plan(&format!(
+            "variables: {{x: '1'}}\ntargets: {{a: http://a.test}}\nscenarios: [{{steps: {steps}}}]"
+        ))
+    };
     // A path that does not change is copied.
-    let fixed = plan(&steps("- get: /a\n- {same_url: true, method: HEAD}"));
-    assert!(fixed.steps.iter().all(|step| step.request.is_static() && !step.needs.path));
+    let fixed = of("[{get: /a}, {same_url: true, method: HEAD}]");
+    assert!(fixed.steps.iter().all(|step| step.request.is_static() && step.needs.is_nothing()));
+    assert!(fixed.steps.iter().all(|step| !step.needs.path));
     // One that does is kept.
-    let random = plan(&steps("- get: /${uuid}\n- same_url: true"));
+    let random = of("[{get: '/${uuid}'}, {same_url: true}]");
     assert!(random.steps[0].needs.path && !random.steps[1].needs.path);
-    assert_eq!(random.variables, 1);
+    assert!(request(&random, 1).starts_with("GET /<1> "), "the variable behind `x`");
     // After a condition, it is that of either.
-    let either = plan(&format!(
-        "variables: {{x: '1'}}\n{}",
-        steps("- {if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}\n- same_url: true")
-    ));
+    let either = of("[{if: '${x} == 1', then: [{get: /a}], else: [{get: /b}]}, {same_url: true}]");
     assert!(either.steps[0].needs.path && either.steps[1].needs.path);
+    // In a loop, it may be that of the turn before.
+    let turn = of("[{get: /a}, {repeat: 2, steps: [{same_url: true}, {get: /b}]}]");
+    assert!(turn.steps.iter().all(|step| step.needs.path));
 }
 
 #[test]
