@@ -46,7 +46,7 @@ pub(crate) enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put load on one or more URLs and report what happened
+    /// Carry out a plan, or put load on URLs, and report what happened
     ///
     /// Without a rate the model is closed: every connection sends its next request when the last one was
     /// answered. With --rate or --stages it is open: requests start at their scheduled times, whatever the
@@ -115,9 +115,9 @@ pub(crate) struct RunArgs {
 /// Everything that a plan is made of.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// A plan file (.yaml, .yml, .json, or - for stdin), or URLs, which share the load evenly
+    /// A plan file (- is stdin), or URLs, which share the load evenly
     ///
-    /// A plan without scenarios goes together with URLs: its settings apply to them.
+    /// A plan is YAML or JSON, and its name ends in .yaml, .yml or .json. A plan without scenarios goes together with URLs: its settings apply to them.
     #[arg(value_name = "PLAN|URL", required_unless_present = "h2loadrunner")]
     urls: Vec<String>,
     /// Run this JSON configuration of h2loadrunner; flags override it

@@ -11,34 +11,6 @@ mod process;
 
 use process::{Folder, Process};
 
-/// Examples that cannot be run yet: the engine carries out one request after the other, and no scripts.
-/// The part that is missing takes its name out of here.
-const AHEAD_OF_THE_ENGINE: &[&str] = &[
-    "conditions",
-    "cookies",
-    "csv-data",
-    "delayed-scenario",
-    "expectations",
-    "extract-header",
-    "extract-json",
-    "extract-regex",
-    "jsonl-data",
-    "loops",
-    "once-only",
-    "parallel",
-    "pool",
-    "range-and-list",
-    "same-url",
-    "script",
-    "templates",
-    "think-time",
-    "timeouts",
-    "weights",
-];
-
-/// Scripts are joined after plans.
-const WITHOUT_SCRIPTS: &[&str] = &["script"];
-
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
@@ -70,9 +42,6 @@ fn every_example_is_right() {
         let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         assert!(server(&text).is_some(), "{name} does not say which server it is for");
-        if WITHOUT_SCRIPTS.contains(&name.as_str()) {
-            continue;
-        }
         // Without a word about the environment, an example is right, too, unless it needs a secret.
         let environment = if text.contains("secret(") { &NOWHERE[2..] } else { &[] };
         for environment in [environment, &NOWHERE] {
@@ -101,9 +70,6 @@ fn server(text: &str) -> Option<&str> {
 #[test]
 fn every_example_runs() {
     for name in examples() {
-        if AHEAD_OF_THE_ENGINE.contains(&name.as_str()) {
-            continue;
-        }
         let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
         run(&name, server(&text).expect("it says so"));
     }

@@ -129,8 +129,8 @@ proptest! {
         wire[position] ^= 1 << bit;
         let outcome = link.server.take(&wire, usize::MAX);
         // Either the record is refused, or it seems to be longer and waits for its end. The version of a
-        // record is not protected, nor in TLS 1.3 its outer type, in place of which the value that it has to have is
-        // authenticated (RFC 8446, 5.2): a change there may pass, with the right data.
+        // record is not protected, nor in TLS 1.3 its outer type, in place of which the value that it has to
+        // have is authenticated (RFC 8446, 5.2): a change there may pass, with the right data.
         match outcome {
             Err(_) => prop_assert!(link.server.plain.is_empty()),
             Ok(_) if link.server.plain.is_empty() => prop_assert!((3..5).contains(&position)),
