@@ -169,10 +169,16 @@ impl Lane {
 
     /// The scenario of an iteration of the closed model that begins at `at` since the start; none, if all
     /// begin at other targets, have no data any more, or [join](Self::next_joining) later.
+    #[inline]
     pub(crate) fn next_scenario(&mut self, exhausted: &[bool], at: Nanos) -> Option<u32> {
         if let Some(only) = self.only {
             return (!exhausted[only as usize] && !self.scenarios.is_empty()).then_some(only);
         }
+        self.deal_scenario(exhausted, at)
+    }
+
+    #[inline(never)]
+    fn deal_scenario(&mut self, exhausted: &[bool], at: Nanos) -> Option<u32> {
         // Each of them is dealt to within one round.
         for _ in 0..Deal::LONGEST {
             let scenario = self.deal.scenario(self.turn, at)?;

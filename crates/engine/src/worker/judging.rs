@@ -27,6 +27,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// HTTP/2: the whole response came; keeps its body if that is needed.
+    #[inline]
     pub(super) fn keep_body(&mut self, slot: u32, ticket: u32) {
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &conn.client else { return };
@@ -75,6 +76,7 @@ impl<B: Backend> Worker<'_, B> {
         self.judge_in_full(request, place, status)
     }
 
+    #[inline(never)]
     fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];

@@ -159,6 +159,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// What the end of a request, which ended well or not, means for its iteration.
+    #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
         let measured = u64::from(request.measured);
         let Some(session) = self.sessions.get_mut(request.session) else {

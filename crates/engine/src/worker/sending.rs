@@ -78,7 +78,7 @@ fn submit(
 
 impl<B: Backend> Worker<'_, B> {
     /// Writes a request on an open connection that has room for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
@@ -154,7 +154,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
     /// Whether its step has any logic at all.
-    #[inline]
+    #[inline(always)]
     fn ready(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate) -> bool {
         let facts = self.facts[request.step as usize];
         if facts.is_plain() {
@@ -164,6 +164,7 @@ impl<B: Backend> Worker<'_, B> {
         true
     }
 
+    #[inline(never)]
     fn ready_in_full(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate, facts: Facts) {
         let conn = &self.conns[slot as usize];
         let lane = &self.lanes[conn.lane as usize];
@@ -200,6 +201,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// The same for a request that a script makes. If it cannot, the request has failed.
+    #[inline(never)]
     fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];

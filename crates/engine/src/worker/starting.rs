@@ -122,6 +122,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Begins an iteration. False if its data has ended: then it never was.
+    #[inline(always)]
     fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, lane, index, intended, ready, measured } = begin;
         if let Some(step) = self.singles[scenario as usize] {
@@ -132,6 +133,13 @@ impl<B: Backend> Worker<'_, B> {
             self.place(lane, slot, &mut request, ready, now);
             return true;
         }
+        self.begin_session(begin, slot, now)
+    }
+
+    /// The same for an iteration that remembers something.
+    #[inline(never)]
+    fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
+        let Begin { scenario, lane, index, intended, ready, measured } = begin;
         let session = self.sessions.begin(scenario, lane, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);

@@ -287,11 +287,12 @@ impl ResponseClient {
         capture: Capture,
         input: &mut &[u8],
     ) -> Result<Option<(ResponseHead, usize)>, ProtocolError> {
-        let remember = !capture.head();
-        if remember
-            && self.spill.is_empty()
+        if self.spill.is_empty()
             && let Some((head, bytes)) = memo.0.recognise(limits, input)
         {
+            if capture.head() {
+                self.spill.extend_from_slice(bytes);
+            }
             *input = &input[bytes.len()..];
             self.wire_bytes += bytes.len() as u64;
             return Ok(Some((head, bytes.len())));
@@ -302,7 +303,7 @@ impl ResponseClient {
         let bytes = found.head(&self.spill);
         let (head, length) = (ResponseHead::parse(bytes, limits)?, bytes.len());
         // Interim heads alternate with final ones: remembering them would evict the head that pays.
-        if remember && !head.is_interim() {
+        if !head.is_interim() {
             memo.0.remember(bytes, head);
         }
         self.wire_bytes += found.wire_bytes as u64;
