@@ -30,6 +30,17 @@ pub struct DynamicRequest {
     pub raw_count: u32,
 }
 
+impl SentRequest {
+    /// Becomes the request that a script made, without its `raw` bytes, over whatever it was.
+    pub fn copy_from(&mut self, dynamic: &DynamicRequest) {
+        self.method.clone_from(&dynamic.method);
+        self.path.clone_from(&dynamic.path);
+        self.authority.clone_from(&dynamic.authority);
+        self.fields.clone_from(&dynamic.fields);
+        self.body.clone_from(&dynamic.body);
+    }
+}
+
 impl DynamicRequest {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
