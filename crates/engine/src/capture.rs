@@ -90,6 +90,9 @@ impl Captures {
     /// Keeps the bytes of a request of HTTP/1.1, of which `more` is the rest; begins a capture if there is
     /// none.
     pub(crate) fn keep_bytes(&mut self, number: &mut u32, bytes: &[u8], more: &[u8]) {
+        // Empty lines before a request are none of its own, and its secrets are looked for in its head.
+        let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
+        let bytes = &bytes[start..];
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let (head, body) = end.map_or((bytes, &[][..]), |end| (&bytes[..end], &bytes[end + 4..]));
         let captured = self.kept(number);
@@ -175,7 +178,7 @@ mod tests {
     fn requests_are_kept_as_text_up_to_a_limit() {
         let mut captures = Captures::default();
         let mut number = NO_CAPTURE;
-        captures.keep_bytes(&mut number, b"PUT / HTTP/1.1\r\nhost: a\r\n\r\nab", b"cd");
+        captures.keep_bytes(&mut number, b"\r\n\r\nPUT / HTTP/1.1\r\nhost: a\r\n\r\nab", b"cd");
         let request = &captures.get_mut(number).request;
         assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd"));
         let kept = number;

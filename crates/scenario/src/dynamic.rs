@@ -74,6 +74,11 @@ impl DynamicRequest {
         parse::count(raw)
     }
 
+    /// How many bytes the first whole request of `raw` has; all of them, if there is none. Allocates.
+    pub fn first_http1(raw: &[u8]) -> usize {
+        parse::first(raw)
+    }
+
     /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.
     ///
     /// # Errors

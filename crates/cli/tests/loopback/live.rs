@@ -191,10 +191,31 @@ fn failed_requests_are_written_with_both_messages_and_the_reason() {
     let text = kept(&format!("-X PUT --body @{big}"));
     let (_, rest) = exchanges(&text).next().expect("one failed");
     assert!(
-        rest.contains("\n---- 7 more bytes\n") && rest.contains("content-length: 65543"),
+        rest.contains("\n---- 7 more bytes\n") && rest.contains("Content-Length: 65543"),
         "{}",
         rest.len()
     );
+}
+
+#[test]
+fn each_request_of_a_batch_is_written_by_itself() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 30%:503");
+    let file = folder.file("failed.txt");
+    let batch = r#"
+        wrk.headers["Authorization"] = "topsecret"
+        local batch = wrk.format("GET", "/a") .. wrk.format("PUT", "/b", nil, "hello") .. wrk.format("GET", "/c")
+        function request() return batch end"#;
+    let script = folder.write("batch.lua", batch);
+    let result = run(&format!("{} -n 50 -c 2 -s {script} --failed {file} -o json", sink.url())).result();
+    assert_balance(&result);
+    let text = content(&file);
+    assert_eq!(exchanges(&text).count() as u64, account(&result, "failed"), "{text}");
+    assert!(!text.contains("topsecret"), "{text}");
+    for line in ["GET /a", "PUT /b", "GET /c"] {
+        assert!(text.contains(&format!("---- request\n{line} HTTP/1.1\n")), "{line}: {text}");
+    }
+    assert_eq!(text.matches("hello").count(), text.matches("PUT /b").count(), "{text}");
 }
 
 #[test]

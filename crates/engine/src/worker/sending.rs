@@ -254,26 +254,32 @@ impl<B: Backend> Worker<'_, B> {
         let before = out.len();
         self.dynamic.write_http1(out);
         let length = out.len() - before;
-        // Each of several gets a capture of its own.
-        let (keeps, unkept) = (self.keeps, *request);
-        if keeps {
-            self.captures.keep_bytes(&mut request.capture, &out[before..], &[]);
+        let mut sibling = *request;
+        // Each of several is kept by itself, or the log would take the heads of all but one for content.
+        let mut captures = Vec::new();
+        let mut left = if self.keeps { &out[before..] } else { &[] };
+        while !left.is_empty() {
+            let several = captures.len() + 1 < self.dynamic.raw_count as usize;
+            let (one, rest) =
+                left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
+            let mut capture = NO_CAPTURE;
+            self.captures.keep_bytes(&mut capture, one, &[]);
+            captures.push(capture);
+            left = rest;
         }
+        let mut captures = captures.into_iter();
+        request.capture = captures.next().unwrap_or(NO_CAPTURE);
         // A script may write several requests at once; each is one of its own, and their bytes are the
         // first's.
         let others = self.dynamic.raw_count.saturating_sub(1);
         if others > 0 {
             self.count_siblings(request, others);
         }
-        let mut sibling = unkept;
         request.bytes_sent += length as u64;
         let ticket = self.conns[slot as usize].requests.push(request);
         self.written_request(slot, ticket, place, length, ready);
         for _ in 0..others {
-            if keeps {
-                sibling.capture = NO_CAPTURE;
-                self.captures.keep_bytes(&mut sibling.capture, &self.dynamic.raw, &[]);
-            }
+            sibling.capture = captures.next().unwrap_or(NO_CAPTURE);
             let ticket = self.conns[slot as usize].requests.push(&sibling);
             sibling.bytes_sent = 0;
             self.written_request(slot, ticket, place, 0, ready);
