@@ -1,18 +1,26 @@
-//! What is kept of responses until their requests have ended.
+//! What is kept of responses, and of requests that may fail, until these have ended.
 
-use plimsoll_scenario::{FieldList, FieldNeeds, Needs};
+use plimsoll_metrics::FailedExchange;
+use plimsoll_metrics::log::Message;
+use plimsoll_scenario::{FieldList, FieldNeeds, Needs, SentRequest};
 
 /// The capture of a request of which nothing is kept, or nothing yet.
 pub(crate) const NO_CAPTURE: u32 = u32::MAX;
 
+/// Fields about a connection of HTTP/1.1, which HTTP/2 does not send.
+const ONLY_HTTP1: [&[u8]; 6] =
+    [b"connection", b"host", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+
 /// Bytes that the buffer of a body keeps for the next one.
 const BODY_ROOM: usize = 64 << 10;
 
-/// What is kept of one response.
+/// What is kept of one exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     pub(crate) fields: FieldList,
     pub(crate) body: Vec<u8>,
+    /// The request as text, if failed ones are logged.
+    pub(crate) request: Message,
 }
 
 impl Captured {
@@ -26,6 +34,26 @@ impl Captured {
         if needed {
             self.fields.push(name, value);
         }
+    }
+}
+
+impl Captured {
+    fn clear_request(&mut self) {
+        self.request.head.clear();
+        self.request.body.clear();
+        self.request.cut = 0;
+    }
+
+    fn keep_head(&mut self, bytes: &[u8]) {
+        let room = FailedExchange::LONGEST.saturating_sub(self.request.head.len());
+        self.request.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn keep_content(&mut self, bytes: &[u8]) {
+        let room = FailedExchange::LONGEST.saturating_sub(self.request.body.len());
+        let kept = bytes.len().min(room);
+        self.request.body.extend_from_slice(&bytes[..kept]);
+        self.request.cut += (bytes.len() - kept) as u64;
     }
 }
 
@@ -59,6 +87,50 @@ impl Captures {
         }
     }
 
+    /// Keeps the bytes of a request of HTTP/1.1, of which `more` is the rest; begins a capture if there is
+    /// none.
+    pub(crate) fn keep_bytes(&mut self, number: &mut u32, bytes: &[u8], more: &[u8]) {
+        // Empty lines before a request are none of its own, and its secrets are looked for in its head.
+        let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
+        let bytes = &bytes[start..];
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = end.map_or((bytes, &[][..]), |end| (&bytes[..end], &bytes[end + 4..]));
+        let captured = self.kept(number);
+        captured.keep_head(head);
+        captured.keep_content(body);
+        captured.keep_content(more);
+    }
+
+    /// The same for a request of HTTP/2, as lines of its fields.
+    pub(crate) fn keep_lines(&mut self, number: &mut u32, scheme: &str, sent: &SentRequest) {
+        let captured = self.kept(number);
+        let pseudo = [
+            (&b":method"[..], &sent.method[..]),
+            (b":scheme", scheme.as_bytes()),
+            (b":authority", &sent.authority),
+            (b":path", &sent.path),
+        ];
+        let fields = sent.fields.iter().filter(|(name, _)| !ONLY_HTTP1.contains(name));
+        for (name, value) in pseudo.into_iter().chain(fields) {
+            if !captured.request.head.is_empty() {
+                captured.keep_head(b"\n");
+            }
+            for part in [name, b": ", value] {
+                captured.keep_head(part);
+            }
+        }
+        captured.keep_content(&sent.body);
+    }
+
+    fn kept(&mut self, number: &mut u32) -> &mut Captured {
+        if *number == NO_CAPTURE {
+            *number = self.begin();
+        }
+        let captured = self.get_mut(*number);
+        captured.clear_request();
+        captured
+    }
+
     /// Gives it back, if there is one.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
@@ -69,8 +141,14 @@ impl Captures {
         captured.fields.clear();
         captured.body.clear();
         captured.body.shrink_to(BODY_ROOM);
+        captured.clear_request();
         self.free.push(number);
     }
+}
+
+/// Everything there is of a response: what the log of failed requests needs.
+pub(crate) fn whole(needs: &Needs) -> Needs {
+    Needs { fields: FieldNeeds::All, body: true, ..needs.clone() }
 }
 
 /// What has to be kept of a step's exchange: what its logic needs, and the location of a redirect that is to
@@ -95,6 +173,36 @@ pub(crate) fn with_location(needs: &Needs, redirects: u32) -> Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_are_kept_as_text_up_to_a_limit() {
+        let mut captures = Captures::default();
+        let mut number = NO_CAPTURE;
+        captures.keep_bytes(&mut number, b"\r\n\r\nPUT / HTTP/1.1\r\nhost: a\r\n\r\nab", b"cd");
+        let request = &captures.get_mut(number).request;
+        assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd"));
+        let kept = number;
+        let body = vec![7; FailedExchange::LONGEST];
+        captures.keep_bytes(&mut number, b"PUT / HTTP/1.1\r\n\r\nabc", &body);
+        let request = &captures.get_mut(number).request;
+        assert_eq!((request.body.len(), request.cut), (FailedExchange::LONGEST, 3));
+        let mut sent = SentRequest {
+            method: b"GET".to_vec(),
+            path: b"/x".to_vec(),
+            authority: b"a:1".to_vec(),
+            body: b"b".to_vec(),
+            ..SentRequest::default()
+        };
+        sent.fields.push(b"connection", b"close");
+        sent.fields.push(b"accept", b"*/*");
+        captures.keep_lines(&mut number, "http", &sent);
+        let lines = b":method: GET\n:scheme: http\n:authority: a:1\n:path: /x\naccept: */*";
+        assert_eq!(captures.get_mut(number).request, Message::new(lines, b"b"));
+        assert_eq!(number, kept);
+        captures.end(number);
+        assert_eq!(captures.begin(), kept);
+        assert_eq!(captures.get_mut(kept).request, Message::default());
+    }
 
     #[test]
     fn what_nobody_wants_is_not_kept() {

@@ -7,6 +7,7 @@
 mod answering;
 mod connecting;
 mod ending;
+mod failing;
 mod judging;
 mod proceeding;
 mod receiving;
@@ -18,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use plimsoll_core::{Nanos, Random, Shard};
+use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
@@ -29,7 +30,7 @@ use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Program, Reaction, Scripts
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
-use crate::capture::{Captures, with_location};
+use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Completed, Conn};
 use crate::control::{Control, Stop};
 use crate::lane::Lane;
@@ -183,6 +184,10 @@ pub struct Worker<'p, B> {
     warmup: Recorder,
     /// The log of single requests.
     log: LogSink,
+    /// Whether it wants failed requests with both messages: every exchange is kept until it has ended.
+    keeps: bool,
+    /// Then: what went wrong last, in words, until the next event.
+    reason: Option<(ErrorClass, String)>,
     pacer: Pacer,
     random: Random,
     times: Times,
@@ -208,6 +213,8 @@ pub struct Worker<'p, B> {
     scratch: Vec<u8>,
     /// The request that is being written, as far as its step needs it.
     sent: SentRequest,
+    /// Failed requests are logged: an HTTP/2 request that is being written.
+    kept: SentRequest,
     /// The cookies that it sends.
     cookies: Vec<u8>,
     /// What is to be known of requests, by step.
@@ -266,6 +273,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, scripts, log } = resources;
+        let keeps = log.keeps_failed();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -306,11 +314,20 @@ impl<'p, B: Backend> Worker<'p, B> {
             exhausted: vec![false; plan.scenarios.len()],
             feeds,
             scripts,
-            needs: plan.steps.iter().map(|step| with_location(&step.needs, plan.redirects)).collect(),
+            needs: plan
+                .steps
+                .iter()
+                .map(|step| match keeps {
+                    true => whole(&step.needs),
+                    false => with_location(&step.needs, plan.redirects),
+                })
+                .collect(),
             captures: Captures::default(),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             log,
+            keeps,
+            reason: None,
             pacer: Pacer::new(plan.pacing, peak),
             // Stream 0 is the schedule's.
             random: Random::new(plan.seed, u64::from(shard.index) + 1),
@@ -338,6 +355,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             control_bytes: Vec::new(),
             scratch: Vec::new(),
             sent: SentRequest::default(),
+            kept: SentRequest::default(),
             cookies: Vec::new(),
             facts: plan.steps.iter().map(Facts::of).collect(),
             dynamic: DynamicRequest::default(),

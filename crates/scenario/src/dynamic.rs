@@ -30,6 +30,17 @@ pub struct DynamicRequest {
     pub raw_count: u32,
 }
 
+impl SentRequest {
+    /// Becomes the request that a script made, without its `raw` bytes, over whatever it was.
+    pub fn copy_from(&mut self, dynamic: &DynamicRequest) {
+        self.method.clone_from(&dynamic.method);
+        self.path.clone_from(&dynamic.path);
+        self.authority.clone_from(&dynamic.authority);
+        self.fields.clone_from(&dynamic.fields);
+        self.body.clone_from(&dynamic.body);
+    }
+}
+
 impl DynamicRequest {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
@@ -61,6 +72,11 @@ impl DynamicRequest {
     /// for ever.
     pub fn count_http1(raw: &[u8]) -> Result<u32, String> {
         parse::count(raw)
+    }
+
+    /// How many bytes the first whole request of `raw` has; all of them, if there is none. Allocates.
+    pub fn first_http1(raw: &[u8]) -> usize {
+        parse::first(raw)
     }
 
     /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.

@@ -135,8 +135,104 @@ fn failed_requests_are_written_up_to_a_limit() {
     let file = folder.file("failed.txt");
     let result =
         run(&format!("{} -n 400 -c 4 --failed {file} --failed-limit 20 -o json", sink.url())).result();
-    let text = std::fs::read_to_string(&file).expect("it was written");
+    let text = content(&file);
     assert_eq!(text.lines().filter(|line| line.starts_with("==== ")).count(), 20, "{text}");
     let kept = (count(&result, "/log/failed"), count(&result, "/log/failed_dropped"));
     assert_eq!(kept, (20, account(&result, "failed") - 20));
+}
+
+/// A file with the bodies of messages, which need not be text.
+fn content(file: &str) -> String {
+    String::from_utf8_lossy(&std::fs::read(file).expect("it was written")).into_owned()
+}
+
+/// What a file of failed requests has, each without its first line, which has times in it.
+fn exchanges(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("==== ").skip(1).map(|exchange| exchange.split_once('\n').expect("two lines"))
+}
+
+#[test]
+fn failed_requests_are_written_with_both_messages_and_the_reason() {
+    let folder = Folder::new();
+    let big = folder.write("big.bin", "x".repeat((64 << 10) + 7));
+    let sink = Sink::start("--fail 20%:503 --body-size 9");
+    let file = folder.file("failed.txt");
+    let kept = |flags: &str| {
+        let flags = format!("-n 100 -c 4 --timeout 500ms --failed {file} {flags} -o json");
+        let result = run(&format!("{}order?n=${{sequence}} {flags}", sink.url())).result();
+        assert_balance(&result);
+        let text = content(&file);
+        let failed = account(&result, "failed") + account(&result, "timed_out");
+        assert_eq!(exchanges(&text).count() as u64, failed, "{text}");
+        assert!(failed > 0 && !text.contains("topsecret"), "{text}");
+        text
+    };
+    // Without a variable of its own a request has no session; both protocols keep it all the same.
+    for (flags, line) in [("", "POST /order?n="), ("--http2", ":path: /order?n=")] {
+        let headers = "-H authorization:topsecret -H x-kept:${sequence}";
+        let text = kept(&format!("{flags} {headers} --body {{\"n\":${{sequence}}}}"));
+        let mut seen = std::collections::BTreeSet::new();
+        for (head, rest) in exchanges(&text) {
+            assert!(head.contains("status 503: status 503, expected below 400, after "), "{head}");
+            let (request, response) = rest.split_once("---- response\n").expect("both");
+            let number = request.split_once(&line).expect("its path").1;
+            let end = number.find(|c: char| !c.is_ascii_digit()).expect("more");
+            let number = &number[..end];
+            assert!(seen.insert(number.to_owned()), "{number} came twice");
+            // Everything in it is of the same request.
+            assert!(request.contains(&format!("x-kept: {number}\n")), "{request}");
+            assert!(request.contains(&format!("\n\n{{\"n\":{number}}}\n")), "{request}");
+            assert!(request.contains("authorization: <redacted>\n"), "{request}");
+            let status = if flags.is_empty() { "HTTP/1.1 503\n" } else { ":status: 503\n" };
+            assert!(response.starts_with(status), "{response}");
+            assert!(response.contains("content-length: "), "{response}");
+        }
+    }
+    let text = kept(&format!("-X PUT --body @{big}"));
+    let (_, rest) = exchanges(&text).next().expect("one failed");
+    assert!(
+        rest.contains("\n---- 7 more bytes\n") && rest.contains("Content-Length: 65543"),
+        "{}",
+        rest.len()
+    );
+}
+
+#[test]
+fn each_request_of_a_batch_is_written_by_itself() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 30%:503");
+    let file = folder.file("failed.txt");
+    let batch = r#"
+        wrk.headers["Authorization"] = "topsecret"
+        local batch = wrk.format("GET", "/a") .. wrk.format("PUT", "/b", nil, "hello") .. wrk.format("GET", "/c")
+        function request() return batch end"#;
+    let script = folder.write("batch.lua", batch);
+    let result = run(&format!("{} -n 50 -c 2 -s {script} --failed {file} -o json", sink.url())).result();
+    assert_balance(&result);
+    let text = content(&file);
+    assert_eq!(exchanges(&text).count() as u64, account(&result, "failed"), "{text}");
+    assert!(!text.contains("topsecret"), "{text}");
+    for line in ["GET /a", "PUT /b", "GET /c"] {
+        assert!(text.contains(&format!("---- request\n{line} HTTP/1.1\n")), "{line}: {text}");
+    }
+    assert_eq!(text.matches("hello").count(), text.matches("PUT /b").count(), "{text}");
+}
+
+#[test]
+fn a_timeout_has_its_request_and_no_response() {
+    let folder = Folder::new();
+    let sink = Sink::start("--drop 100%");
+    for protocol in ["", "--http2"] {
+        let file = folder.file("failed.txt");
+        let flags =
+            format!("{protocol} --no-preflight --rate 20 -d 500ms --timeout 200ms --failed {file} -o json");
+        let result = run(&format!("{}lost {flags}", sink.url())).result();
+        let text = content(&file);
+        assert_eq!(exchanges(&text).count() as u64, account(&result, "timed_out"), "{text}");
+        assert!(account(&result, "timed_out") > 0);
+        for (head, rest) in exchanges(&text) {
+            assert!(head.contains(": timed_out, after "), "{head}");
+            assert!(rest.contains("/lost") && rest.contains("---- no response was kept"), "{rest}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::{FailedExchange, LogEntry, Recorder, Sample};
+use plimsoll_metrics::{LogEntry, Recorder, Sample};
 use plimsoll_plan::Load;
 
 use super::proceeding::Fate;
@@ -25,7 +25,6 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
         self.counts.in_flight -= 1;
-        self.captures.end(request.capture);
         // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it
         // was sent.
         let sent = if request.sent == AT_SEND { AT_SEND } else { request.sent.min(at) };
@@ -50,8 +49,10 @@ impl<B: Backend> Worker<'_, B> {
             self.log.push(entry());
         }
         if outcome != Outcome::Ok && self.log.wants_failed() {
-            self.log.push_failed(FailedExchange::bare(entry()));
+            let entry = entry();
+            self.hand_over(request, entry);
         }
+        self.captures.end(request.capture);
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
             self.warmup.record(&sample);
@@ -119,6 +120,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     fn expire_connection(&mut self, slot: u32, now: Nanos) {
+        self.reason = None;
         let conn = &mut self.conns[slot as usize];
         let (id, early, lane) = (conn.id, conn.state.is_early(), conn.lane);
         if early && conn.since + self.plan.connect_timeout <= now {

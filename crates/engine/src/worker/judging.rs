@@ -67,6 +67,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.reactions[request.step as usize].is_plain()
             && step.check_script.is_none()
             && self.plan.scripts.is_none()
+            && !self.keeps
         {
             return match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => Outcome::Ok,
@@ -78,6 +79,7 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(never)]
     fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
+        self.reason = None;
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
@@ -94,7 +96,7 @@ impl<B: Backend> Worker<'_, B> {
             Some(session) => reaction.apply(&received, &mut session.state),
             None => reaction.accepts(status),
         };
-        if captured.body.len() >= Needs::LONGEST_BODY {
+        if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
         } else if let Some(script) = step.check_script
@@ -115,12 +117,16 @@ impl<B: Backend> Worker<'_, B> {
             }
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
-            if !self.error_examples.contains_key(failure.class.name()) {
+            if self.keeps || !self.error_examples.contains_key(failure.class.name()) {
                 reason = Some(reaction.describe(failure, &received));
             }
         }
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
+            if self.keeps {
+                // The log names the step by itself.
+                self.reason = Some((class, reason));
+            }
         }
         if plan.scripts.is_some() {
             self.remember(request, status);
@@ -135,6 +141,12 @@ impl<B: Backend> Worker<'_, B> {
         {
             let captured = self.captures.get_mut(request.capture);
             session.state.last_status = status;
+            if self.keeps {
+                // It may have failed, and is to be shown then.
+                session.state.last_fields.clone_from(&captured.fields);
+                session.state.last_body.clone_from(&captured.body);
+                return;
+            }
             std::mem::swap(&mut session.state.last_fields, &mut captured.fields);
             std::mem::swap(&mut session.state.last_body, &mut captured.body);
         }

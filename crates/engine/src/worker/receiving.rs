@@ -19,6 +19,7 @@ impl<B: Backend> Worker<'_, B> {
         while let Some(event) = self.io.next_event() {
             left -= 1;
             self.more = left == 0;
+            self.reason = None;
             match event {
                 Event::Received { conn, at, stamped, data } => {
                     if self.lives(conn) {

@@ -7,6 +7,7 @@ use plimsoll_scenario::{Context, DynamicRequest, FieldNeeds, Needs, RequestTempl
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
+use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, State};
 use crate::request::{AT_SEND, InFlight, Requests};
 
@@ -119,6 +120,12 @@ impl<B: Backend> Worker<'_, B> {
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
+            if self.keeps {
+                // What the rendering below is going to draw, too.
+                template.render_request(&context, &mut self.random.clone(), &mut self.kept);
+                let scheme = if self.plan.targets[lane.target].tls.is_some() { "https" } else { "http" };
+                self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
+            }
             let body = template.render_body(&context, &self.random, &mut self.scratch);
             let needs = &self.needs[request.step as usize];
             let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
@@ -131,6 +138,10 @@ impl<B: Backend> Worker<'_, B> {
             conn.requests.insert(ticket, request);
         } else {
             template.render(&context, &mut self.random, &mut self.scratch, out);
+            if self.keeps {
+                let more = template.shared_body().map_or(&[][..], |body| &body[..]);
+                self.captures.keep_bytes(&mut request.capture, &out[before..], more);
+            }
             let mut bytes = out.len() - before;
             if let Some(body) = template.shared_body() {
                 bytes += body.len();
@@ -227,6 +238,11 @@ impl<B: Backend> Worker<'_, B> {
             let book = target.book.as_ref().unwrap_or(&self.no_book);
             let scheme = if target.tls.is_some() { Scheme::Https } else { Scheme::Http };
             let dynamic = &self.dynamic;
+            if self.keeps {
+                self.kept.copy_from(dynamic);
+                let scheme = if target.tls.is_some() { "https" } else { "http" };
+                self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
+            }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {
                 step.request.render_opening(book, indexing, out);
@@ -240,17 +256,32 @@ impl<B: Backend> Worker<'_, B> {
         let before = out.len();
         self.dynamic.write_http1(out);
         let length = out.len() - before;
+        let mut sibling = *request;
+        // Each of several is kept by itself, or the log would take the heads of all but one for content.
+        let mut captures = Vec::new();
+        let mut left = if self.keeps { &out[before..] } else { &[] };
+        while !left.is_empty() {
+            let several = captures.len() + 1 < self.dynamic.raw_count as usize;
+            let (one, rest) =
+                left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
+            let mut capture = NO_CAPTURE;
+            self.captures.keep_bytes(&mut capture, one, &[]);
+            captures.push(capture);
+            left = rest;
+        }
+        let mut captures = captures.into_iter();
+        request.capture = captures.next().unwrap_or(NO_CAPTURE);
         // A script may write several requests at once; each is one of its own, and their bytes are the
         // first's.
         let others = self.dynamic.raw_count.saturating_sub(1);
         if others > 0 {
             self.count_siblings(request, others);
         }
-        let mut sibling = *request;
         request.bytes_sent += length as u64;
         let ticket = self.conns[slot as usize].requests.push(request);
         self.written_request(slot, ticket, place, length, ready);
         for _ in 0..others {
+            sibling.capture = captures.next().unwrap_or(NO_CAPTURE);
             let ticket = self.conns[slot as usize].requests.push(&sibling);
             sibling.bytes_sent = 0;
             self.written_request(slot, ticket, place, 0, ready);
@@ -304,12 +335,7 @@ impl<B: Backend> Worker<'_, B> {
         self.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;
         if needs.path || needs.request {
-            let sent = &mut session.state.sent;
-            sent.method.clone_from(&self.dynamic.method);
-            sent.path.clone_from(&self.dynamic.path);
-            sent.authority.clone_from(&self.dynamic.authority);
-            sent.fields.clone_from(&self.dynamic.fields);
-            sent.body.clone_from(&self.dynamic.body);
+            session.state.sent.copy_from(&self.dynamic);
         }
         Ok(())
     }

@@ -99,6 +99,9 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
+        if self.keeps {
+            self.reason = Some((class, reason.to_owned()));
+        }
         if !self.error_examples.contains_key(class.name()) {
             self.error_examples.insert(class.name().to_owned(), reason.to_owned());
         }

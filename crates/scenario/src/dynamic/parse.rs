@@ -27,6 +27,16 @@ pub(super) fn count(raw: &[u8]) -> Result<u32, String> {
     }
 }
 
+/// See [`DynamicRequest::first_http1`].
+pub(super) fn first(raw: &[u8]) -> usize {
+    let (mut server, mut memo) = (RequestServer::new(), RequestMemo::default());
+    let mut rest = raw;
+    match server.next(&limits(), &mut memo, &mut rest) {
+        Ok(Some(_)) => raw.len() - rest.len(),
+        Ok(None) | Err(_) => raw.len(),
+    }
+}
+
 /// See [`DynamicRequest::parse_http1`].
 pub(super) fn parse(raw: &[u8]) -> Result<DynamicRequest, String> {
     let count = count(raw)?;

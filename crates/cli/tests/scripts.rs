@@ -1,0 +1,171 @@
+//! wrk's scripts as users run them, against the sink: our equivalents of those that ship with wrk, and those
+//! themselves where wrk is installed.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+#[path = "loopback/process.rs"]
+#[allow(dead_code, reason = "this test uses some of it")]
+mod process;
+#[path = "loopback/sink.rs"]
+#[allow(dead_code, reason = "this test uses some of it")]
+mod sink;
+#[path = "loopback/truth.rs"]
+#[allow(dead_code, reason = "this test uses some of it")]
+mod truth;
+
+use process::{Finished, Folder, run};
+use sink::Sink;
+use truth::{account, assert_balance, count, delivered, errors};
+
+/// Where the package of wrk puts its scripts.
+const INSTALLED: &str = "/usr/share/doc/wrk/examples/scripts";
+
+/// A script that does not return is stopped after a second; a run of such ends long before this.
+const SOON: Duration = Duration::from_secs(30);
+
+fn ours() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/wrk")
+}
+
+/// The scripts of a folder, by name.
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("it is a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "lua")).collect();
+    paths.sort_unstable();
+    assert!(paths.len() >= 9, "{paths:?}");
+    paths
+}
+
+/// One run of a script, of which every request is accounted for, and all are good: the result, and what the
+/// script's `done` printed behind it.
+fn good(script: &Path) -> (Value, String) {
+    let sink = Sink::start("");
+    let script = script.display();
+    // Pipelining is not there for HTTP/2, and is what one of them is about.
+    let finished = run(&format!("{} -s {script} -d 500ms -c 4 -t 2 -o json", sink.url()));
+    // The machine may be busy, and the run be judged invalid for that.
+    assert!(matches!(finished.code, Some(0 | 3)), "{script}: {:?} {}", finished.code, finished.stderr);
+    let mut values = serde_json::Deserializer::from_str(&finished.stdout).into_iter::<Value>();
+    let result = values.next().expect("a result").expect("it is JSON");
+    let printed = finished.stdout[values.byte_offset()..].trim_start().to_owned();
+    assert_balance(&result);
+    assert_eq!(
+        account(&result, "failed") + account(&result, "timed_out"),
+        0,
+        "{script}: {}",
+        result["errors"]
+    );
+    assert!(account(&result, "ok") > 0, "{script}");
+    let saw = sink.stop();
+    assert_eq!(saw.requests, delivered(&result), "{script}: {}", result["accounting"]);
+    check(script.to_string().rsplit('/').next().expect("a name"), &result, &printed);
+    (result, printed)
+}
+
+/// What is to be seen of each script.
+fn check(name: &str, result: &Value, printed: &str) {
+    let iterations = |kind: &str| count(result, &format!("/iterations/{kind}"));
+    let requests = account(result, "ok");
+    match name {
+        "pipeline.lua" => assert_eq!(requests, 3 * iterations("completed"), "{}", result["iterations"]),
+        "stop.lua" => {
+            // Two threads stop after a hundred responses each; what their other connections had under way
+            // then is waited for.
+            assert!((200..=206).contains(&requests), "{requests}");
+        }
+        // Each of four users waits for 10 ms or more before each request.
+        "delay.lua" => assert!(requests <= 4 * 50, "{requests}"),
+        "report.lua" => {
+            let percentiles: Vec<_> = printed.lines().filter(|line| line.contains("%,")).collect();
+            assert_eq!(percentiles.len(), 4, "{printed}");
+            assert!(percentiles.iter().all(|line| !line.ends_with("%,0")), "{printed}");
+        }
+        "setup.lua" => {
+            // `thread 1 made 7 requests and got 7 responses`, or in other words.
+            let figures = |line: &str| {
+                line.split(|c: char| !c.is_ascii_digit())
+                    .filter_map(|part| part.parse::<u64>().ok())
+                    .collect::<Vec<_>>()
+            };
+            let threads: Vec<_> = printed.lines().map(figures).collect();
+            let &[[_, sent_1, got_1], [_, sent_2, got_2]] = &threads
+                .iter()
+                .map(|thread| <[u64; 3]>::try_from(thread.as_slice()).expect(printed))
+                .collect::<Vec<_>>()[..]
+            else {
+                panic!("{printed}")
+            };
+            assert_eq!(got_1 + got_2, requests, "{printed}");
+            assert!(sent_1 >= got_1 && sent_2 >= got_2, "{printed}");
+        }
+        _ => assert_eq!(printed, ""),
+    }
+}
+
+#[test]
+fn every_script_runs_and_every_request_is_accounted_for() {
+    for script in scripts(&ours()) {
+        good(&script);
+    }
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "why a test did nothing is told")]
+fn the_scripts_of_wrk_itself_run() {
+    let folder = Path::new(INSTALLED);
+    if !folder.is_dir() {
+        eprintln!("skipped: wrk's package is not installed: there is no {INSTALLED}");
+        return;
+    }
+    for script in scripts(folder) {
+        good(&script);
+    }
+}
+
+/// Runs a script that is wrong: it ends soon, with code 2, and says where.
+fn wrong(text: &str, place: &str, message: &str) -> Finished {
+    let (sink, folder) = (Sink::start(""), Folder::new());
+    let script = folder.write("wrong.lua", text);
+    let begun = Instant::now();
+    let finished = run(&format!("{} -s {script} -d 500ms -c 2 -o json", sink.url()));
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let shown = format!("{}{}", finished.stdout, finished.stderr);
+    assert!(shown.contains(&format!("wrong.lua:{place}: ")) && shown.contains(message), "{shown}");
+    finished
+}
+
+#[test]
+fn a_script_that_is_wrong_before_the_run_ends_it() {
+    let cases = [
+        ("local x = = 1", "1", "unexpected symbol"),
+        ("function init()\n error('not today')\nend", "2", "not today"),
+        ("function setup()\n while true do end\nend", "2", "time limit"),
+        ("while true do end", "1", "time limit"),
+    ];
+    for (text, place, message) in cases {
+        let finished = wrong(text, place, message);
+        assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+        assert_eq!(finished.stdout, "");
+    }
+}
+
+#[test]
+fn a_script_that_is_wrong_in_the_run_fails_its_requests() {
+    let cases = [
+        ("function request()\n local none\n return none.field\nend", "3", "attempt to index"),
+        ("function request()\n while true do end\nend", "2", "time limit"),
+        ("function response()\n error('no answer')\nend", "2", "no answer"),
+    ];
+    for (text, place, message) in cases {
+        let finished = wrong(text, place, message);
+        let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
+        assert_balance(&result);
+        assert_eq!(account(&result, "ok"), 0, "{text}");
+        assert_eq!(errors(&result, "script"), account(&result, "failed"), "{text}");
+    }
+}
