@@ -95,8 +95,11 @@ impl Link {
             rest = frames;
         }
         while !rest.is_empty() {
-            let length =
-                if self.http2 { answer_frame(rest, &mut self.reply) } else { answer_request(rest, &mut self.reply) };
+            let length = if self.http2 {
+                answer_frame(rest, &mut self.reply)
+            } else {
+                answer_request(rest, &mut self.reply)
+            };
             rest = &rest[length..];
         }
         self.outbox.clear();

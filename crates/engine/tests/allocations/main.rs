@@ -42,7 +42,7 @@ scenarios:
 const RICH: &str = "
 targets: {a: http://sim.test}
 variables: {basket: '', id: '', whole: '', found: ''}
-data: {numbers: {range: {variable: number, from: 1, to: 100}}}
+data: {number: {range: [1, 100]}}
 scenarios:
   - cookies: true
     steps:
@@ -130,8 +130,8 @@ fn carry_out(plan: &Plan) -> (u64, u64) {
 fn assert_steady(name: &str, text: &str, requests_per_iteration: u64) {
     for http2 in [false, true] {
         for (model, load) in [("closed", closed as Load), ("open", open)] {
-            let [(some, some_ok), (twice, twice_ok)] =
-                [ITERATIONS, 2 * ITERATIONS].map(|iterations| carry_out(&plan(text, http2, load, iterations)));
+            let [(some, some_ok), (twice, twice_ok)] = [ITERATIONS, 2 * ITERATIONS]
+                .map(|iterations| carry_out(&plan(text, http2, load, iterations)));
             let case = format!("{name}, {model}, HTTP/{}", if http2 { "2" } else { "1.1" });
             let more = twice_ok - some_ok;
             // An open run ends with a few iterations under way.
