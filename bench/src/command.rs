@@ -25,18 +25,21 @@ pub(crate) struct Pinned {
     pub(crate) core: usize,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
+    /// Variables of the environment beside those that are there.
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl Pinned {
     pub(crate) fn new<S: AsRef<str>>(core: usize, program: &Path, args: &[S]) -> Self {
         let args = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
-        Self { core, program: program.to_owned(), args }
+        Self { core, program: program.to_owned(), args, environment: Vec::new() }
     }
 
     /// The process to start. `taskset` becomes the program, so that they share a process id.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("taskset");
         command.arg("-c").arg(self.core.to_string()).arg(&self.program).args(&self.args);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -45,10 +48,15 @@ impl Pinned {
     pub(crate) fn line(&self, directory: &Path) -> String {
         let directory = directory.display().to_string();
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
-        let mut line = format!("taskset -c {} {name}", self.core);
+        let mut line = String::new();
+        for (name, value) in &self.environment {
+            line.push_str(&format!("{name}={} ", quoted(value)));
+        }
+        line.push_str(&format!("taskset -c {} {name}", self.core));
         for arg in &self.args {
             line.push(' ');
-            let arg = arg.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "bench/");
+            let arg =
+                arg.replace(concat!(env!("CARGO_MANIFEST_DIR"), "/"), "bench/").replace("bench/../", "");
             line.push_str(&quoted(&arg).replace(&directory, "$DIR"));
         }
         line

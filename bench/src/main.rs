@@ -21,6 +21,8 @@ mod rate;
 mod reading;
 mod report;
 mod run;
+mod scenario;
+mod scripts;
 mod server;
 mod session;
 mod statistic;
@@ -79,6 +81,8 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
         Case::H2 | Case::H2tls => http2::measure(session, case),
         Case::Crud => crud::measure(session),
         Case::H2memory => streams::measure(session),
+        Case::Scenario => scenario::measure(session),
+        Case::Scripts => scripts::measure(session),
         Case::H1 | Case::Slow | Case::Nginx | Case::Post | Case::Tls | Case::All => {
             closed::measure(session, case)
         }

@@ -74,6 +74,10 @@ pub(crate) enum Case {
     Crud,
     /// Memory of 1,000 HTTP/2 connections with 100 streams each
     H2memory,
+    /// What steps with variables, an extraction and a check cost above a static request, with and without Lua
+    Scenario,
+    /// wrk's scripts, in Plimsoll and in wrk
+    Scripts,
     /// All of these
     All,
 }

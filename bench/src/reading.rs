@@ -99,7 +99,11 @@ pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
 /// Reads the JSON result of Plimsoll against a server that fails on purpose: whoever asks for it has to
 /// account for every error.
 pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
-    let result: Value = serde_json::from_str(output)
+    // What a script's `done` writes comes after the result, on the same stream.
+    let mut values = serde_json::Deserializer::from_str(output).into_iter::<Value>();
+    let result = values
+        .next()
+        .ok_or_else(|| Failure::new("plimsoll did not write a result"))?
         .map_err(|error| Failure::because("plimsoll did not write a JSON result", error))?;
     let count = |pointer: &str| {
         result

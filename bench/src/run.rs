@@ -1,7 +1,7 @@
 //! One run of one tool, measured from outside.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -50,12 +50,14 @@ pub(crate) struct Load {
     pub(crate) args: Vec<String>,
     /// The server fails on purpose: errors are not held against the run, but have to be accounted for.
     pub(crate) among_faults: bool,
+    /// The URL goes to a plan file, by the variable `TARGET` of the environment.
+    pub(crate) from_plan: bool,
 }
 
 impl Load {
     pub(crate) fn new<S: AsRef<str>>(tool: Tool, args: &[S]) -> Self {
         let args = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
-        Self { tool, args, among_faults: false }
+        Self { tool, args, among_faults: false, from_plan: false }
     }
 
     /// Plimsoll with one worker and the session's backend.
@@ -67,6 +69,16 @@ impl Load {
         if let Some(backend) = &session.options.backend {
             load.args.extend(["--backend".to_owned(), backend.clone()]);
         }
+        load
+    }
+
+    /// Plimsoll with one worker, the session's backend and a plan file, whose target is `${env(TARGET)}`.
+    pub(crate) fn plan(session: &Session, plan: &Path, args: &[&str]) -> Self {
+        let mut load = Self::plimsoll(session, args);
+        for arg in load.args.iter_mut().filter(|arg| *arg == "{url}") {
+            *arg = plan.display().to_string();
+        }
+        load.from_plan = true;
         load
     }
 
@@ -84,7 +96,11 @@ impl Load {
         let fill =
             |arg: &String| arg.replace("{url}", &server.url).replace("{seconds}", &seconds.to_string());
         let args: Vec<String> = self.args.iter().map(fill).collect();
-        Ok(session.on_tool_core(&self.tool.program(session)?, &args))
+        let mut pinned = session.on_tool_core(&self.tool.program(session)?, &args);
+        if self.from_plan {
+            pinned.environment.push(("TARGET", server.url.clone()));
+        }
+        Ok(pinned)
     }
 }
 

@@ -1,0 +1,170 @@
+//! A request allocates nothing in the steady state, as long as no script has a hand in it: a worker that
+//! carries out twice as many iterations allocates as often.
+//!
+//! The worker runs on the thread of the test, where its allocations are counted, against a
+//! [backend](canned) that allocates nothing per request itself. So what is counted is the worker's.
+
+mod canned;
+
+use std::sync::Arc;
+
+use allocation_counter::measure;
+use canned::Canned;
+use plimsoll_core::Shard;
+use plimsoll_driver::{Backend as _, Endpoint};
+use plimsoll_engine::worker::{Resources, Worker};
+use plimsoll_engine::{Control, Site};
+use plimsoll_plan::{Command, Given, Plan, PlanPatch, Switch};
+use plimsoll_scenario::Feeds;
+
+/// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
+const ITERATIONS: u64 = 3_000;
+
+/// What may differ between two runs: a buffer that grows late.
+const TOLERANCE: u64 = 4;
+
+/// Two variables, an extraction and a check, as `bench/plans/scenario.yaml` has them.
+const SCENARIO: &str = "
+targets: {a: http://sim.test}
+variables: {user: 'u-${random_int(1,1000)}', basket: ''}
+scenarios:
+  - steps:
+      - get: /users/${user}
+        extract: {basket: {header: x-token}}
+      - post: /baskets/${basket}
+        headers: {X-User: '${user}'}
+        json: {user: '${user}', number: '${sequence}'}
+        expect: {json: {/id: '4711'}}
+      - get: /baskets/${basket}?user=${user}
+";
+
+/// The same with more of what costs something: data, every place of an extraction, conditions, cookies.
+const RICH: &str = "
+targets: {a: http://sim.test}
+variables: {basket: '', id: '', whole: '', found: ''}
+data: {number: {range: [1, 100]}}
+scenarios:
+  - cookies: true
+    steps:
+      - get: /users/${number}
+        extract:
+          basket: {header: x-token}
+          id: {json: /id}
+          whole: {body: true}
+          found: {regex: '\"id\":\"([0-9]+)\"'}
+      - if: ${id} == 4711
+        then:
+          - post: /baskets/${basket}
+            headers: {X-Hash: '${hash(sha256, ${id})}', X-Id: '${uuid}'}
+            body: ${whole}
+            expect:
+              status: 2xx
+              headers: {x-token: {starts: to}}
+              body: [id, {contains: error, not: true}]
+        else:
+          - get: /nowhere
+      - get: /baskets/${found}
+";
+
+const STATIC: &str = "
+targets: {a: http://sim.test}
+scenarios:
+  - steps:
+      - get: /
+";
+
+/// The flags of a load of `iterations`.
+type Load = fn(&mut PlanPatch, iterations: u64);
+
+fn closed(patch: &mut PlanPatch, iterations: u64) {
+    patch.iterations = Some(Given::new("-n", iterations.to_string()));
+}
+
+fn open(patch: &mut PlanPatch, iterations: u64) {
+    patch.rate = Some(Given::new("--rate", "20000"));
+    patch.duration = Some(Given::new("-d", format!("{}us", iterations * 50)));
+}
+
+fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
+    let mut flags = PlanPatch {
+        connections: Some(Given::new("-c", "8")),
+        no_preflight: Switch::on("--no-preflight"),
+        default_seed: 7,
+        ..PlanPatch::default()
+    };
+    load(&mut flags, iterations);
+    if http2 {
+        flags.http2 = Switch::on("--http2");
+        flags.streams.push(Given::new("-m", "4"));
+    }
+    let command = Command { plan: Some("plan.yaml".to_owned()), environment: Vec::new(), flags };
+    match command.resolve(&canned::OneFile(text)) {
+        Ok(resolved) => resolved.plan,
+        Err(refused) => panic!("{:?}", refused.problems.iter().collect::<Vec<_>>()),
+    }
+}
+
+/// Carries out `plan`; how often the worker allocated, and how many requests were answered well.
+fn carry_out(plan: &Plan) -> (u64, u64) {
+    let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
+    let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
+    let feeds = Feeds::open_all(&plan.feeds, 1, plan.seed).expect("the data can be opened");
+    let feeds = feeds.into_iter().next().expect("one worker's share");
+    let resources = Resources { feeds, ..Resources::default() };
+    let shard = Shard { index: 0, of: 1 };
+    let io = Canned::new();
+    let start = io.now();
+    let mut worker = Worker::new(io, plan, &addresses, shard, Control::default(), 0, resources);
+    worker.prepare();
+    let start = start.max(worker.now());
+    let mut report = None;
+    let allocations = measure(|| report = Some(worker.run(start, drop)));
+    let report = report.expect("the worker reports");
+    let accounting = &report.accounting;
+    assert_eq!((accounting.failed, accounting.timed_out), (0, 0), "{:?}", report.error_examples);
+    (allocations.count_total, accounting.ok)
+}
+
+/// Twice the iterations are twice the requests and no more allocations.
+#[track_caller]
+fn assert_steady(name: &str, text: &str, requests_per_iteration: u64) {
+    for http2 in [false, true] {
+        for (model, load) in [("closed", closed as Load), ("open", open)] {
+            let [(some, some_ok), (twice, twice_ok)] = [ITERATIONS, 2 * ITERATIONS]
+                .map(|iterations| carry_out(&plan(text, http2, load, iterations)));
+            let case = format!("{name}, {model}, HTTP/{}", if http2 { "2" } else { "1.1" });
+            let more = twice_ok - some_ok;
+            // An open run ends with a few iterations under way.
+            let expected = ITERATIONS * requests_per_iteration;
+            assert!(more.abs_diff(expected) <= 100, "{case}: {some_ok} and {twice_ok} requests");
+            assert!(
+                twice <= some + TOLERANCE,
+                "{case}: {} allocations more for {more} requests more ({some} and {twice})",
+                twice - some
+            );
+        }
+    }
+}
+
+#[test]
+fn a_static_request() {
+    assert_steady("static", STATIC, 1);
+}
+
+#[test]
+fn three_steps_with_variables_extraction_and_check() {
+    assert_steady("three steps", SCENARIO, 3);
+}
+
+#[test]
+fn data_conditions_cookies_and_every_extraction() {
+    assert_steady("rich", RICH, 3);
+}
+
+/// The measure measures: a text per request would be seen.
+#[test]
+fn an_allocation_is_counted() {
+    let mut kept = Vec::with_capacity(4);
+    let info = measure(|| kept.extend((0..3).map(|number: u32| number.to_string())));
+    assert_eq!((info.count_total, kept.len()), (3, 3));
+}
