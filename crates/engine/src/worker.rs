@@ -442,7 +442,8 @@ impl<'p, B: Backend> Worker<'p, B> {
         }
         let mut now = self.io.now();
         loop {
-            if !measuring && now >= self.times.measure {
+            // A load that ended in its warm-up has no measured part.
+            if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
                 run_delay = usage::thread_run_delay();

@@ -64,6 +64,7 @@ impl<B: Backend> Worker<'_, B> {
             // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
             self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+            self.keep_cookies(&request, (lane, site));
             let location = self.location(&request);
             let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
             self.on_redirect(redirect, request);
@@ -86,10 +87,11 @@ impl<B: Backend> Worker<'_, B> {
                 self.proceed(request.session, lane, slot_if_usable, due) != Course::UnderWay
             }
         };
-        let goes_on = over
-            && matches!(self.plan.load, Load::Closed)
-            && self.next_iteration(home, slot_if_usable.filter(|_| home == lane), at, self.now);
-        if usable && !(goes_on && home == lane && fate != Fate::GoesOn) {
+        if over && matches!(self.plan.load, Load::Closed) {
+            self.next_iteration(home, slot_if_usable.filter(|_| home == lane), at, self.now);
+        }
+        // What follows may think first, go to another target, or not be at all.
+        if usable {
             self.list(slot);
         }
     }

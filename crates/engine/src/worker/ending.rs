@@ -73,19 +73,22 @@ impl<B: Backend> Worker<'_, B> {
     /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its
     /// user goes on, after a pause if it was the connection that failed.
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
-        let lane = self.home_of(request, lane);
+        let home = self.home_of(request, lane);
         self.finish(request, Outcome::Failed(class), (status, 0), at);
         if self.conclude(request, false) == Fate::Pending || !matches!(self.plan.load, Load::Closed) {
             return;
         }
         let now = self.now;
         // One that was never sent had no connection, and the next attempt would come at once.
-        let pause = if request.sent == AT_SEND || class == ErrorClass::Tls {
+        let pause = if class == ErrorClass::Script {
+            // It says nothing about the target.
+            Nanos::from_millis(1)
+        } else if request.sent == AT_SEND || class == ErrorClass::Tls {
             self.lanes[lane as usize].backoff(now)
         } else {
             Nanos::ZERO
         };
-        self.retries.push(Reverse((now + pause, lane)));
+        self.retries.push(Reverse((now + pause, home)));
     }
 
     /// Deals with every deadline that has come.

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_scenario::{Needs, Received};
+use plimsoll_scenario::{Needs, Received, Session};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
@@ -47,11 +47,27 @@ impl<B: Backend> Worker<'_, B> {
         let Client::Http1(client) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let needs = &self.needs[request.step as usize];
-        if request.capture == NO_CAPTURE && !needs.is_nothing() {
+        if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.abandoned {
             request.capture = self.captures.begin();
         }
         let captured = self.captures.get_mut(request.capture);
         client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
+    }
+
+    /// Takes the cookies of a response that is not judged, a redirect's: the next request may need them.
+    pub(super) fn keep_cookies(&mut self, request: &InFlight, (lane, site): (u32, u32)) {
+        if !self.plan.steps[request.step as usize].request.uses_cookies() {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        let lane = &self.lanes[lane as usize];
+        let host = &lane.name_of(site).host;
+        let secure = self.plan.targets[lane.target].tls.is_some();
+        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        let Session { cookies, sent, .. } = &mut session.state;
+        for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
+            cookies.store(cookie, host, &sent.path, secure, unix_s);
+        }
     }
 
     /// The location that the response to a request named.

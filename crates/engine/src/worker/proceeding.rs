@@ -76,8 +76,12 @@ impl<B: Backend> Worker<'_, B> {
                     return Course::Over;
                 }
                 Next::Exhausted => {
-                    self.sessions.end(number);
                     self.exhausted[scenario as usize] = true;
+                    if !due.begins {
+                        // It has thought already, and counts.
+                        return self.give_up(number, ErrorClass::Scenario, "the data has ended");
+                    }
+                    self.sessions.end(number);
                     return Course::Exhausted;
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
@@ -144,13 +148,24 @@ impl<B: Backend> Worker<'_, B> {
             // It owes its next request to its own plan: being late is the generator's matter.
             let due = Due { intended: at, ready: Nanos::MAX, since: at, begins: false };
             if self.proceed(number, home, None, due) == Course::Over {
-                self.user_goes_on(home, now);
+                if matches!(self.plan.load, Load::Closed) {
+                    // It has taken its time already.
+                    self.retries.push(Reverse((now, home)));
+                }
+                self.end_if_exhausted(now);
             }
         }
     }
 
-    /// Closed model: the user of an iteration that has ended without a connection begins the next one; after
-    /// a moment, so that iterations without any request do not take all the time there is.
+    /// Ends the load if there is nothing left to begin.
+    pub(super) fn end_if_exhausted(&mut self, now: Nanos) {
+        if self.exhausted.iter().all(|exhausted| *exhausted) {
+            self.end_load(now);
+        }
+    }
+
+    /// Closed model: the user of an iteration that took no time at all begins the next one; after a moment,
+    /// so that such iterations do not take all the time there is.
     pub(super) fn user_goes_on(&mut self, home: u32, now: Nanos) {
         if matches!(self.plan.load, Load::Closed) {
             let pause = Nanos::from_millis(1);

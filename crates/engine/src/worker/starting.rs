@@ -148,10 +148,7 @@ impl<B: Backend> Worker<'_, B> {
             Course::Over => self.user_goes_on(lane, now),
             Course::Exhausted => {
                 self.counts.iterations.started -= u64::from(measured);
-                if self.exhausted.iter().all(|exhausted| *exhausted) {
-                    // There is nothing left to begin.
-                    self.end_load(now);
-                }
+                self.end_if_exhausted(now);
                 return false;
             }
         }

@@ -40,7 +40,9 @@ impl<B: Backend> Worker<'_, B> {
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
         let until = self.lanes.iter().map(Lane::waiting_until).fold(until, Nanos::min);
-        let until = self.lanes.iter().map(|lane| lane.sites.next_probe().max(now)).fold(until, Nanos::min);
+        let probe = self.lanes.iter().map(|lane| lane.sites.next_probe().max(now)).min();
+        // After the end no server is asked for, and nobody thinks.
+        let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
         let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
         let until = if over { until } else { until.min(sleeper) };
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());

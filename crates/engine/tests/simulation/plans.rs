@@ -1,0 +1,407 @@
+//! Plan files in simulated worlds: think time, parallel steps, loops, data, weights, pools.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, Nanos, Random};
+use plimsoll_driver::Endpoint;
+use plimsoll_engine::{Control, Site, preflight, run};
+use plimsoll_metrics::RunRecord;
+use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
+use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions};
+
+use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
+
+/// The only file there is.
+struct Only(String);
+
+impl Files for Only {
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Ok(self.0.clone().into_bytes())
+    }
+
+    fn key_log(&self, _: &Path) -> io::Result<KeyLogFile> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// The plan of a file with these settings and this rest.
+fn plan(settings: &str, rest: &str) -> Plan {
+    let text = format!("run: {{{settings}}}\ntargets: {{api: http://sim.test}}\n{rest}");
+    of_text(text)
+}
+
+fn of_text(text: String) -> Plan {
+    let flags =
+        PlanPatch { default_seed: 7, no_preflight: Switch::on("--no-preflight"), ..PlanPatch::default() };
+    let command = Command { plan: Some("plan.yaml".to_owned()), flags, ..Command::default() };
+    match command.resolve(&Only(text.clone())) {
+        Ok(resolved) => resolved.plan,
+        Err(refused) => panic!("{text}\n{:?}", refused.problems),
+    }
+}
+
+fn answering(answer: Answer) -> Behaviour {
+    Behaviour { answer, service: Law::Constant(MS), ..Behaviour::default() }
+}
+
+fn good() -> Behaviour {
+    answering(Answer::with_body("{\"id\": 5}"))
+}
+
+/// Started, completed, failed and unfinished iterations.
+fn iterations(record: &RunRecord) -> [u64; 4] {
+    let i = &record.iterations;
+    [i.started, i.completed, i.failed, i.unfinished]
+}
+
+/// Good responses by step.
+fn good_by_step(record: &RunRecord) -> Vec<u64> {
+    record.steps.iter().map(|step| step.ok).collect()
+}
+
+#[test]
+fn a_user_of_the_closed_model_responds_and_thinks() {
+    let plan = plan("connections: 4, duration: 2s", "scenarios: [{steps: [{get: /, think: 9ms}]}]");
+    let (record, _) = simulate(&plan, world(good()));
+    // A cycle is 1 ms of service, 0.1 ms on the way, and 9 ms of thinking: 198.02 in 2 s, for each of four.
+    assert!((788..=796).contains(&record.accounting.ok), "{:?}", record.accounting);
+    assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.02);
+}
+
+#[test]
+fn response_times_of_the_open_model_are_without_think_time() {
+    let rest = "scenarios: [{steps: [{get: /, think: 50ms}, {think: 30ms}, {get: /b}]}]";
+    let (record, _) = simulate(&plan("rate: 200, duration: 2s, connections: 20", rest), world(good()));
+    let [started, completed, failed, unfinished] = iterations(&record);
+    assert_eq!((started, failed), (400, 0));
+    // Those of the last 81 ms do not get to their second step.
+    assert!((16..=17).contains(&unfinished), "{unfinished}");
+    assert_eq!(good_by_step(&record), [400, completed]);
+    assert_close(percentile(&record, 99.0), Nanos::from_micros(1100), 0.02);
+}
+
+#[test]
+fn parallel_steps_leave_together_and_are_waited_for() {
+    let rest = "scenarios: [{steps: [{get: /}, {parallel: [{get: /a}, {get: /b}, {get: /c}]}, {get: /z}]}]";
+    for settings in ["connections: 2, iterations: 50", "connections: 6, rate: 100, iterations: 50"] {
+        let (record, _) = simulate(&plan(settings, rest), world(good()));
+        assert_eq!((iterations(&record), good_by_step(&record)), ([50, 50, 0, 0], vec![50; 5]), "{settings}");
+    }
+}
+
+#[test]
+fn parallel_steps_that_fail_at_once_end_one_iteration() {
+    let rest = "scenarios: [{steps: [{parallel: [{get: /a}, {get: /b}, {get: /c}]}]}]";
+    for load in ["connections: 2", "connections: 6, rate: 100"] {
+        let plan = plan(&format!("{load}, duration: 300ms"), rest);
+        let (record, truth) = simulate(&plan, SimOptions { descriptors: 0, ..world(good()) });
+        let [started, completed, failed, _] = iterations(&record);
+        assert!(truth.is_empty() && completed == 0 && failed == started && started > 1, "{load}");
+        assert_eq!(record.accounting.failed, 3 * started, "{load}");
+    }
+}
+
+#[test]
+fn loops_and_branches_send_what_they_say() {
+    let rest = "
+variables: {n: 0}
+scenarios:
+  - steps:
+      - repeat: 3
+        steps: [{get: /page}]
+      - set: {more: \"yes\"}
+      - while: ${more} == yes
+        steps:
+          - get: /more
+          - set: {more: \"no\"}
+      - if: ${n} == 0
+        then: [{get: /then}]
+        else: [{get: /else}]";
+    let (record, _) = simulate(&plan("connections: 3, iterations: 40", rest), world(good()));
+    assert_eq!(iterations(&record), [40, 40, 0, 0]);
+    assert_eq!(good_by_step(&record), [120, 40, 40, 0]);
+}
+
+#[test]
+fn values_are_taken_and_what_is_not_expected_fails() {
+    let takes = "scenarios: [{steps: [{get: /, extract: {id: {json: /id}}}, {get: \"/x/${id}\"}]}]";
+    let plan_of = |rest| plan("connections: 2, iterations: 20", rest);
+    let options = SimOptions { keep_requests: true, ..world(good()) };
+    let (record, truth) = simulate(&plan_of(takes), options);
+    assert_eq!(iterations(&record), [20, 20, 0, 0]);
+    assert_eq!(truth.entries().iter().filter(|t| t.request.starts_with(b"GET /x/5 ")).count(), 20);
+    for (rest, class) in [
+        (
+            "scenarios: [{steps: [{get: /, extract: {id: {json: /no}}}, {get: \"/${id}\"}]}]",
+            ErrorClass::Extraction,
+        ),
+        ("scenarios: [{steps: [{get: /, expect: {status: 204}}, {get: /b}]}]", ErrorClass::Check),
+    ] {
+        let (record, _) = simulate(&plan_of(rest), world(good()));
+        assert_eq!(iterations(&record), [20, 0, 20, 0], "{rest}");
+        assert_eq!((record.total.errors[class as usize], record.accounting.failed), (20, 20), "{rest}");
+    }
+}
+
+#[test]
+fn a_step_may_have_less_time_than_the_run() {
+    let slow = Behaviour { service: Law::Constant(MS * 100), ..good() };
+    let rest = "scenarios: [{steps: [{get: /}, {get: /quick, timeout: 20ms}]}]";
+    for (settings, unfinished) in [
+        ("connections: 2, iterations: 10", 0),
+        ("connections: 2, http2: true, iterations: 10", 0),
+        // Those of the last 100 ms do not get to their second step.
+        ("connections: 9, rate: 50, duration: 300ms", 5),
+    ] {
+        let settings = format!("{settings}, timeout: 5s");
+        let (record, _) = simulate(&plan(&settings, rest), world(slow.clone()));
+        assert_eq!(iterations(&record), [10 + unfinished, 0, 10, unfinished], "{settings}");
+        if unfinished > 0 {
+            continue;
+        }
+        assert_eq!((record.accounting.ok, record.accounting.timed_out), (10, 10), "{settings}");
+    }
+}
+
+#[test]
+fn the_end_of_data_ends_the_load_or_fails_iterations() {
+    let rest = |at_end: &str| {
+        format!(
+            "data: {{n: {{range: [0, 7], at_end: {at_end}}}}}\n\
+             scenarios: [{{steps: [{{get: \"/${{n}}\"}}, {{get: /b, think: 3ms}}]}}]"
+        )
+    };
+    for load in ["duration: 10s", "iterations: 100", "rate: 100, duration: 10s", "duration: 9s, warmup: 1ms"]
+    {
+        let settings = format!("connections: 3, threads: 3, {load}");
+        let (record, truth) = simulate(&plan(&settings, &rest("stop")), world(good()));
+        let [started, completed, failed, unfinished] = iterations(&record);
+        assert_eq!((failed, completed + unfinished), (0, started), "{load}");
+        assert!(truth.len() <= 14 && started <= 7, "{load}: {}", truth.len());
+        assert!(record.duration < Nanos::from_secs(1), "{load}: {:?}", record.duration);
+        if load == "iterations: 100" {
+            assert_eq!(started, 7, "{load}");
+        }
+    }
+    let (record, truth) = simulate(&plan("connections: 2, iterations: 30", &rest("fail")), world(good()));
+    assert_eq!((iterations(&record), truth.len()), ([30, 7, 23, 0], 14));
+}
+
+#[test]
+fn more_workers_than_rows_are_no_harm() {
+    let rest = "data: {n: {range: [0, 1], at_end: stop}}\nscenarios: [{steps: [{get: \"/${n}\"}]}]";
+    for load in ["duration: 1s", "duration: 1s, warmup: 100ms", "iterations: 9", "rate: 50, duration: 1s"] {
+        let settings = format!("connections: 3, threads: 3, {load}");
+        let (record, truth) = simulate(&plan(&settings, rest), world(good()));
+        assert_eq!((truth.len(), record.accounting.failed), (1, 0), "{load}");
+    }
+}
+
+#[test]
+fn weights_of_the_open_model_are_exact() {
+    let rest = "scenarios:\n  - {name: a, weight: 9, steps: [{get: /a}]}\n\
+                \x20 - {name: b, weight: 1, steps: [{get: /b, think: 1ms}]}";
+    let (record, _) = simulate(&plan("rate: 200, duration: 2s, connections: 9", rest), world(good()));
+    assert_eq!(good_by_step(&record), [360, 40]);
+}
+
+#[test]
+fn a_scenario_joins_later() {
+    let rest = "scenarios: [{name: a, steps: [{get: /a}]}, {name: b, start_after: 1s, steps: [{get: /b}]}]";
+    let (record, _) = simulate(&plan("rate: 100, duration: 3s, connections: 9", rest), world(good()));
+    assert_eq!(good_by_step(&record), [200, 100]);
+    let only = "scenarios: [{start_after: 1s, steps: [{get: /b}]}]";
+    let (record, _) = simulate(&plan("duration: 2s, connections: 2", only), world(good()));
+    // 1.1 ms each, in the second half.
+    assert!((1816..=1820).contains(&record.accounting.ok), "{:?}", record.accounting);
+}
+
+#[test]
+fn a_counted_run_waits_for_the_last_thought() {
+    let rest = "scenarios: [{steps: [{get: /, think: 2500ms}]}]";
+    let (record, _) = simulate(&plan("connections: 2, iterations: 8", rest), world(good()));
+    assert_eq!(iterations(&record), [8, 8, 0, 0]);
+}
+
+#[test]
+fn iterations_without_a_request_take_their_time() {
+    for (steps, expected) in [("{set: {a: b}}", 900..=1000), ("{think: 10ms}", 98..=100)] {
+        let rest = format!("scenarios: [{{steps: [{steps}, {{if: 1 == 2, then: [{{get: /}}]}}]}}]");
+        let (record, truth) = simulate(&plan("connections: 1, duration: 1s", &rest), world(good()));
+        assert!(truth.is_empty() && expected.contains(&record.iterations.completed), "{steps}: {record:?}");
+    }
+}
+
+/// The next iteration does not begin on the connection on which the last one failed.
+#[test]
+fn a_connection_is_used_again_after_a_failure_and_a_thought() {
+    let broken = answering(Answer { status: 500, ..Answer::default() });
+    let rest = "scenarios: [{steps: [{think: 5ms}, {get: /}]}]";
+    let settings = "connections: 1, duration: 1s, timeout: 100ms";
+    let (record, _) = simulate(&plan(settings, rest), world(broken));
+    assert_eq!(record.accounting.timed_out, 0);
+    assert!(record.accounting.failed > 150, "{:?}", record.accounting);
+    assert_eq!(record.connections.opened, 1);
+}
+
+#[test]
+fn cookies_of_a_redirect_are_sent_with_the_next_request() {
+    let headers = vec![("Location", "/next"), ("Set-Cookie", "a=1")];
+    let headers = headers.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+    let redirects = answering(Answer { status: 302, headers, ..Answer::default() });
+    let rest = "scenarios: [{cookies: true, steps: [{get: /login}]}]";
+    let plan = plan("connections: 1, iterations: 5, follow_redirects: 1", rest);
+    let (_, truth) = simulate(&plan, SimOptions { keep_requests: true, ..world(redirects) });
+    let with_cookie = |request: &[u8]| {
+        let text = String::from_utf8_lossy(request).to_lowercase();
+        (text.starts_with("get /next "), text.contains("cookie: a=1"))
+    };
+    let sent: Vec<_> = truth.entries().iter().map(|t| with_cookie(&t.request)).collect();
+    assert_eq!(sent, [(false, false), (true, true)].repeat(5));
+}
+
+/// Carries out a plan whose only target is a pool of two: one as usual, and another one.
+fn on_pool(settings: &str, options: SimOptions) -> RunRecord {
+    let share = "{url: http://sim.test, share: [other.test], fail_back: true}";
+    let rest = "scenarios: [{steps: [{get: /}]}]";
+    let plan = of_text(format!("run: {{{settings}}}\ntargets: {{api: {share}}}\n{rest}"));
+    let sites: Arc<[Site]> =
+        vec![Site { endpoint: server(), member: 0 }, Site { endpoint: other(), member: 1 }].into();
+    let open = SimOpen::new(options);
+    let record = run(&plan, &open, &[sites], &Control::default(), &mut |_| {}).expect("the run ends");
+    assert_eq!(record.accounting.check(), Ok(()));
+    assert_intervals_add_up(&record);
+    record
+}
+
+fn other() -> Endpoint {
+    Endpoint::Tcp(([127, 0, 0, 2], 80).into())
+}
+
+#[test]
+fn a_server_of_a_pool_that_refuses_connections_costs_no_request() {
+    for load in ["duration: 5s", "rate: 200, duration: 5s", "iterations: 900"] {
+        let record = on_pool(&format!("connections: 4, {load}"), world(good()));
+        assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0), "{load}");
+        assert!(record.accounting.ok >= 900 && record.connections.opened <= 5, "{load}: {record:?}");
+        assert!(record.connections.failed.iter().sum::<u64>() > 0, "{load}");
+    }
+}
+
+#[test]
+fn a_server_of_a_pool_that_is_there_again_gets_its_part() {
+    let faults = Faults { refuse_connect: 0.6, ..Faults::default() };
+    let flaky = Behaviour { faults, ..good() };
+    for seed in 0..20 {
+        let servers = vec![(server(), good()), (other(), flaky.clone())];
+        let options = SimOptions { seed, servers, ..SimOptions::default() };
+        let record = on_pool("connections: 6, duration: 12s", options);
+        assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0), "{seed}");
+    }
+}
+
+/// After the end of the load nobody asks whether the lost server is there again.
+#[test]
+fn a_lost_server_is_no_work_in_the_drain() {
+    let faults = Faults { drop_reply: 1.0, ..Faults::default() };
+    let silent = Behaviour { faults, ..good() };
+    let record = on_pool("connections: 4, duration: 1s, drain: 3s, timeout: 30s", world(silent));
+    assert_eq!(record.accounting.in_flight_at_stop, 4);
+    assert!(record.workers[0].passes < 1000, "{}", record.workers[0].passes);
+}
+
+#[test]
+fn a_preflight_needs_no_values() {
+    let rest = "data: {n: {range: [0, 7], at_end: stop}}\n\
+                scenarios: [{cookies: true, steps: [{post: \"/${n}\", body: \"${n}\"}]}]";
+    for protocol in ["", ", http2: true"] {
+        let plan = plan(&format!("connections: 1, iterations: 3{protocol}"), rest);
+        let open = SimOpen::new(world(good()));
+        let sites: Arc<[Site]> = vec![server().into()].into();
+        let records = preflight(&plan, &open, &[sites], &Control::default()).expect("an answer");
+        assert_eq!((records.len(), records[0].accounting.ok, open.truth().len()), (1, 1, 1), "{protocol}");
+    }
+}
+
+const STEPS: [&str; 9] = [
+    "{get: /a}",
+    "{get: /b, think: 2ms, timeout: 15ms}",
+    "{get: /c, extract: {id: {json: /id, default: none}}}",
+    "{parallel: [{get: /p}, {get: /q, timeout: 10ms}, {get: /r}]}",
+    "{think: {exponential: 3ms}}",
+    "{repeat: 2, steps: [{get: /n}, {think: 1ms}]}",
+    "{if: \"${k} == 1\", then: [{get: /t}], else: [{parallel: [{get: /e}, {get: /f}]}]}",
+    "{get: \"/d?k=${k}\"}",
+    "{get: /s, expect: {status: 200}}",
+];
+
+fn some_plan(random: &mut Random) -> (String, String) {
+    let pick = |random: &mut Random, of: &[&str]| of[random.below(of.len() as u64) as usize].to_owned();
+    let loads = [
+        "iterations: 60",
+        "duration: 200ms, warmup: 50ms",
+        "rate: 1000, duration: 200ms",
+        "rate: 500, duration: 200ms, overload: drop, arrival: poisson",
+        "rate: 800, iterations: 70",
+    ];
+    let more = [
+        "",
+        ", http2: true, max_concurrent_streams: 3",
+        ", pipeline: 3",
+        ", threads: 2",
+        ", follow_redirects: 2",
+        ", max_requests_per_connection: 3",
+        ", connection_rate: 100",
+    ];
+    let (load, more) = (pick(random, &loads), pick(random, &more));
+    let settings = format!("connections: {}, timeout: 25ms, {load}{more}", 2 + random.below(4));
+    let end = pick(random, &["wrap", "stop", "fail"]);
+    let mut rest = format!("data: {{k: {{range: [0, 40], at_end: {end}}}}}\nscenarios:\n");
+    for number in 0..=random.below(3) {
+        let steps: Vec<String> = (0..=random.below(4)).map(|_| pick(random, &STEPS)).collect();
+        let start = pick(random, &["0ms", "0ms", "20ms"]);
+        let weight = 1 + random.below(3);
+        rest += &format!("  - name: s{number}\n    weight: {weight}\n    start_after: {start}\n");
+        rest += &format!("    steps: [{}, {{get: \"/z?${{k}}\"}}]\n", steps.join(", "));
+    }
+    (settings, rest)
+}
+
+#[test]
+fn whatever_goes_wrong_plans_balance() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed, 9);
+        let (settings, rest) = some_plan(&mut random);
+        let share = |random: &mut Random| if random.below(3) == 0 { 0.04 } else { 0.0 };
+        let faults = Faults {
+            statuses: vec![(404, share(&mut random)), (302, share(&mut random))],
+            drop_reply: share(&mut random),
+            reset: share(&mut random),
+            close_before_reply: share(&mut random),
+            truncated_body: share(&mut random),
+            refuse_connect: share(&mut random),
+            refuse_stream: share(&mut random),
+            close_after: (random.below(4) == 0).then_some(5),
+            announce_close: random.below(2) == 0,
+            ..Faults::default()
+        };
+        let answer =
+            Answer { headers: vec![("Location".into(), "/l".into())], ..Answer::with_body("{\"id\": 5}") };
+        let options = SimOptions {
+            seed,
+            no_descriptor: share(&mut random),
+            ..world(Behaviour { faults, ..answering(answer) })
+        };
+        let plan = plan(&settings, &rest);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
+        let Ok((record, _)) = outcome else { panic!("seed {seed}: {settings}\n{rest}") };
+        let [started, completed, failed, unfinished] = iterations(&record);
+        assert_eq!(started, completed + failed + unfinished, "seed {seed}");
+        // A counted run of the closed model has no other end but that of the data.
+        if settings.contains("iterations: 60") && !rest.contains("at_end: stop") {
+            assert_eq!((started, unfinished), (60, 0), "seed {seed}: {settings}\n{rest}");
+        }
+    }
+}
