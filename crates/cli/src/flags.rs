@@ -117,7 +117,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct PlanArgs {
     /// A plan file (- is stdin), or URLs, which share the load evenly
     ///
-    /// A plan is YAML or JSON, and its name ends in .yaml, .yml or .json. A plan without scenarios goes together with URLs: its settings apply to them.
+    /// A plan is YAML or JSON, and its name ends in .yaml, .yml or .json. A plan without scenarios goes
+    /// together with URLs: its settings apply to them.
     #[arg(value_name = "PLAN|URL", required_unless_present = "h2loadrunner")]
     urls: Vec<String>,
     /// Run this JSON configuration of h2loadrunner; flags override it

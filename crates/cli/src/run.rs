@@ -50,8 +50,14 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let command_line = describe::redacted(std::env::args());
     let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), command_line)?;
     write(&result, &args.output, style)?;
-    if let Some(said) = said {
-        to_stdout(|out| out.write_all(said.as_bytes()))?;
+    match said {
+        // Beside a report for programs, it would be in their way.
+        Some(said) if args.output.output != OutputFormat::Text => {
+            // Where there is no stderr there is no one to tell.
+            let _ = std::io::stderr().write_all(said.as_bytes());
+        }
+        Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
+        None => {}
     }
     Ok(exit)
 }

@@ -369,7 +369,10 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
         "latency" | "duration" | "http_req_duration" => Some("p99, or another percentile"),
         _ => None,
     };
-    let near = names().filter(|name| distance(name, part.text) <= 2).min_by_key(|n| distance(n, part.text));
+    // Of a word of three letters, two others make another word.
+    let most = (part.text.len() / 2).min(2);
+    let is_near = |name: &&str| distance(name, part.text) <= most;
+    let near = names().filter(is_near).min_by_key(|n| distance(n, part.text));
     let hint = match habit.or(near) {
         Some(name) => format!("write {name}"),
         None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
