@@ -2,7 +2,6 @@
 //! themselves where wrk is installed.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -22,9 +21,6 @@ use truth::{account, assert_balance, count, delivered, errors};
 
 /// Where the package of wrk puts its scripts.
 const INSTALLED: &str = "/usr/share/doc/wrk/examples/scripts";
-
-/// A script that does not return is stopped after a second; a run of such ends long before this.
-const SOON: Duration = Duration::from_secs(30);
 
 fn ours() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/wrk")
@@ -126,13 +122,11 @@ fn the_scripts_of_wrk_itself_run() {
     }
 }
 
-/// Runs a script that is wrong: it ends soon, with code 2, and says where.
+/// Runs a script that is wrong: it ends (who hangs is noticed by `Lines`), with code 2, and says where.
 fn wrong(text: &str, place: &str, message: &str) -> Finished {
     let (sink, folder) = (Sink::start(""), Folder::new());
     let script = folder.write("wrong.lua", text);
-    let begun = Instant::now();
     let finished = run(&format!("{} -s {script} -d 500ms -c 2 -o json", sink.url()));
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     let shown = format!("{}{}", finished.stdout, finished.stderr);
     assert!(shown.contains(&format!("wrong.lua:{place}: ")) && shown.contains(message), "{shown}");
