@@ -86,8 +86,9 @@ fn good(name: &str, server: &str, flags: &str) -> (Value, Folder) {
 /// Names of steps, and how many of their requests were good.
 fn steps(result: &Value) -> Vec<(String, u64)> {
     let steps = result["by_step"].as_array().expect("a list").iter();
-    let step =
-        |step: &Value| (step["step"].as_str().expect("a name").to_owned(), step["ok"].as_u64().unwrap());
+    let step = |step: &Value| {
+        (step["step"].as_str().expect("a name").to_owned(), step["ok"].as_u64().expect("a number"))
+    };
     steps.map(step).collect()
 }
 

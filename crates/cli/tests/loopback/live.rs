@@ -175,7 +175,7 @@ fn failed_requests_are_written_with_both_messages_and_the_reason() {
         for (head, rest) in exchanges(&text) {
             assert!(head.contains("status 503: status 503, expected below 400, after "), "{head}");
             let (request, response) = rest.split_once("---- response\n").expect("both");
-            let number = request.split_once(&line).expect("its path").1;
+            let number = request.split_once(line).expect("its path").1;
             let end = number.find(|c: char| !c.is_ascii_digit()).expect("more");
             let number = &number[..end];
             assert!(seen.insert(number.to_owned()), "{number} came twice");
