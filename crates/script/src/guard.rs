@@ -12,7 +12,7 @@ use crate::{Host, ScriptOptions};
 
 /// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost, more
 /// would leave a loop of slow functions of the library alone for too long.
-const INTERVAL: u32 = 100;
+const INTERVAL: u32 = 300;
 
 /// Watches over one call at a time.
 ///

@@ -101,7 +101,8 @@ fn goodbyes_in_the_middle() {
             let (result, _) = observe(script, backend, &format!("{shape} --timeout 10s"));
             let unprocessed = errors(&result, "go_away");
             assert_eq!(account(&result, "ok") + unprocessed, 200, "{shape}: {}", result["errors"]);
-            assert!(account(&result, "ok") >= 100, "{shape}: {}", result["accounting"]);
+            // Each connection answers five, and at most eight more were under way by then.
+            assert!(8 * account(&result, "ok") + 40 >= 5 * unprocessed, "{shape}: {}", result["accounting"]);
             let goodbyes = count(&result, "/http2/go_aways/NO_ERROR");
             assert!(goodbyes >= account(&result, "ok") / 5 - 2, "{shape}: {}", result["http2"]);
             assert_eq!(result["http2"]["violations"], json!({}), "{shape}");
