@@ -35,7 +35,7 @@ use crate::protocol::Wish;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem, Problems};
+use crate::{Place, PlanPatch, Problem};
 
 use data::SourceDraft;
 use script::ScriptText;
@@ -66,12 +66,13 @@ struct Compiler<'r, 'a> {
 }
 
 impl Resolver<'_> {
-    /// Compiles the scenarios of a plan file. Headers, credentials and TLS settings of `patch` hold for all
+    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers, credentials and TLS settings of `patch` hold for all
     /// of their requests.
     pub(crate) fn compiled(
         &mut self,
         patch: &PlanPatch,
         document: &LoadedDocument,
+        form_is_right: bool,
         wish: &Wish,
     ) -> Option<Requests> {
         let routes = self.routes(patch);
@@ -79,13 +80,11 @@ impl Resolver<'_> {
         let authorization = self.authorization(patch);
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
-        let mut form = Problems::default();
-        document.document.check(&mut form);
         let mut compiler = Compiler {
             resolver: self,
             loaded: document,
             wish,
-            form_is_right: form.is_empty(),
+            form_is_right,
             misses_target: false,
             headers: headers.clone().unwrap_or_default(),
             environment: BTreeMap::new(),

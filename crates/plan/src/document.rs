@@ -17,6 +17,7 @@ mod yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::Deed;
 pub use field::{Field, Keyed, Text};
 pub use source::{LoadedDocument, Source};
 

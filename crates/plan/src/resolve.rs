@@ -170,13 +170,12 @@ impl Resolver<'_> {
         // problems that would only follow from that are left out.
         let spoken = wish.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
-        if let Some(loaded) = patch.document.as_deref() {
-            loaded.document.check(&mut self.problems);
-        }
-        let requests = match patch.document.as_deref() {
+        let document = patch.document.as_deref();
+        let form_is_right = document.is_none_or(|loaded| loaded.document.check(&mut self.problems));
+        let requests = match document {
             Some(loaded) if !loaded.document.scenarios.is_empty() => {
                 self.refuse_second_scenarios(patch);
-                self.compiled(patch, loaded, &spoken)
+                self.compiled(patch, loaded, form_is_right, &spoken)
             }
             _ => self.requests(patch, &spoken, scenario),
         };

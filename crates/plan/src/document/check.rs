@@ -12,9 +12,9 @@ use crate::{Place, Problem, Problems};
 
 impl Document {
     /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
-    /// templates) are looked at when the plan is compiled.
-    pub fn check(&self, problems: &mut Problems) {
-        let mut check = Check { document: self, problems };
+    /// templates) are looked at when the plan is compiled. Whether nothing is wrong.
+    pub fn check(&self, problems: &mut Problems) -> bool {
+        let mut check = Check { document: self, problems, found: false };
         for (name, place, target) in &self.targets.0 {
             check.target(name, *place, target);
         }
@@ -31,12 +31,13 @@ impl Document {
         if self.scenarios.is_empty() {
             check.unused();
         }
+        !check.found
     }
 }
 
 /// What a step does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Deed {
+pub(crate) enum Deed {
     Request,
     Set,
     If,
@@ -104,10 +105,13 @@ const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "
 struct Check<'d, 'p> {
     document: &'d Document,
     problems: &'p mut Problems,
+    /// Whether something is wrong.
+    found: bool,
 }
 
 impl<'d> Check<'d, '_> {
     fn report(&mut self, problem: Problem, place: Option<Place>) {
+        self.found = true;
         self.problems.push(problem.at(place));
     }
 
@@ -291,59 +295,32 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// What a step does: exactly one thing.
+    /// What a step does; reports a step that does several things, or none.
     fn deed(&mut self, step: &StepSpec, place: Place) -> Option<Deed> {
-        let fields = step.present();
-        let mut found: Vec<(&'static str, Option<Place>, Deed)> = Vec::new();
-        for &(name, place) in &fields {
-            let deed = match name {
-                _ if ADDRESSES.contains(&name) => Deed::Request,
-                "set" => Deed::Set,
-                "if" => Deed::If,
-                "repeat" => Deed::Repeat,
-                "while" => Deed::While,
-                "parallel" => Deed::Parallel,
-                _ => continue,
-            };
-            found.push((name, place, deed));
+        let deed = step.deed();
+        if deed.is_some() {
+            return deed;
         }
-        match found.as_slice() {
-            [(_, _, deed)] => Some(*deed),
-            [(first, ..), (second, place, _), ..] => {
-                let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
-                let hint = "a step does one thing; write the other as a step of its own";
-                self.report(problem.with_hint(hint), *place);
-                None
-            }
-            [] => {
-                let has = |name: &str| fields.iter().any(|(known, _)| *known == name);
-                // A script may say by itself whom to ask.
-                if has("script") {
-                    return Some(Deed::Request);
-                }
-                if has("think") {
-                    return Some(Deed::Think);
-                }
-                let (problem, hint) = match fields
-                    .iter()
-                    .find(|(name, _)| ["then", "else", "steps"].contains(name))
-                {
-                    Some((name @ ("then" | "else"), _)) => {
-                        (format!("`{name}` without `if`"), "give the condition with `if`")
-                    }
-                    Some(_) => {
-                        ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them")
-                    }
-                    None => (
-                        "the step does nothing".to_owned(),
-                        "it needs one of get, post, put, patch, delete, head, request, same_url, set, think, if, \
-                         repeat, while, parallel",
-                    ),
-                };
-                self.report(Problem::new(problem).with_hint(hint), Some(place));
-                None
-            }
+        if let [(first, ..), (second, place, _), ..] = step.deeds().as_slice() {
+            let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
+            let hint = "a step does one thing; write the other as a step of its own";
+            self.report(problem.with_hint(hint), *place);
+            return None;
         }
+        let lost = step.present().into_iter().find(|(name, _)| ["then", "else", "steps"].contains(name));
+        let (problem, hint) = match lost {
+            Some((name @ ("then" | "else"), _)) => {
+                (format!("`{name}` without `if`"), "give the condition with `if`")
+            }
+            Some(_) => ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them"),
+            None => (
+                "the step does nothing".to_owned(),
+                "it needs one of get, post, put, patch, delete, head, request, same_url, set, think, if, \
+                 repeat, while, parallel",
+            ),
+        };
+        self.report(Problem::new(problem).with_hint(hint), Some(place));
+        None
     }
 
     /// Reports the fields of a step that do not go with what it does.
@@ -525,6 +502,34 @@ impl<'d> Check<'d, '_> {
 }
 
 impl StepSpec {
+    /// What the step does: exactly one thing. `None` is what [`Document::check`] reports.
+    pub(crate) fn deed(&self) -> Option<Deed> {
+        match self.deeds().as_slice() {
+            [(_, _, deed)] => Some(*deed),
+            // A script may say by itself whom to ask.
+            [] if !self.script.is_absent() => Some(Deed::Request),
+            [] if !self.think.is_absent() => Some(Deed::Think),
+            _ => None,
+        }
+    }
+
+    /// The fields that say what the step does, with their places.
+    fn deeds(&self) -> Vec<(&'static str, Option<Place>, Deed)> {
+        let deed = |(name, place)| {
+            let deed = match name {
+                _ if ADDRESSES.contains(&name) => Deed::Request,
+                "set" => Deed::Set,
+                "if" => Deed::If,
+                "repeat" => Deed::Repeat,
+                "while" => Deed::While,
+                "parallel" => Deed::Parallel,
+                _ => return None,
+            };
+            Some((name, place, deed))
+        };
+        self.present().into_iter().filter_map(deed).collect()
+    }
+
     /// The fields that are there, with their places.
     fn present(&self) -> Vec<(&'static str, Option<Place>)> {
         let first = |steps: &[Field<StepSpec>]| steps.first().and_then(Field::place);
