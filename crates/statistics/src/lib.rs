@@ -1,0 +1,10 @@
+//! What a measurement says, and how surely: intervals of percentiles, steady state, overload, several runs.
+//!
+//! Pure functions of numbers: no clock, no socket, no histogram. Whoever has the histograms (`metrics`) hands
+//! over counts and looks values up; whoever prints (`report`) puts the answers into words. The formulas, where
+//! they come from and what was simulated to check them are in `docs/statistics.md`.
+#![forbid(unsafe_code)]
+
+mod student;
+
+pub use student::student_quantile;
