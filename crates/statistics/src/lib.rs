@@ -5,6 +5,10 @@
 //! they come from and what was simulated to check them are in `docs/statistics.md`.
 #![forbid(unsafe_code)]
 
+mod search;
+mod share;
 mod student;
 
+pub use search::{Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, Trial};
+pub use share::{FEWEST_SLICES, Portion, ShareInterval, share_interval};
 pub use student::student_quantile;

@@ -1,0 +1,155 @@
+//! Shares of dependent samples, such as "more than 1 % of the responses took longer than 10 ms".
+//!
+//! A percentile against a limit is a share against a limit: `p99 < 10 ms` holds of a server if, and only if,
+//! fewer than 1 % of its responses take 10 ms or longer. Shares are the easier question: a run is cut into
+//! slices, each of which counts its samples and the bad ones among them, and no quantile has to be estimated.
+
+use crate::student_quantile;
+
+/// Slices below which an interval says nothing about dependence: the variance between them would be a guess.
+pub const FEWEST_SLICES: usize = 4;
+/// Slices to which longer series are joined: enough for the t distribution to be narrow, few enough for each
+/// to be long beside the time over which samples depend on one another.
+const SLICES: usize = 20;
+
+/// The samples of one slice of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Portion {
+    /// Samples in it.
+    pub total: u64,
+    /// The bad ones among them.
+    pub bad: u64,
+}
+
+impl Portion {
+    /// Adds the samples of another slice.
+    pub const fn merge(&mut self, other: Self) {
+        self.total += other.total;
+        self.bad += other.bad;
+    }
+}
+
+/// A share of bad samples, and between which limits the true one lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareInterval {
+    /// Bad samples by all samples.
+    pub estimate: f64,
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+    /// How many times larger the variance of the estimate is than that of independent samples; at least 1.
+    pub variance_inflation: f64,
+}
+
+/// The two-sided interval of a share by its slices, at a confidence such as 0.95. `None` if there are fewer
+/// than [`FEWEST_SLICES`] slices with samples.
+///
+/// With `b` bad ones of `n` samples in a slice and `B` slices, the estimate is `p = Σb / Σn` and its variance
+/// that of a ratio, `B / (B - 1) · Σ(b - p·n)² / (Σn)²` (Cochran, *Sampling Techniques*, 6.4). Its quotient with
+/// the variance of independent samples, `p(1 - p) / Σn`, is the variance inflation. Slices that are too short
+/// for the dependence show too little of it, so it is taken from 20 slices and from 10, and the larger
+/// counts. The interval is Wilson's with the effective number of samples, `Σn` by the inflation, and
+/// Student's t of `B - 1` degrees of freedom in the place of the normal quantile: the variance is an estimate.
+pub fn share_interval(portions: &[Portion], confidence: f64) -> Option<ShareInterval> {
+    let portions: Vec<Portion> = portions.iter().copied().filter(|portion| portion.total > 0).collect();
+    if portions.len() < FEWEST_SLICES {
+        return None;
+    }
+    let many = joined(&portions, SLICES);
+    let few = joined(&portions, SLICES / 2);
+    let (slices, inflation) = match (inflation(&many), inflation(&few)) {
+        (fine, coarse) if coarse > fine => (few.len(), coarse),
+        (fine, _) => (many.len(), fine),
+    };
+    let all = sum(&portions);
+    let estimate = all.bad as f64 / all.total as f64;
+    let effective = all.total as f64 / inflation;
+    let t = student_quantile(confidence, slices - 1);
+    let (low, high) = wilson(estimate, effective, t);
+    Some(ShareInterval { estimate, low, high, variance_inflation: inflation })
+}
+
+/// At most `slices` slices of about the same number of neighbours each.
+fn joined(portions: &[Portion], slices: usize) -> Vec<Portion> {
+    let slices = slices.min(portions.len());
+    let bound = |slice: usize| slice * portions.len() / slices;
+    (0..slices).map(|slice| sum(&portions[bound(slice)..bound(slice + 1)])).collect()
+}
+
+fn sum(portions: &[Portion]) -> Portion {
+    let mut sum = Portion::default();
+    portions.iter().for_each(|portion| sum.merge(*portion));
+    sum
+}
+
+/// The variance of the share between slices by that of independent samples; at least 1.
+fn inflation(portions: &[Portion]) -> f64 {
+    let all = sum(portions);
+    let (total, share) = (all.total as f64, all.bad as f64 / all.total as f64);
+    let independent = share * (1.0 - share) * total;
+    if independent <= 0.0 {
+        return 1.0;
+    }
+    let squares: f64 =
+        portions.iter().map(|portion| (portion.bad as f64 - share * portion.total as f64).powi(2)).sum();
+    let slices = portions.len() as f64;
+    (slices / (slices - 1.0) * squares / independent).max(1.0)
+}
+
+/// Wilson's score interval of a share `p` of `n` samples with the quantile `z`: the values whose distance to
+/// `p` is `z` of their own standard deviations (Wilson 1927).
+fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
+    let square = z * z;
+    let middle = p + square / (2.0 * n);
+    let half = z * (p * (1.0 - p) / n + square / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + square / n;
+    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn even(total: u64, bad: u64, slices: usize) -> Vec<Portion> {
+        vec![Portion { total, bad }; slices]
+    }
+
+    #[test]
+    fn even_slices_are_wilsons_interval() {
+        // 100 bad of 10,000: Wilson at t(19) = 2.093 is 0.8115 % to 1.2317 %.
+        let interval = share_interval(&even(500, 5, 20), 0.95).unwrap();
+        assert_eq!((interval.estimate, interval.variance_inflation), (0.01, 1.0));
+        assert!((interval.low - 0.008_115).abs() < 2e-5, "{interval:?}");
+        assert!((interval.high - 0.012_317).abs() < 2e-5, "{interval:?}");
+    }
+
+    #[test]
+    fn no_bad_sample_is_no_proof_of_none() {
+        let interval = share_interval(&even(50, 0, 20), 0.95).unwrap();
+        assert_eq!((interval.estimate, interval.low), (0.0, 0.0));
+        // t² / (n + t²) with t = 2.093 and n = 1,000.
+        assert!((interval.high - 0.004_362).abs() < 1e-5, "{interval:?}");
+    }
+
+    #[test]
+    fn bad_samples_that_come_together_widen_it() {
+        let mut portions = even(500, 0, 20);
+        portions[7].bad = 50;
+        portions[8].bad = 50;
+        let lumped = share_interval(&portions, 0.95).unwrap();
+        let even = share_interval(&even(500, 5, 20), 0.95).unwrap();
+        assert_eq!(lumped.estimate, even.estimate);
+        assert!(lumped.variance_inflation > 40.0, "{lumped:?}");
+        assert!(lumped.high > 2.0 * even.high, "{lumped:?}");
+    }
+
+    #[test]
+    fn too_few_slices_say_nothing() {
+        assert_eq!(share_interval(&even(500, 5, 3), 0.95), None);
+        let mut portions = even(500, 5, 4);
+        portions[0].total = 0;
+        portions[0].bad = 0;
+        assert_eq!(share_interval(&portions, 0.95), None);
+    }
+}
