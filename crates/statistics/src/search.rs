@@ -276,19 +276,17 @@ impl Search {
             return Aim::Try(unclear, Purpose::Bisection);
         }
         // Bisect the widest gap that leads away from an end: between an end and the unclear rates next to it.
-        let inner: Vec<f64> = self.between(low, high.rate).map(|level| level.rate).collect();
+        let inner: Vec<f64> = self.inside(low, high.rate).map(|level| level.rate).collect();
         let Some((first, last)) = inner.first().zip(inner.last()) else {
-            return Aim::Try((low * high.rate).sqrt(), Purpose::Bisection);
+            return Aim::Try(between(low, high.rate), Purpose::Bisection);
         };
         let (below, above) = (first / low, high.rate / last);
         let finest = 1.0 + self.settings.precision / 4.0;
         if below.max(above) <= finest {
             return Aim::End(End::Unclear);
         }
-        Aim::Try(
-            if below >= above { (low * first).sqrt() } else { (last * high.rate).sqrt() },
-            Purpose::Bisection,
-        )
+        let middle = if below >= above { between(low, *first) } else { between(*last, high.rate) };
+        Aim::Try(middle, Purpose::Bisection)
     }
 
     /// Upward until something breaks. An unclear rate is no obstacle: it is settled when there is a ceiling.
@@ -306,11 +304,11 @@ impl Search {
 
     /// The highest rate that may still be tried again between two others, if there is one.
     fn to_settle(&self, low: f64, high: f64) -> Option<f64> {
-        let open = self.between(low, high).filter(|level| level.length < self.settings.longest);
+        let open = self.inside(low, high).filter(|level| level.length < self.settings.longest);
         open.last().map(|level| level.rate)
     }
 
-    fn between(&self, low: f64, high: f64) -> impl Iterator<Item = &Level> {
+    fn inside(&self, low: f64, high: f64) -> impl Iterator<Item = &Level> {
         self.levels.iter().filter(move |level| level.rate > low && level.rate < high)
     }
 
@@ -399,6 +397,14 @@ impl Search {
     fn descended(&self, rate: f64) -> f64 {
         (0..self.descents).fold(rate, |rate, _| rate / (1.0 + self.settings.precision))
     }
+}
+
+/// The geometric mean of two rates, to four digits if that still lies between them: people will read it.
+fn between(low: f64, high: f64) -> f64 {
+    let mean = (low * high).sqrt();
+    let unit = 10_f64.powf(mean.log10().floor() - 3.0);
+    let round = (mean / unit).round() * unit;
+    if low < round && round < high { round } else { mean }
 }
 
 /// What a search wants to do next.

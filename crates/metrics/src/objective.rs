@@ -1,0 +1,92 @@
+//! Thresholds as objectives: what share of the requests may be bad.
+//!
+//! `p99 < 10 ms` is the same as "fewer than 1 % of the responses take 10 ms or longer", and an error rate is a
+//! share anyway. As shares they can be counted in every interval of a run, and be judged with an interval of
+//! confidence (`plimsoll_statistics::share_interval`).
+
+use plimsoll_statistics::Portion;
+
+use crate::threshold::{Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind};
+use crate::{Outline, Tally};
+
+/// A threshold as a share of bad requests that has to stay below a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// The threshold.
+    pub spec: ThresholdSpec,
+    /// Bad requests have to be fewer than this share.
+    pub limit: f64,
+    bad: Bad,
+    steps: Vec<usize>,
+}
+
+/// Which requests are bad.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bad {
+    /// Good responses that took so many nanoseconds or longer; what timed out is bad however long it took.
+    Slow(u64),
+    /// What failed or timed out.
+    Failed,
+    /// What timed out.
+    TimedOut,
+}
+
+impl Objective {
+    /// The objective that a threshold is in a run with this outline.
+    ///
+    /// # Errors
+    /// Why it is none, as a hint: only upper limits of response-time percentiles, of the error rate and of the
+    /// timeout rate are shares.
+    pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
+        const HINT: &str =
+            "use an upper limit of a percentile of the response time, such as 'p99<10ms', or 'error_rate<1%'";
+        let Threshold { metric, operator, limit } = spec.threshold;
+        if !matches!(operator, Operator::Less | Operator::LessOrEqual) {
+            return Err(HINT);
+        }
+        if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
+            return Err("leave window, delay and abort_on_fail away: trials are judged as a whole");
+        }
+        let (bad, limit) = match (metric, limit) {
+            (Metric::Time(TimeKind::Response, Figure::Percentile(p)), Limit::Time(limit)) => {
+                (Bad::Slow(limit.0), 1.0 - p.p() / 100.0)
+            }
+            (Metric::ErrorRate, Limit::Share(share)) => (Bad::Failed, share.to_f64() / 100.0),
+            (Metric::TimeoutRate, Limit::Share(share)) => (Bad::TimedOut, share.to_f64() / 100.0),
+            _ => return Err(HINT),
+        };
+        if limit <= 0.0 {
+            return Err("leave room for chance: a share of 0 cannot be shown to hold, however long one tries");
+        }
+        let steps = outline.select(spec.scenario.as_deref(), spec.step.as_deref());
+        let steps = steps.into_iter().map(|step| step as usize).collect();
+        Ok(Self { spec: spec.clone(), limit, bad, steps })
+    }
+
+    /// The longest response time that is not bad, in nanoseconds, if it is about times.
+    pub const fn time_limit(&self) -> Option<u64> {
+        match self.bad {
+            Bad::Slow(limit) => Some(limit),
+            Bad::Failed | Bad::TimedOut => None,
+        }
+    }
+
+    /// Counts what ended in an interval; `steps` are its tallies, step by step.
+    pub fn portion(&self, steps: &[Tally]) -> Portion {
+        let mut portion = Portion::default();
+        for tally in self.steps.iter().filter_map(|&step| steps.get(step)) {
+            portion.merge(match self.bad {
+                Bad::Slow(limit) => {
+                    let slow = tally.response_time.values().filter(|(value, _)| *value >= limit);
+                    let slow: u64 = slow.map(|(_, count)| count).sum();
+                    // Timed-out ones are among the times, as lower bounds.
+                    let bad = slow.max(tally.timed_out);
+                    Portion { total: tally.response_time.count(), bad }
+                }
+                Bad::Failed => Portion { total: tally.ended(), bad: tally.failed + tally.timed_out },
+                Bad::TimedOut => Portion { total: tally.ended(), bad: tally.timed_out },
+            });
+        }
+        portion
+    }
+}

@@ -1,0 +1,45 @@
+//! Variants of a plan: the same requests to the same servers, under another load.
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
+
+use crate::{End, Load, Overload, Plan};
+
+/// Intervals that a trial is cut into: enough to see whether what happens in one depends on the last one.
+const INTERVALS: u64 = 20;
+/// No interval of a trial is shorter: it would mostly measure its own edges.
+const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
+
+impl Plan {
+    /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries
+    /// no request first; its intervals are a twentieth of `unit`, the length of the shortest of several such
+    /// runs, which are to be compared.
+    ///
+    /// # Errors
+    /// If the numbers of the stages do not fit: see [`ProfileError`].
+    pub fn at_rate(
+        &self,
+        lead: &[(Rate, Nanos)],
+        rate: Rate,
+        duration: Nanos,
+        unit: Nanos,
+    ) -> Result<Self, ProfileError> {
+        let hold = |&(rate, duration): &(Rate, Nanos)| Stage { duration, from: rate, to: rate };
+        let stages = lead.iter().chain(&[(rate, duration)]).map(hold).collect();
+        let (process, overload) = match self.load {
+            Load::Open { process, overload, .. } => (process, overload),
+            Load::Closed => (Process::Uniform, Overload::Queue),
+        };
+        let interval = Nanos(unit.0 / INTERVALS).max(SHORTEST_INTERVAL);
+        Ok(Self {
+            load: Load::Open { profile: Profile::new(stages)?, process, overload },
+            end: End { duration: Some(duration), iterations: None },
+            warmup: lead.iter().fold(Nanos::ZERO, |sum, (_, length)| sum + *length),
+            preflight: false,
+            thresholds: Vec::new(),
+            interval,
+            statistics: interval,
+            ..self.clone()
+        })
+    }
+}
