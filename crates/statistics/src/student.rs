@@ -5,12 +5,13 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// The factor t of a two-sided interval `estimate ± t · standard error` with the given confidence (in (0, 1)):
 /// the quantile `(1 + confidence) / 2` of Student's t distribution.
 ///
-/// Infinite when there is no degree of freedom, since one value says nothing about its own variation.
-pub fn student_quantile(confidence: f64, degrees: usize) -> f64 {
-    if degrees == 0 {
+/// Degrees of freedom need not be whole: parts of unequal size have fewer than their number says. Infinite
+/// when there are none, since one value says nothing about its own variation.
+pub fn student_quantile(confidence: f64, degrees: f64) -> f64 {
+    if degrees <= 0.0 {
         return f64::INFINITY;
     }
-    let student = StudentsT::new(0.0, 1.0, degrees as f64).expect("scale and degrees are positive");
+    let student = StudentsT::new(0.0, 1.0, degrees).expect("scale and degrees are positive");
     student.inverse_cdf(f64::midpoint(1.0, confidence))
 }
 
@@ -22,17 +23,17 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_tables() {
         let cases = [
-            (0.95, 1, 12.706),
-            (0.95, 4, 2.776),
-            (0.95, 9, 2.262),
-            (0.95, 29, 2.045),
-            (0.99, 9, 3.250),
-            (0.95, 100_000, 1.960),
+            (0.95, 1.0, 12.706),
+            (0.95, 4.0, 2.776),
+            (0.95, 9.0, 2.262),
+            (0.95, 29.0, 2.045),
+            (0.99, 9.0, 3.250),
+            (0.95, 100_000.0, 1.960),
         ];
         for (confidence, degrees, expected) in cases {
             let t = student_quantile(confidence, degrees);
             assert!((t - expected).abs() < 1e-3, "{degrees} degrees of freedom: {t}");
         }
-        assert_eq!(student_quantile(0.95, 0), f64::INFINITY);
+        assert_eq!(student_quantile(0.95, 0.0), f64::INFINITY);
     }
 }
