@@ -11,6 +11,7 @@ use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
 use crate::control_flags::ControlArgs;
+use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
@@ -67,6 +68,14 @@ pub(crate) enum Command {
     Check(Box<PlanArgs>),
     /// Show what a plan file, or a URL and flags, come to: each setting and where it is from, steps, totals
     Explain(Box<PlanArgs>),
+    /// Find the highest rate at which a server holds what is asked of it: an interval, not a number
+    ///
+    /// Trials in the open model, each of the length -d (5s) or a multiple of it: rates grow until one breaks,
+    /// then the interval between what holds and what breaks is halved. Its lower end is tried three times as
+    /// long, and once more right after an overload. A rate that the generator cannot put on the server is not
+    /// blamed on the server.
+    #[command(after_long_help = FIND_HELP)]
+    Find(Box<FindArgs>),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
     ///
     /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell
@@ -99,6 +108,12 @@ Exit codes:
   0 ran, numbers valid    1 unreachable target or unexpected error    2 bad usage
   3 measurement invalid   99 a threshold failed on a valid run
   130/143 interrupted, the partial result was written";
+
+const FIND_HELP: &str = "\
+Exit codes:
+  0 found, or nothing breaks up to --to    1 unreachable target or unexpected error    2 bad usage
+  3 the generator was the limit, or the search was ended by --max-time before there was an upper end
+  99 no rate that was tried holds          130/143 interrupted, what was known was written";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -509,6 +524,8 @@ pub(crate) enum SchemaOf {
     Plan,
     /// What `run --output json` writes
     Result,
+    /// What `find --output json` writes
+    Capacity,
 }
 
 /// What a run takes from its surroundings, besides its flags.
@@ -681,7 +698,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 8] = ["run", "check", "explain", "sink", "target", "demo", "import", "schema"];
+const COMMANDS: [&str; 9] = ["run", "check", "explain", "find", "sink", "target", "demo", "import", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -735,7 +752,7 @@ mod tests {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
         let commands =
-            ["run", "check", "explain", "sink", "target", "demo", "import", "schema", "--help", "-V"];
+            ["run", "check", "explain", "find", "sink", "target", "demo", "import", "schema", "--help", "-V"];
         for command in commands {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
@@ -750,7 +767,7 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, sink, target, demo, import, schema; \
+                "commands: run, check, explain, find, sink, target, demo, import, schema; \
                  for a host write http://webserver/"
             )
         );

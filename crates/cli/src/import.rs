@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Disk, Files, KeyLogFile, Problem, Problems, Resolved};
+use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
 
 use crate::flags::{PlanArgs, Surroundings};
 use crate::import_flags::{ImportArgs, ImportFormat};
@@ -50,7 +50,17 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
 /// Resolves what a command line asks for: a plan file, URLs, or with `--h2loadrunner` the plan that such a
 /// configuration is.
 pub(crate) fn resolve(args: &PlanArgs, quiet: bool) -> Result<Resolved, Failure> {
+    resolve_amended(args, quiet, |_| Ok(()))
+}
+
+/// The same with flags that the command itself adds.
+pub(crate) fn resolve_amended(
+    args: &PlanArgs,
+    quiet: bool,
+    amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
+) -> Result<Resolved, Failure> {
     let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
+    amend(&mut command.flags).map_err(Failure::usage)?;
     let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;

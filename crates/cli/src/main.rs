@@ -1,6 +1,7 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod campaign;
 mod check;
 mod control_flags;
 mod control_port;
@@ -9,6 +10,8 @@ mod describe;
 mod diagnostics;
 mod environment;
 mod explain;
+mod find;
+mod find_flags;
 mod flags;
 mod import;
 mod import_flags;
@@ -106,6 +109,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::command(args, &style),
         Command::Check(args) => check::command(args),
+        Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
@@ -118,6 +122,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
 fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     let schema = match of {
         SchemaOf::Result => plimsoll_report::schema_result(),
+        SchemaOf::Capacity => plimsoll_report::schema_capacity(),
         SchemaOf::Plan => Document::schema(),
     };
     run::to_stdout(|out| {

@@ -1,6 +1,7 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::{IsTerminal as _, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
@@ -106,7 +107,8 @@ fn execute_on<O: Open>(
     let (spec, control) = (control, Control::default());
     let say = say(output.quiet);
     let speak = say.clone();
-    let signals = SignalWatch::start(control.clone(), move |text| speak(text))
+    let of_run = control.clone();
+    let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let steerers =
         Steerers::start(spec, output.quiet, &plan, &control, &say).map_err(Failure::environment)?;
@@ -147,7 +149,7 @@ fn execute_on<O: Open>(
 }
 
 /// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.
-fn say(quiet: bool) -> Say {
+pub(crate) fn say(quiet: bool) -> Say {
     let begin = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
     Arc::new(move |text| {
         if !quiet {
@@ -159,7 +161,7 @@ fn say(quiet: bool) -> Say {
 
 /// Makes sure that there is a descriptor for every connection; where their number was left to us, takes
 /// fewer.
-fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
+pub(crate) fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
     let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS;
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
     let possible = limit.hard.saturating_sub(SPARE_DESCRIPTORS);
@@ -177,7 +179,7 @@ fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
     .with_hint(format!("raise the hard limit (ulimit -Hn {needed}, as root), or use -c {possible}")))
 }
 
-fn failure(error: RunError) -> Failure {
+pub(crate) fn failure(error: RunError) -> Failure {
     let problem = Problem::new(error.to_string());
     if matches!(error, RunError::Data(_) | RunError::Script(_)) {
         return Failure::usage(problem);
@@ -208,12 +210,20 @@ pub(crate) fn write(result: &RunResult, output: &OutputArgs, style: &Style) -> R
         OutputFormat::Csv => Format::Csv,
     };
     if let Some(path) = &output.json {
-        let mut json = Vec::new();
-        render(result, Format::Json, style, &mut json).and_then(|()| std::fs::write(path, &json)).map_err(
-            |error| Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display()))),
-        )?;
+        to_file(path, |out| render(result, Format::Json, style, out))?;
     }
     to_stdout(|out| render(result, format, style, out))
+}
+
+/// Writes a file in one go.
+pub(crate) fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let mut content = Vec::new();
+    write(&mut content).and_then(|()| std::fs::write(path, &content)).map_err(|error| {
+        Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
+    })
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no failure.

@@ -15,8 +15,11 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Watches for `SIGINT` and `SIGTERM`. `say` gets what the user should know.
-    pub(crate) fn start(control: Control, say: impl Fn(&str) + Send + 'static) -> std::io::Result<Self> {
+    /// Watches for `SIGINT` and `SIGTERM`, which are for the run whose control is asked for then. `say` gets what the user should know.
+    pub(crate) fn start(
+        control: impl Fn() -> Control + Send + 'static,
+        say: impl Fn(&str) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
@@ -25,9 +28,9 @@ impl SignalWatch {
             for signal in signals.forever() {
                 if seen.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                     say("stopping: waiting for what is in flight; once more to report at once");
-                    control.stop(Stop::Drain);
+                    control().stop(Stop::Drain);
                 } else {
-                    control.stop(Stop::Now);
+                    control().stop(Stop::Now);
                 }
             }
         })?;

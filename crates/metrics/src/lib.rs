@@ -10,6 +10,7 @@ pub mod figure;
 pub mod histogram;
 pub mod interval;
 pub mod log;
+pub mod objective;
 pub mod outline;
 pub mod record;
 pub mod recorder;
@@ -20,6 +21,7 @@ pub mod verdict;
 pub use histogram::{Histogram, samples_needed};
 pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
+pub use objective::Objective;
 pub use outline::{Outline, ScenarioOutline};
 pub use record::{
     Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,

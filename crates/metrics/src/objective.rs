@@ -41,7 +41,7 @@ impl Objective {
         const HINT: &str =
             "use an upper limit of a percentile of the response time, such as 'p99<10ms', or 'error_rate<1%'";
         let Threshold { metric, operator, limit } = spec.threshold;
-        if !matches!(operator, Operator::Less | Operator::LessOrEqual) {
+        if !matches!(operator, Operator::Less | Operator::AtMost) {
             return Err(HINT);
         }
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
@@ -51,12 +51,14 @@ impl Objective {
             (Metric::Time(TimeKind::Response, Figure::Percentile(p)), Limit::Time(limit)) => {
                 (Bad::Slow(limit.0), 1.0 - p.p() / 100.0)
             }
-            (Metric::ErrorRate, Limit::Share(share)) => (Bad::Failed, share.to_f64() / 100.0),
-            (Metric::TimeoutRate, Limit::Share(share)) => (Bad::TimedOut, share.to_f64() / 100.0),
+            (Metric::ErrorRate, Limit::Percent(share)) => (Bad::Failed, share.to_f64() / 100.0),
+            (Metric::TimeoutRate, Limit::Percent(share)) => (Bad::TimedOut, share.to_f64() / 100.0),
             _ => return Err(HINT),
         };
         if limit <= 0.0 {
-            return Err("leave room for chance: a share of 0 cannot be shown to hold, however long one tries");
+            return Err(
+                "leave room for chance: a share of 0 cannot be shown to hold, however long one tries",
+            );
         }
         let steps = outline.select(spec.scenario.as_deref(), spec.step.as_deref());
         let steps = steps.into_iter().map(|step| step as usize).collect();

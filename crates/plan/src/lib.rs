@@ -38,6 +38,7 @@ mod script;
 mod security;
 mod size;
 mod targets;
+mod trial;
 mod url;
 
 pub use document::{Document, LoadedDocument, Source};

@@ -3,6 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
+use crate::load::requests_per_iteration;
 use crate::{End, Load, Overload, Plan};
 
 /// Intervals that a trial is cut into: enough to see whether what happens in one depends on the last one.
@@ -11,6 +12,12 @@ const INTERVALS: u64 = 20;
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
 
 impl Plan {
+    /// Requests of one iteration on average, if that does not depend on what happens.
+    pub fn requests_per_iteration(&self) -> Option<f64> {
+        let (requests, iterations) = requests_per_iteration(&self.scenarios)?;
+        Some(requests as f64 / iterations as f64)
+    }
+
     /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries
     /// no request first; its intervals are a twentieth of `unit`, the length of the shortest of several such
     /// runs, which are to be compared.

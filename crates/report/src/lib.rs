@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+pub mod capacity;
 pub mod context;
 mod csv;
 mod distribution;
@@ -18,9 +19,11 @@ mod timestamp;
 
 use std::io;
 
+pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
 pub use result::RunResult;
 pub use summary::Summary;
+pub use timestamp::rfc3339;
 
 /// The version of the result contract: raised when a field changes its meaning or goes, not when one is
 /// added.

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 
 /// A Unix time in RFC 3339 with milliseconds, in UTC: `2026-03-01T12:00:00.250Z`.
-pub(crate) fn rfc3339(unix: Nanos) -> String {
+pub fn rfc3339(unix: Nanos) -> String {
     let millis = unix.0 / 1_000_000;
     let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
     let (year, month, day) = civil_from_days(days);

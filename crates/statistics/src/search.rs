@@ -162,10 +162,22 @@ pub struct Search {
     above: Option<(f64, u32, Vec<Vec<Portion>>)>,
 }
 
+impl Level {
+    /// For each condition the slices of its trials.
+    pub fn portions(&self) -> &[Vec<Portion>] {
+        &self.portions
+    }
+}
+
 impl Search {
     /// A search that has tried nothing yet.
     pub const fn new(settings: Settings) -> Self {
         Self { settings, levels: Vec::new(), confirmed: None, descents: 0, from_above: None, above: None }
+    }
+
+    /// How it goes about it.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The rates that were tried, ascending.
@@ -174,12 +186,16 @@ impl Search {
     }
 
     /// What is known by these slices, one list for each condition.
-    ///
-    /// The caller may ask while a trial is under way, to end one whose outcome is plain.
     pub fn finding(&self, portions: &[Vec<Portion>]) -> Finding {
+        self.finding_at(portions, self.settings.confidence)
+    }
+
+    /// The same at another confidence: a caller who asks again and again while a trial is under way, to end one
+    /// whose outcome is plain, has to be stricter.
+    pub fn finding_at(&self, portions: &[Vec<Portion>], confidence: f64) -> Finding {
         let mut finding = Finding::Holds;
         for (portions, limit) in portions.iter().zip(&self.settings.limits) {
-            match share_interval(portions, self.settings.confidence) {
+            match share_interval(portions, confidence) {
                 Some(share) if share.low > *limit => return Finding::Breaks,
                 Some(share) if share.high < *limit => {}
                 _ => finding = Finding::Unclear,

@@ -65,7 +65,7 @@ pub fn share_interval(portions: &[Portion], confidence: f64) -> Option<ShareInte
     let all = sum(&portions);
     let estimate = all.bad as f64 / all.total as f64;
     let effective = all.total as f64 / inflation;
-    let t = student_quantile(confidence, slices - 1);
+    let t = student_quantile(confidence, (slices - 1) as f64);
     let (low, high) = wilson(estimate, effective, t);
     Some(ShareInterval { estimate, low, high, variance_inflation: inflation })
 }

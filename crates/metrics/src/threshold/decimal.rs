@@ -31,6 +31,11 @@ impl Decimal {
         Some(Self::new(digits, places)).filter(|number| number.digits < DIGITS)
     }
 
+    /// The nearest floating-point number.
+    pub fn to_f64(self) -> f64 {
+        self.digits as f64 / 10_f64.powi(self.places as i32)
+    }
+
     fn new(mut digits: u64, mut places: u32) -> Self {
         while places > 0 && digits.is_multiple_of(10) {
             digits /= 10;

@@ -1,0 +1,464 @@
+//! `plimsoll find`: the search for a server's capacity.
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_engine::Progress;
+use plimsoll_metrics::threshold::Metric;
+use plimsoll_metrics::{Objective, ReasonCode, RunRecord, Threshold, ThresholdSpec, figure};
+use plimsoll_plan::{Load, Overload, Plan, Problem, Problems};
+use plimsoll_report::capacity::{
+    Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult,
+};
+use plimsoll_report::result::{Finding as Found, Tool};
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Format, Style, Summary, render_capacity, rfc3339};
+use plimsoll_statistics::{End, Finding, Outcome, Portion, Purpose, Search, Settings, Trial, share_interval};
+
+use crate::campaign::Campaign;
+use crate::find_flags::{FindArgs, SearchSpec};
+use crate::flags::OutputFormat;
+use crate::{Exit, Failure, describe, import, run};
+
+/// Shortest lead-in of a trial: time to open connections and to fill caches.
+const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
+/// Longest wait for owed responses after a trial: what an overload has left is not worth more.
+const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
+/// Confidence at which a trial that breaks is ended before its time. Stricter than the decision itself, since
+/// this question is asked after every interval.
+const EARLY_CONFIDENCE: f64 = 0.999;
+/// Trials that the generator spoiled, in a row, until it counts as its limit and not as an accident.
+const ATTEMPTS: u32 = 3;
+/// How many times the connections that Little's law asks for within the SLO are opened at most. With more, a
+/// server that is overloaded would only have longer queues.
+const SPARE_CONNECTIONS: f64 = 4.0;
+/// Connections that are always allowed.
+const FEWEST_CONNECTIONS: u32 = 64;
+/// What is asked about errors where nothing else is.
+const ERRORS: &str = "error_rate<1%";
+
+/// The command.
+pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
+    let spec = args.to_spec();
+    let resolved = import::resolve_amended(&args.plan, args.output.quiet, |flags| args.amend(flags));
+    let (spec, plan) = match (spec, resolved) {
+        (Ok(spec), Ok(resolved)) => (spec, resolved.plan),
+        (Err(problems), Ok(_)) => return Err(Failure::usage(problems)),
+        (spec, Err(mut failure)) => {
+            spec.err().unwrap_or_default().iter().for_each(|problem| failure.problems.push(problem.clone()));
+            return Err(failure);
+        }
+    };
+    let objectives = objectives(&plan).map_err(Failure::usage)?;
+    let options = BackendOptions::default();
+    let (result, exit) = if run::uses_uring(plan.backend)? {
+        Finder::begin(plan, &OpenUring(options), objectives, &spec, args.output.quiet)?.find()?
+    } else {
+        Finder::begin(plan, &OpenEpoll(options), objectives, &spec, args.output.quiet)?.find()?
+    };
+    let format = match args.output.output {
+        OutputFormat::Text => Format::Text,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::Csv => Format::Csv,
+    };
+    if let Some(path) = &args.output.json {
+        run::to_file(path, |out| render_capacity(&result, Format::Json, style, out))?;
+    }
+    run::to_stdout(|out| render_capacity(&result, format, style, out))?;
+    Ok(exit)
+}
+
+/// What is asked of the server, by the thresholds of the plan.
+fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
+    let mut problems = Problems::default();
+    if plan.thresholds.is_empty() {
+        let hint = "say what has to hold, such as --slo 'p99<10ms'";
+        problems.push(Problem::new("there is nothing to search for: no --slo is given").with_hint(hint));
+        return Err(problems);
+    }
+    let outline = plan.outline();
+    let mut objectives = Vec::new();
+    let errors = Threshold::parse(ERRORS).map(ThresholdSpec::new).ok();
+    let about_errors = |spec: &ThresholdSpec| spec.threshold.metric == Metric::ErrorRate;
+    let added = errors.filter(|_| !plan.thresholds.iter().any(about_errors));
+    for spec in plan.thresholds.iter().chain(&added) {
+        match Objective::new(spec, &outline) {
+            Ok(objective) => {
+                if objective.time_limit().is_some_and(|limit| limit >= plan.timeout.0) {
+                    let message = format!("a request times out before it could break {spec}");
+                    problems.push(Problem::new(message).with_hint("give --timeout a longer time"));
+                }
+                objectives.push(objective);
+            }
+            Err(hint) => {
+                let message = format!("{spec} cannot be searched for");
+                problems.push(Problem::new(message).with_hint(hint));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(objectives) } else { Err(problems) }
+}
+
+/// A search under way.
+struct Finder<'a, O> {
+    plan: Plan,
+    campaign: Campaign<'a, O>,
+    objectives: Vec<Objective>,
+    search: Search,
+    spec: &'a SearchSpec,
+    /// Length of the shortest trial.
+    unit: Nanos,
+    lead: Nanos,
+    trials: Vec<TrialResult>,
+    started: Nanos,
+    quiet: bool,
+}
+
+/// What a trial has counted.
+struct Measured {
+    record: RunRecord,
+    /// For each objective, the slices.
+    portions: Vec<Vec<Portion>>,
+}
+
+impl<'a, O: Open> Finder<'a, O> {
+    fn begin(
+        mut plan: Plan,
+        open: &'a O,
+        objectives: Vec<Objective>,
+        spec: &'a SearchSpec,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        let campaign = Campaign::begin(&mut plan, open, quiet)?;
+        let unit = plan.end.duration.unwrap_or(SHORTEST_LEAD);
+        let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
+        plan.drain = plan.drain.min(LONGEST_DRAIN);
+        let limits = objectives.iter().map(|objective| objective.limit).collect();
+        let settings =
+            Settings { to: spec.to, precision: spec.precision, ..Settings::new(spec.from, limits) };
+        Ok(Self {
+            plan,
+            campaign,
+            objectives,
+            search: Search::new(settings),
+            spec,
+            unit,
+            lead,
+            trials: Vec::new(),
+            started: clock::monotonic(),
+            quiet,
+        })
+    }
+
+    /// Carries the search out, to its end or as far as it may go.
+    fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
+        let started_at = rfc3339(clock::unix());
+        let mut stopped = false;
+        let mut accidents = 0;
+        while let Some(trial) = self.search.next() {
+            let begun = clock::monotonic();
+            let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
+            if begun - self.started + length > self.spec.max_time {
+                stopped = true;
+                break;
+            }
+            let measured = self.carry_out(&trial)?;
+            if self.campaign.interrupted().is_some() {
+                stopped = true;
+                break;
+            }
+            let outcome = self.outcome(&measured);
+            accidents = if outcome == Outcome::NotApplied { accidents + 1 } else { 0 };
+            if (1..ATTEMPTS).contains(&accidents) {
+                self.add_trial(&trial, begun, &measured, Finding::NotApplied);
+                continue;
+            }
+            accidents = 0;
+            self.search.note(&trial, outcome.clone());
+            let finding = self.finding_of(&trial, &outcome);
+            self.add_trial(&trial, begun, &measured, finding);
+        }
+        let result = self.result(started_at, stopped);
+        let exit = match (self.campaign.interrupted(), &result.capacity) {
+            (Some(signal), _) => Exit::Interrupted(signal),
+            (None, Capacity { low_per_s: Some(_), high_per_s: Some(_), .. }) => Exit::Success,
+            (None, Capacity { low_per_s: Some(_), .. }) if result.capacity.end == name_of(End::Highest) => {
+                Exit::Success
+            }
+            (None, Capacity { low_per_s: None, high_per_s: Some(_), .. }) => Exit::Thresholds,
+            _ => Exit::Invalid,
+        };
+        Ok((result, exit))
+    }
+
+    fn carry_out(&self, trial: &Trial) -> Result<Measured, Failure> {
+        let mut plan = self.plan_of(trial)?;
+        plan.seed = plan.seed.wrapping_add(self.trials.len() as u64);
+        let mut portions: Vec<Vec<Portion>> = vec![Vec::new(); self.objectives.len()];
+        let mut go_on = |progress: &Progress<'_>| {
+            let interval = progress.interval;
+            if interval.warmup {
+                return true;
+            }
+            for (portions, objective) in portions.iter_mut().zip(&self.objectives) {
+                let portion = objective.portion(&interval.steps);
+                match portions.last_mut() {
+                    // What ends after the load belongs to its last arrivals.
+                    Some(last) if interval.drain => last.merge(portion),
+                    _ => portions.push(portion),
+                }
+            }
+            self.search.finding_at(&portions, EARLY_CONFIDENCE) != Finding::Breaks
+        };
+        let record = self.campaign.run(&plan, &mut go_on)?;
+        // What did not end in time is bad by any measure.
+        let lost = record.accounting.in_flight_at_stop + record.accounting.never_started;
+        for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
+            last.merge(Portion { total: lost, bad: lost });
+        }
+        Ok(Measured { record, portions })
+    }
+
+    /// The plan of one trial.
+    fn plan_of(&self, trial: &Trial) -> Result<Plan, Failure> {
+        let rate = exact(trial.rate);
+        let mut lead = vec![(rate, self.lead)];
+        if let Some(before) = trial.after {
+            lead = vec![(exact(before), self.unit), (rate, self.unit)];
+        }
+        let duration = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
+        let mut plan = self
+            .plan
+            .at_rate(&lead, rate, duration, self.unit)
+            .map_err(|error| Failure::usage(Problem::new(format!("at {}/s: {error}", trial.rate))))?;
+        let longest = self.objectives.iter().filter_map(Objective::time_limit).max();
+        if let (Load::Open { overload: Overload::Grow, .. }, Some(longest)) = (&plan.load, longest) {
+            let needed =
+                trial.rate.max(trial.after.unwrap_or(0.0)) * longest as f64 / 1e9 * SPARE_CONNECTIONS;
+            let connections = &mut plan.connections;
+            connections.max = connections.max.min((needed.ceil() as u32).max(FEWEST_CONNECTIONS));
+            connections.initial = connections.initial.min(connections.max);
+        }
+        Ok(plan)
+    }
+
+    /// What a trial says of the server.
+    fn outcome(&self, measured: &Measured) -> Outcome {
+        let reasons = &measured.record.verdict.reasons;
+        let served = |code| matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit);
+        if reasons.iter().any(|reason| !served(reason.code) && reason.code != ReasonCode::TooFewSamples) {
+            return Outcome::NotApplied;
+        }
+        // Connections that bind, with a generator that has time: responses come too slowly for this rate.
+        if reasons.iter().any(|reason| served(reason.code)) {
+            return Outcome::Overloaded;
+        }
+        Outcome::Measured(measured.portions.clone())
+    }
+
+    fn finding_of(&self, trial: &Trial, outcome: &Outcome) -> Finding {
+        match (trial.purpose, outcome) {
+            (_, Outcome::NotApplied) => Finding::NotApplied,
+            (_, Outcome::Overloaded) => Finding::Breaks,
+            (Purpose::FromAbove, Outcome::Measured(portions)) => self.search.finding(portions),
+            _ => {
+                let level = self.search.levels().iter().find(|level| level.rate == trial.rate);
+                level.map_or(Finding::Unclear, |level| level.finding)
+            }
+        }
+    }
+
+    fn add_trial(&mut self, trial: &Trial, begun: Nanos, measured: &Measured, finding: Finding) {
+        let record = &measured.record;
+        let times = Summary::new(&record.total.response_time, record.total.censored_response);
+        let seconds = record.duration.as_secs_f64();
+        let in_window: Vec<_> =
+            record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
+        let in_flight = in_window.iter().map(|interval| interval.in_flight as f64).sum::<f64>();
+        let ended = record.total.ok + record.total.failed + record.total.timed_out;
+        let bad = record.total.failed + record.total.timed_out;
+        let verdict = &record.verdict;
+        let found = verdict.reasons.iter().chain(&verdict.warnings).map(|reason| Found {
+            code: reason.code.name().to_owned(),
+            evidence: reason.evidence.clone(),
+            hint: reason.hint.clone(),
+        });
+        self.trials.push(TrialResult {
+            purpose: match trial.purpose {
+                Purpose::Ramp => "ramp",
+                Purpose::Bisection => "bisection",
+                Purpose::Confirmation => "confirmation",
+                Purpose::FromAbove => "from_above",
+            }
+            .to_owned(),
+            rate_per_s: trial.rate,
+            after_per_s: trial.after,
+            at_s: (begun - self.started).as_secs_f64(),
+            measured_s: seconds,
+            achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
+            in_flight: in_flight / in_window.len().max(1) as f64,
+            p50: times.p.p50,
+            p90: times.p.p90,
+            p99: times.p.p99,
+            p99_9: times.p.p99_9,
+            error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
+            finding: finding_name(finding).to_owned(),
+            findings: found.collect(),
+        });
+        self.tell();
+    }
+
+    /// A line on stderr for the last trial.
+    fn tell(&self) {
+        let Some(trial) = self.trials.last() else { return };
+        let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+        let mut line = format!(
+            "{:>4.0} s  {:<12} {:>12}  {:>4.0} s  p50 {}  p99 {}  errors {}  {}",
+            trial.at_s,
+            trial.purpose.replace('_', " "),
+            figure::per_second(trial.rate_per_s),
+            trial.measured_s,
+            time(trial.p50),
+            time(trial.p99),
+            figure::share(trial.error_rate),
+            trial.finding.replace('_', " "),
+        );
+        if trial.finding == finding_name(Finding::NotApplied)
+            && let Some(found) = trial.findings.first()
+        {
+            line.push_str(&format!(": {}", found.evidence));
+        }
+        run::say(self.quiet)(&line);
+    }
+
+    fn result(&self, started_at: String, stopped: bool) -> CapacityResult {
+        let load = describe::model(&self.plan).description.first().cloned().unwrap_or_default();
+        let search = SearchResult {
+            id: format!("{:x}", clock::unix().0),
+            seed: self.plan.seed,
+            started_at,
+            duration_s: (clock::monotonic() - self.started).as_secs_f64(),
+            args: describe::redacted(std::env::args()),
+            plan_hash: self.plan.fingerprint().to_string(),
+            host: describe::host(),
+            load,
+            slo: self.objectives.iter().map(|objective| objective.spec.to_string()).collect(),
+            confidence: self.search.settings().confidence,
+            precision: self.spec.precision,
+            trial_s: self.unit.as_secs_f64(),
+        };
+        let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        CapacityResult {
+            schema_version: CAPACITY_SCHEMA_VERSION,
+            tool,
+            search,
+            capacity: self.capacity(stopped),
+            levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
+            trials: self.trials.clone(),
+        }
+    }
+
+    /// The trials that a level rests on.
+    fn trials_at(&self, rate: f64) -> impl Iterator<Item = &TrialResult> {
+        let not_applied = finding_name(Finding::NotApplied);
+        self.trials.iter().filter(move |trial| {
+            trial.rate_per_s == rate && trial.after_per_s.is_none() && trial.finding != not_applied
+        })
+    }
+
+    fn level(&self, level: &plimsoll_statistics::Level) -> LevelResult {
+        let share = |(objective, portions): (&Objective, &Vec<Portion>)| {
+            let interval = share_interval(portions, self.search.settings().confidence);
+            let all = portions.iter().fold(Portion::default(), |mut all, portion| {
+                all.merge(*portion);
+                all
+            });
+            ShareResult {
+                slo: objective.spec.to_string(),
+                limit: objective.limit,
+                share: if all.total == 0 { 0.0 } else { all.bad as f64 / all.total as f64 },
+                low: interval.map(|interval| interval.low),
+                high: interval.map(|interval| interval.high),
+                variance_inflation: interval.map(|interval| interval.variance_inflation),
+            }
+        };
+        LevelResult {
+            rate_per_s: level.rate,
+            finding: finding_name(level.finding).to_owned(),
+            measured_s: self.trials_at(level.rate).map(|trial| trial.measured_s).sum(),
+            shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
+        }
+    }
+
+    /// The answer in figures and words.
+    fn capacity(&self, stopped: bool) -> Capacity {
+        let answer = self.search.answer(stopped);
+        let mut notes = Vec::new();
+        let steps = self.plan.requests_per_iteration();
+        match (answer.low, answer.from_above) {
+            (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
+                "right after an overload it holds {} only: it recovers slowly",
+                figure::per_second(from_above)
+            )),
+            (Some(_), None) if answer.high.is_some() && answer.end != End::Stopped => {
+                notes.push("right after an overload none of the rates near it was shown to hold".to_owned());
+            }
+            _ => {}
+        }
+        if answer.low.is_some() && !answer.confirmed {
+            notes.push("the lower end was not confirmed by a longer trial".to_owned());
+        }
+        let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
+        if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.findings.first())) {
+            notes.push(format!("{}; {}", found.evidence, found.hint));
+        }
+        let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
+        let statement = match answer.end {
+            End::Narrow => "the lower rate holds what was asked for, the upper one does not".to_owned(),
+            End::Unclear => format!(
+                "rates between them were tried as long as allowed and stayed unclear ({} wide)",
+                figure::share(width.unwrap_or(0.0))
+            ),
+            End::Highest => "the highest rate that may be tried does not break it".to_owned(),
+            End::Generator => {
+                "this generator cannot put a higher rate on the server, whose limit was not found".to_owned()
+            }
+            End::Lowest => "no rate that was tried holds what was asked for".to_owned(),
+            End::Stopped => "the search was ended before it was done".to_owned(),
+        };
+        Capacity {
+            low_per_s: answer.low,
+            high_per_s: answer.high,
+            requests_per_iteration: steps,
+            confirmed: answer.confirmed,
+            after_overload_per_s: answer.from_above,
+            end: name_of(answer.end).to_owned(),
+            statement,
+            notes,
+        }
+    }
+}
+
+/// A rate to the thousandth of an iteration per second.
+fn exact(rate: f64) -> Rate {
+    let count = (rate * 1_000.0).round().max(1.0) as u64;
+    Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
+}
+
+const fn finding_name(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Holds => "holds",
+        Finding::Breaks => "breaks",
+        Finding::Unclear => "unclear",
+        Finding::NotApplied => "not_applied",
+    }
+}
+
+const fn name_of(end: End) -> &'static str {
+    match end {
+        End::Narrow => "narrow",
+        End::Unclear => "unclear",
+        End::Highest => "highest",
+        End::Generator => "generator",
+        End::Lowest => "lowest",
+        End::Stopped => "stopped",
+    }
+}

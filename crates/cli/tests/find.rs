@@ -1,0 +1,166 @@
+//! The capacity search from the command line, against a sink whose capacity is known.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A sink in a process of its own, ended with the test.
+struct Sink {
+    child: Child,
+    url: String,
+}
+
+impl Sink {
+    fn start(args: &[&str]) -> Self {
+        let mut child = plimsoll(&["sink", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut line = String::new();
+        let stderr = child.stderr.take().expect("it is piped");
+        BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
+        let address = line.trim().rsplit(' ').next().unwrap_or_default();
+        Self { url: format!("http://{address}/"), child }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn plimsoll(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn find(args: &[&str]) -> Output {
+    plimsoll(&["find"]).args(args).output().expect("the binary was built")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// One reply after the other, each after 2 ms: 500 per second, no matter how many ask.
+#[test]
+fn the_capacity_of_a_sink_is_bracketed() {
+    let sink = Sink::start(&["--delay", "constant:2ms", "--queue"]);
+    let output = find(&[
+        &sink.url,
+        "--slo",
+        "p90<100ms",
+        "--from",
+        "125",
+        "-d",
+        "600ms",
+        "--precision",
+        "50%",
+        "--max-time",
+        "60s",
+        "-o",
+        "json",
+        "--quiet",
+    ]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let exit = output.status.code();
+    let capacity = &result["capacity"];
+    // On a machine that has no time for it, the generator says so.
+    assert!(matches!(exit, Some(0 | 3)), "{exit:?}: {capacity:#}");
+    if let Some(high) = capacity["high_per_s"].as_f64() {
+        assert!(high >= 490.0, "breaks too early: {result:#}");
+    }
+    if let Some(low) = capacity["low_per_s"].as_f64() {
+        assert!(low <= 510.0, "holds too much: {result:#}");
+    }
+    if exit == Some(0) {
+        assert_eq!(capacity["confirmed"], true);
+        assert!(result["levels"].as_array().unwrap().len() >= 3);
+    }
+    let trials = result["trials"].as_array().unwrap();
+    assert!(trials.iter().all(|trial| trial["rate_per_s"].as_f64().unwrap() >= 125.0 / 2.0), "{trials:#?}");
+}
+
+#[test]
+fn what_breaks_everywhere_has_no_capacity() {
+    let sink = Sink::start(&["--status", "503"]);
+    let output = find(&[
+        &sink.url,
+        "--slo",
+        "p99<1s",
+        "--from",
+        "1k",
+        "--no-preflight",
+        "-d",
+        "200ms",
+        "-o",
+        "json",
+        "--quiet",
+    ]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(output.status.code(), Some(99), "{result:#}");
+    assert_eq!(result["capacity"]["low_per_s"], Value::Null);
+    assert_eq!(result["capacity"]["end"], "lowest");
+}
+
+#[test]
+fn a_highest_rate_is_kept() {
+    let sink = Sink::start(&[]);
+    let json = std::env::temp_dir().join(format!("plimsoll-find-{}.json", std::process::id()));
+    let output = find(&[
+        &sink.url,
+        "--slo",
+        "p50<5s",
+        "--from",
+        "200",
+        "--to",
+        "300",
+        "-d",
+        "1s",
+        "--json",
+        json.to_str().unwrap(),
+    ]);
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    if output.status.code() == Some(0) {
+        assert!(text.contains("at least 300/s"), "{text}");
+    }
+    let written: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    std::fs::remove_file(&json).unwrap();
+    let rates =
+        written["trials"].as_array().unwrap().iter().map(|trial| trial["rate_per_s"].as_f64().unwrap());
+    assert!(rates.into_iter().all(|rate| rate == 200.0 || rate == 300.0), "{written:#}");
+    assert_eq!(written["search"]["slo"][1], "error_rate<1%");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let url = "http://127.0.0.1:1/";
+    for (args, message) in [
+        (vec![url], "there is nothing to search for"),
+        (vec![url, "--slo", "rate>5"], "cannot be searched for"),
+        (vec![url, "--slo", "p99<0.1"], "--slo"),
+        (vec![url, "--slo", "p99<10ms", "-R", "5"], "--rate has no place here"),
+        (vec![url, "--slo", "p99<10ms", "-n", "5"], "--iterations has no place here"),
+        (vec![url, "--slo", "p99<10ms", "--from", "5", "--to", "4"], "--to is below --from"),
+        (vec![url, "--slo", "p99<10ms", "--precision", "99"], "no share from 0.5% to 50%"),
+        (vec![url, "--slo", "p99<60s"], "times out before"),
+        (vec![url, "--slo", "error_rate<0%"], "cannot be searched for"),
+    ] {
+        let output = find(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("hint: "), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_target_that_is_not_there_is_said_at_once() {
+    let output = find(&["http://127.0.0.1:1/", "--slo", "p99<10ms"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}

@@ -1,0 +1,190 @@
+//! The result of a capacity search: an interval, what it rests on, and every trial.
+
+use std::io;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Host;
+use crate::result::{Finding, Tool};
+use crate::{Format, Style};
+
+mod text;
+
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
+pub const CAPACITY_SCHEMA_VERSION: u32 = 1;
+
+/// The result of a capacity search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that searched.
+    pub tool: Tool,
+    /// Identity and circumstances of the search.
+    pub search: SearchResult,
+    /// The answer.
+    pub capacity: Capacity,
+    /// The rates that were tried, ascending: the curve of load against response time.
+    pub levels: Vec<LevelResult>,
+    /// Every trial in its order.
+    pub trials: Vec<TrialResult>,
+}
+
+/// Identity and circumstances of a search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    /// Identity of the search.
+    pub id: String,
+    /// Seed of every random choice; trials take the numbers that follow it.
+    pub seed: u64,
+    /// When it started: RFC 3339, UTC.
+    pub started_at: String,
+    /// How long it took in seconds.
+    pub duration_s: f64,
+    /// The command line, without secrets.
+    pub args: Vec<String>,
+    /// Hash of the plan at the first rate.
+    pub plan_hash: String,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// The load in words: connections, protocol, arrivals.
+    pub load: String,
+    /// What was asked for, as thresholds.
+    pub slo: Vec<String>,
+    /// Two-sided confidence of the decision about one rate.
+    pub confidence: f64,
+    /// The width that was aimed at, as a share of the lower end.
+    pub precision: f64,
+    /// Length of the shortest trial in seconds.
+    pub trial_s: f64,
+}
+
+/// How much the server can carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// The highest rate in iterations per second that was shown to hold what was asked for; null if none was.
+    pub low_per_s: Option<f64>,
+    /// The lowest rate that was shown not to hold it; null if none was.
+    pub high_per_s: Option<f64>,
+    /// Requests per iteration where it is known.
+    pub requests_per_iteration: Option<f64>,
+    /// Whether the lower end also held in a trial three times as long.
+    pub confirmed: bool,
+    /// The highest rate, at most the lower end, that held right after an overload; null if none was found.
+    pub after_overload_per_s: Option<f64>,
+    /// Why the search ended: narrow, unclear, highest, generator, lowest or stopped.
+    pub end: String,
+    /// The same in a sentence.
+    pub statement: String,
+    /// What should be known beside it.
+    pub notes: Vec<String>,
+}
+
+/// What is known of one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelResult {
+    /// The rate in iterations per second.
+    pub rate_per_s: f64,
+    /// holds, breaks, unclear, or not_applied if the generator could not put it on the server.
+    pub finding: String,
+    /// Measured seconds.
+    pub measured_s: f64,
+    /// The share of bad requests by each part of the SLO.
+    pub shares: Vec<ShareResult>,
+}
+
+/// A share of bad requests against its limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareResult {
+    /// The part of the SLO.
+    pub slo: String,
+    /// Requests have to be bad less often than this.
+    pub limit: f64,
+    /// How often they were.
+    pub share: f64,
+    /// Lower limit of the interval of the true share; null with too few slices.
+    pub low: Option<f64>,
+    /// Upper limit.
+    pub high: Option<f64>,
+    /// How many times larger its variance is than that of independent requests.
+    pub variance_inflation: Option<f64>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialResult {
+    /// ramp, bisection, confirmation or from_above.
+    pub purpose: String,
+    /// The rate in iterations per second.
+    pub rate_per_s: f64,
+    /// The rate that was put on the server right before; null if none was.
+    pub after_per_s: Option<f64>,
+    /// When it started, in seconds since the start of the search.
+    pub at_s: f64,
+    /// Length of the measured part in seconds; shorter than planned if its outcome was plain.
+    pub measured_s: f64,
+    /// Whole responses per second.
+    pub achieved_per_s: f64,
+    /// Mean number of requests in flight.
+    pub in_flight: f64,
+    /// Percentiles of the response time in nanoseconds; null with too few samples.
+    pub p50: Option<u64>,
+    /// See p50.
+    pub p90: Option<u64>,
+    /// See p50.
+    pub p99: Option<u64>,
+    /// See p50.
+    pub p99_9: Option<u64>,
+    /// Requests that failed or timed out by those that ended.
+    pub error_rate: f64,
+    /// What came of it, with all trials of its rate: as the finding of a level.
+    pub finding: String,
+    /// What was found about the instrument.
+    pub findings: Vec<Finding>,
+}
+
+/// Writes a result. There are intervals in no search: as CSV it is the table of its trials.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render_capacity(
+    result: &CapacityResult,
+    format: Format,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        Format::Text => out.write_all(text::page(result, style).as_bytes()),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            out.write_all(b"\n")
+        }
+        Format::Csv => out.write_all(table(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`CapacityResult`].
+pub fn schema_capacity() -> serde_json::Value {
+    schemars::schema_for!(CapacityResult).to_value()
+}
+
+fn table(result: &CapacityResult) -> String {
+    let mut csv =
+        "purpose,rate_per_s,after_per_s,at_s,measured_s,achieved_per_s,in_flight,p50_ns,p90_ns,p99_ns,\
+                   p99_9_ns,error_rate,finding\n"
+            .to_owned();
+    let or_empty = |value: Option<String>| value.unwrap_or_default();
+    for trial in &result.trials {
+        let TrialResult { purpose, rate_per_s, at_s, measured_s, achieved_per_s, in_flight, .. } = trial;
+        let after = or_empty(trial.after_per_s.map(|rate| rate.to_string()));
+        csv.push_str(&format!(
+            "{purpose},{rate_per_s},{after},{at_s},{measured_s},{achieved_per_s},{in_flight}"
+        ));
+        for value in [trial.p50, trial.p90, trial.p99, trial.p99_9] {
+            csv.push_str(&format!(",{}", or_empty(value.map(|value| value.to_string()))));
+        }
+        csv.push_str(&format!(",{},{}\n", trial.error_rate, trial.finding));
+    }
+    csv
+}
