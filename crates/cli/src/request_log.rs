@@ -69,9 +69,9 @@ impl RequestLog {
     /// Waits until everything is written.
     pub(crate) fn finish(self) {
         let Self { log, thread } = self;
-        drop(log);
+        log.end();
         if let Some(thread) = thread {
-            // It ends when nobody can send any more; a panic has been shown.
+            // A panic has been shown.
             let _ = thread.join();
         }
     }
@@ -146,6 +146,7 @@ impl Writer {
                         });
                     }
                 }
+                LogBatch::End => break,
                 LogBatch::Failed(exchange) => {
                     if let Some(sink) = &mut self.failed {
                         sink.write(|file| {

@@ -93,7 +93,7 @@ pub(crate) fn uses_uring(choice: BackendChoice) -> Result<bool, Failure> {
     }
 }
 
-fn execute_on<O: Open>(
+fn execute_on<O: Open + Clone + 'static>(
     mut plan: Plan,
     open: &O,
     output: &OutputArgs,

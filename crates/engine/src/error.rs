@@ -32,6 +32,8 @@ pub enum RunError {
     },
     /// A worker thread could not be started or ended unexpectedly.
     Worker(String),
+    /// No worker came back after the end of the run.
+    Unresponsive,
     /// The counts of the run do not add up: a defect of Plimsoll, whose result must not be believed.
     Accounting(String),
     /// A data source could not be opened.
@@ -51,6 +53,9 @@ impl fmt::Display for RunError {
             }
             Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
             Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
+            Self::Unresponsive => {
+                f.write_str("no worker came back after the end of the run: there is no record")
+            }
             Self::Accounting(reason) => write!(f, "the accounts of the run do not balance: {reason}"),
             Self::Data(reason) | Self::Script(reason) => f.write_str(reason),
             Self::Stopped => f.write_str("stopped before the run began"),
@@ -82,6 +87,7 @@ impl RunError {
             Self::Backend { backend: "io_uring", .. } => {
                 Some("--backend epoll works without io_uring; more locked memory may help (ulimit -l)")
             }
+            Self::Unresponsive => Some("look for a script or a file of data that never returns"),
             _ => None,
         }
     }

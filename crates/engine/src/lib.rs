@@ -15,6 +15,7 @@ mod control;
 mod error;
 mod lane;
 mod pacing;
+mod patience;
 mod preflight;
 mod ramp;
 mod request;

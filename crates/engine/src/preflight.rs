@@ -28,7 +28,7 @@ const FIRST_TIMEOUT: Nanos = Nanos::from_secs(2);
 ///
 /// # Errors
 /// [`RunError::Preflight`] with the reason if a target gave no response; a response of any status is one.
-pub fn preflight<O: Open>(
+pub fn preflight<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
     addresses: &[Arc<[Site]>],

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::resolve::{self, Family};
@@ -11,15 +11,16 @@ use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
-    Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
+    Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
 
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
+use crate::patience::{LOOK, Patience};
 use crate::sites::Site;
-use crate::worker::{Resources, Worker, WorkerReport};
+use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
@@ -82,10 +83,13 @@ enum Message {
 /// Carries out `plan` and returns its record with the verdict. `observe` is called about once per interval of
 /// the plan, and for what is left at the end.
 ///
+/// A worker that does not come back after the end, because something does not return that it has called, is
+/// not waited for: the record is that of the others, and says so. Its thread and what it uses are left alone.
+///
 /// # Errors
-/// If a backend cannot be opened or a worker thread ends unexpectedly. What goes wrong with requests is
-/// counted.
-pub fn run<O: Open>(
+/// If a backend cannot be opened, a worker thread ends unexpectedly, or none comes back. What goes wrong with
+/// requests is counted.
+pub fn run<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
     addresses: &[Arc<[Site]>],
@@ -99,7 +103,7 @@ pub fn run<O: Open>(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_logged<O: Open>(
+pub fn run_logged<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
     addresses: &[Arc<[Site]>],
@@ -111,28 +115,78 @@ pub fn run_logged<O: Open>(
     let (send, receive) = channel();
     let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
         .map_err(|error| RunError::Data(error.to_string()))?;
-    thread::scope(|scope| {
-        let mut starts = Vec::new();
-        for (index, feeds) in (0..workers).zip(feeds) {
-            let (start, started) = channel();
-            starts.push(start);
-            let (send, control) = (send.clone(), control.clone());
-            let log = log.sink(index);
-            let shard = Shard { index, of: workers };
-            thread::Builder::new()
-                .name(format!("worker-{index}"))
-                .spawn_scoped(scope, move || {
-                    let make = |io: O::Backend, unix_offset| {
-                        let resources = resources(plan, addresses, shard, feeds, log)?;
-                        Ok(Worker::new(io, plan, addresses, shard, control, unix_offset, resources))
-                    };
-                    work(open, make, &send, &started);
-                })
-                .map_err(|error| RunError::Worker(error.to_string()))?;
+    // The threads own what they use: one that does not come back must not keep the run from its end.
+    let shared = Arc::new(plan.clone());
+    let mut members = Vec::new();
+    for (index, feeds) in (0..workers).zip(feeds) {
+        let (start, started) = channel();
+        let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
+        let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
+        let shard = Shard { index, of: workers };
+        let thread = thread::Builder::new()
+            .name(format!("worker-{index}"))
+            .spawn(move || {
+                let make = |io: O::Backend, unix_offset| {
+                    let resources = resources(&plan, &addresses, shard, feeds, log)?;
+                    Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
+                };
+                work(&open, make, &send, &started);
+            })
+            .map_err(|error| RunError::Worker(error.to_string()))?;
+        members.push(Member { start, thread });
+    }
+    drop(send);
+    let patience = Patience::new(Nanos::MAX, Nanos::MAX);
+    let team = Team { members, receive, control: control.clone(), patience };
+    conduct(plan, open.name(), control, team, observe)
+}
+
+/// One worker thread, as the run control sees it.
+struct Member {
+    start: Sender<Nanos>,
+    thread: JoinHandle<()>,
+}
+
+/// The worker threads.
+struct Team {
+    members: Vec<Member>,
+    receive: Receiver<Message>,
+    control: Control,
+    patience: Patience,
+}
+
+impl Team {
+    /// What one of the workers tells next; `None` if it was waited for in vain for too long.
+    fn listen(&mut self) -> Result<Option<Message>, RunError> {
+        loop {
+            // A thread that had ended before a silence has said all that it ever will.
+            let all_ended = self.members.iter().all(|member| member.thread.is_finished());
+            match self.receive.recv_timeout(LOOK.into()) {
+                Ok(message) => {
+                    self.patience.hear();
+                    return Ok(Some(message));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if all_ended => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.patience.ends(self.control.wish(), clock::monotonic()) {
+                        return Ok(None);
+                    }
+                }
+            }
         }
-        drop(send);
-        conduct(plan, open.name(), control, &receive, &starts, observe)
-    })
+        Err(RunError::Worker("it panicked; see above".to_owned()))
+    }
+
+    /// Waits for the threads of these workers, which have handed in their reports; leaves the others alone.
+    fn dismiss(self, reports: &[WorkerReport]) {
+        for (member, index) in self.members.into_iter().zip(0..) {
+            if reports.iter().any(|report| report.shard.index == index) {
+                // It has nothing left to do; a panic has been shown.
+                let _ = member.thread.join();
+            }
+        }
+    }
 }
 
 /// The body of a worker thread. `make` makes the worker of a backend and what has to be added to its clock to
@@ -194,17 +248,18 @@ fn conduct(
     plan: &Plan,
     backend: &'static str,
     control: &Control,
-    receive: &Receiver<Message>,
-    starts: &[Sender<Nanos>],
+    mut team: Team,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
+    let workers = team.members.len();
     let mut latest = Nanos::ZERO;
-    for _ in starts {
-        match receive.recv() {
-            Ok(Message::Ready(now)) => latest = latest.max(now),
-            Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
-            Ok(Message::Broken(error)) => return Err(error),
-            _ => return Err(RunError::Worker("it ended before it was ready".to_owned())),
+    for _ in 0..workers {
+        match team.listen()? {
+            Some(Message::Ready(now)) => latest = latest.max(now),
+            Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            Some(Message::Broken(error)) => return Err(error),
+            None => return Err(RunError::Stopped),
+            Some(_) => return Err(RunError::Worker("it ended before it was ready".to_owned())),
         }
     }
     if control.wish() == Stop::Now {
@@ -213,13 +268,17 @@ fn conduct(
     let start = latest + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;
     control.begin(plan, start);
-    for worker in starts {
-        let _ = worker.send(start);
+    for member in &team.members {
+        let _ = member.start.send(start);
     }
     let end = plan.end.duration.map(|duration| plan.warmup + duration);
+    // Virtual time says nothing about the time that a simulation takes.
+    let planned = end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic() + HEAD_START + end);
+    let drain = if backend == SIMULATED { Nanos::MAX } else { plan.drain };
+    team.patience = Patience::new(planned.unwrap_or(Nanos::MAX), drain);
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
-    let mut merger = IntervalMerger::new(starts.len()).with_length(plan.interval).with_outline(outline);
+    let mut merger = IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline);
     let mut intervals: Vec<Interval> = Vec::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |mut interval: Interval| {
@@ -233,21 +292,23 @@ fn conduct(
         interval.steps = Vec::new();
         intervals.push(interval);
     };
-    while reports.len() < starts.len() {
-        match receive.recv() {
-            Ok(Message::Snapshot(snapshot)) => {
+    while reports.len() < workers {
+        match team.listen()? {
+            Some(Message::Snapshot(snapshot)) => {
                 merger.add(&snapshot);
                 while let Some(interval) = merger.next_complete() {
                     tell(interval);
                 }
             }
-            Ok(Message::Done(report)) => reports.push(*report),
-            Ok(Message::Ready(_)) => {}
-            Ok(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
-            Ok(Message::Broken(error)) => return Err(error),
-            Err(_) => return Err(RunError::Worker("it panicked; see above".to_owned())),
+            Some(Message::Done(report)) => reports.push(*report),
+            Some(Message::Ready(_)) => {}
+            Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+            Some(Message::Broken(error)) => return Err(error),
+            None if reports.is_empty() => return Err(RunError::Unresponsive),
+            None => break,
         }
     }
+    team.dismiss(&reports);
     for interval in merger.finish() {
         tell(interval);
     }
@@ -257,6 +318,11 @@ fn conduct(
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
+}
+
+/// In place of the record of a worker that did not come back.
+fn absent() -> WorkerRecord {
+    WorkerRecord { absent: true, ..WorkerRecord::default() }
 }
 
 /// Adds up what the workers measured, and judges it.
@@ -310,8 +376,11 @@ fn merge(
         completed_in_window += report.completed_in_window;
         pacing_budget = pacing_budget.max(report.pacing_budget);
         log.merge(report.log);
+        // Those between did not come back.
+        workers.resize_with(report.shard.index as usize, absent);
         workers.push(report.worker);
     }
+    workers.resize_with(plan.threads.max(1) as usize, absent);
     for scenario in plan.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
         for step in scenario.steps.clone() {
             if let Some(step) = steps.get_mut(step as usize) {
@@ -330,8 +399,14 @@ fn merge(
         Load::Open { .. } => Model::Open,
     };
     let arrivals = accounting.arrivals(&iterations);
-    let target_per_second =
-        (model == Model::Open && duration > Nanos::ZERO).then(|| arrivals as f64 / duration.as_secs_f64());
+    let target_per_second = match &plan.load {
+        Load::Open { profile, .. } if duration > Nanos::ZERO => {
+            let mean = arrivals as f64 / duration.as_secs_f64();
+            // Iterations that are all finished may take longer than their arrivals did.
+            Some(if plan.end.duration.is_none() { mean.max(profile.rate_at(plan.warmup)) } else { mean })
+        }
+        _ => None,
+    };
     let mut record = RunRecord {
         model,
         duration,

@@ -64,7 +64,7 @@ const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// The name of the backend whose time is virtual.
-const SIMULATED: &str = "simulated";
+pub(crate) const SIMULATED: &str = "simulated";
 
 /// What a worker hands in at the end.
 #[derive(Debug)]
@@ -141,11 +141,22 @@ struct Counts {
     remaining: Option<u64>,
     /// Scheduled since the last snapshot, warm-up included.
     new_scheduled: u64,
+    /// When the last snapshot was taken.
+    last_edge: Nanos,
     /// Iterations begun by this worker, the source of their global index in the closed model.
     begun: u64,
     iterations: IterationRecord,
     /// Measured responses over HTTP/1.1 and HTTP/2.
     answered: [u64; 2],
+}
+
+impl Counts {
+    /// An arrival fell due and is never started.
+    fn never_start(&mut self, measured: bool, without_data: bool) {
+        self.accounting.scheduled += u64::from(measured);
+        self.accounting.never_started += u64::from(measured);
+        self.accounting.without_data += u64::from(measured && without_data);
+    }
 }
 
 /// One worker. Call [`prepare`](Self::prepare), then [`run`](Self::run).
@@ -177,6 +188,9 @@ pub struct Worker<'p, B> {
     singles: Vec<Option<u32>>,
     /// Scenarios whose data has ended.
     exhausted: Vec<bool>,
+    /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
+    /// and what would fall due is not owed.
+    complete: bool,
     feeds: Feeds,
     scripts: Option<Box<dyn Scripts>>,
     /// What is kept of responses, by step.
@@ -315,6 +329,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
             exhausted: vec![false; plan.scenarios.len()],
+            complete: false,
             feeds,
             scripts,
             needs: plan
@@ -457,8 +472,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();
-            if now < self.times.end && self.is_counted_out() {
-                self.times.end = self.counts.last_done.max(self.times.measure);
+            if now < self.times.end && self.is_through() {
+                self.times.end = self.counts.last_done.max(self.times.measure).max(self.counts.last_edge);
                 self.times.drained = self.times.end;
             }
             let over = now >= self.times.end;
@@ -468,6 +483,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.times.end);
                 send(self.snapshot(at));
+                self.counts.last_edge = at;
                 next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
                 continue;
             }

@@ -106,6 +106,8 @@ pub enum LogBatch {
     Entries(Vec<LogEntry>),
     /// One failed request.
     Failed(Box<FailedExchange>),
+    /// Nothing more is wanted.
+    End,
 }
 
 /// What is to be logged.
@@ -134,11 +136,21 @@ struct Shared {
 }
 
 impl Log {
-    /// A log, and where its batches come out. They end when the log and all of its sinks are gone.
+    /// A log, and where its batches come out. They end with [`LogBatch::End`], or when the log and all of
+    /// its sinks are gone.
     pub fn new(options: LogOptions) -> (Self, Receiver<LogBatch>) {
         let (send, receive) = sync_channel(BATCHES_WAITING);
         let failed_left = AtomicU64::new(options.failed);
         (Self(Some(Arc::new(Shared { options, send, failed_left }))), receive)
+    }
+
+    /// Ends the batches, behind those that were handed over, even if a worker still has its sink. Waits for
+    /// room.
+    pub fn end(&self) {
+        if let Some(shared) = &self.0 {
+            // Where nobody writes there is nothing to end.
+            let _ = shared.send.send(LogBatch::End);
+        }
     }
 
     /// The sink of one worker.

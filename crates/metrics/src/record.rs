@@ -179,6 +179,9 @@ pub struct Stall {
 /// What one worker thread cost and how it kept up.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerRecord {
+    /// Whether it did not come back after the end of the run: nothing of it is in the record but the
+    /// intervals that it had told of, and everything else here is zero.
+    pub absent: bool,
     /// Wall time of the measured part.
     pub wall: Nanos,
     /// CPU time of the thread in user mode in that time.

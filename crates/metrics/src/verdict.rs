@@ -62,6 +62,10 @@ reason_codes! {
     PortsExhausted = "ports_exhausted",
     /// The generator's system had no file descriptor left for a new connection.
     DescriptorsExhausted = "descriptors_exhausted",
+    /// Arrivals were dealt to scenarios whose data had ended.
+    DataEnded = "data_ended",
+    /// A worker did not come back after the end of the run.
+    WorkerMissing = "worker_missing",
     /// There is nothing to make percentiles from.
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
@@ -100,12 +104,14 @@ const UNSTAMPED_SHARE: f64 = 0.01;
 /// In the closed model start lag and rate are not judged: its arrivals are made by the responses themselves.
 pub fn judge(record: &RunRecord) -> Verdict {
     let mut judge = Judge { record, reasons: Vec::new(), warnings: Vec::new() };
+    judge.presence();
     judge.samples();
     judge.stalls();
     let mut suffers = false;
     if record.model == Model::Open {
         let rate = judge.rate();
         let lag = judge.start_lag();
+        judge.data();
         judge.connection_limit(rate == Finding::Invalid || lag == Finding::Invalid);
         suffers = rate != Finding::Good || lag != Finding::Good;
     } else {
@@ -140,6 +146,23 @@ impl Judge<'_> {
             Finding::Doubtful => self.warnings.push(reason),
             Finding::Invalid => self.reasons.push(reason),
         }
+    }
+
+    fn presence(&mut self) {
+        let workers = &self.record.workers;
+        let absent = workers.iter().zip(0_u64..).filter(|(worker, _)| worker.absent);
+        let absent: Vec<String> = absent.map(|(_, number)| number.to_string()).collect();
+        if absent.is_empty() {
+            return;
+        }
+        let (s, it) = if absent.len() == 1 { ("", "it") } else { ("s", "they") };
+        let evidence = format!(
+            "worker{s} {} of {} did not come back after the end of the run: what {it} did is not in the accounts",
+            absent.join(", "),
+            figure::count(workers.len() as u64),
+        );
+        let hint = "look for a script or a file of data that never returns";
+        self.find(Finding::Invalid, ReasonCode::WorkerMissing, evidence, hint);
     }
 
     fn samples(&mut self) {
@@ -190,7 +213,8 @@ impl Judge<'_> {
     /// are due once they begin, so with them a dropped iteration would weigh less than a started one.
     fn rate(&mut self) -> Finding {
         let (accounting, iterations) = (&self.record.accounting, &self.record.iterations);
-        let arrivals = accounting.arrivals(iterations);
+        // What had no data could not be started by any generator.
+        let arrivals = accounting.arrivals(iterations) - accounting.without_data;
         let share = ratio(iterations.started, arrivals).unwrap_or(1.0);
         if share >= RATE_SHARE {
             return Finding::Good;
@@ -202,12 +226,26 @@ impl Judge<'_> {
             if self.record.requests_per_iteration() > 1.0 { "iterations" } else { "arrivals" },
             figure::share(share),
             figure::count(accounting.dropped),
-            figure::count(accounting.never_started),
+            figure::count(accounting.never_started - accounting.without_data),
         );
         let hint =
             "use more threads (-t), more connections (-c) or a lower rate; a run of a lower rate is valid";
         self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, hint);
         Finding::Invalid
+    }
+
+    /// States that scenarios had no data for some of their arrivals, as the plan wants it.
+    fn data(&mut self) {
+        let without = self.record.accounting.without_data;
+        if without == 0 {
+            return;
+        }
+        let evidence = format!(
+            "{} arrivals were due when the data of their scenario had ended, and were never started",
+            figure::count(without)
+        );
+        let hint = "give the data more rows, or `at_end: wrap`";
+        self.find(Finding::Doubtful, ReasonCode::DataEnded, evidence, hint);
     }
 
     /// Whether requests were started when they were due. What waited for a connection at the limit is the

@@ -89,6 +89,9 @@ impl Resolver<'_> {
         }
         let (rate, stages, process) = (rate?, stages?, process?.unwrap_or(Process::Uniform));
         let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
+        // Iterations without a duration are all finished, however long that takes: the profile only has to be
+        // long enough for their arrivals.
+        let limited = duration.is_some() || iterations.is_none() || rate.is_none();
         let stages = match (rate, stages) {
             (Some(rate), _) => {
                 // A warm-up may end between two arrivals: then one of the measured part is due in its last
@@ -102,7 +105,7 @@ impl Resolver<'_> {
         let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
         let profile = self.profile(patch, stages.clone(), warmup)?;
         self.check_any_due(patch, stages)?;
-        let end = End { duration: Some(measured), iterations };
+        let end = End { duration: limited.then_some(measured), iterations };
         Some(Schedule { profile: Some((profile, process)), end, warmup })
     }
 

@@ -272,8 +272,8 @@ pub enum Overload {
     Grow,
 }
 
-/// End of the measured part: whichever comes first. At least one is set; in the open model the duration
-/// always is.
+/// End of the measured part: whichever comes first. At least one is set. Without a duration, all iterations
+/// are finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// Length of the measured part.

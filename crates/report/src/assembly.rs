@@ -197,6 +197,7 @@ impl AccountingResult {
             started: accounting.started,
             dropped: accounting.dropped,
             never_started: accounting.never_started,
+            without_data: accounting.without_data,
             ok: accounting.ok,
             failed: accounting.failed,
             timed_out: accounting.timed_out,
@@ -204,6 +205,7 @@ impl AccountingResult {
             undelivered: accounting.undelivered,
             unmeasured: accounting.unmeasured,
             redirects_followed: accounting.redirects_followed,
+            complete: record.workers.iter().all(|worker| !worker.absent),
         }
     }
 }
@@ -383,6 +385,7 @@ impl Worker {
         };
         let cpu = record.cpu_user + record.cpu_system;
         Self {
+            absent: record.absent,
             cpu_share: (record.wall > Nanos::ZERO).then(|| cpu.0 as f64 / record.wall.0 as f64),
             run_delay_s: record.run_delay.map(Nanos::as_secs_f64),
             involuntary_switches: record.involuntary_switches,

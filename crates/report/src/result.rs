@@ -289,6 +289,8 @@ pub struct AccountingResult {
     pub dropped: u64,
     /// Arrivals that were still waiting when the run ended.
     pub never_started: u64,
+    /// Part of never_started: the data of their scenario had ended, while others had some.
+    pub without_data: u64,
     /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
     /// Requests that ended without a good response.
@@ -303,6 +305,8 @@ pub struct AccountingResult {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of started.
     pub redirects_followed: u64,
+    /// Whether the counts of every worker are in these: not if one did not come back after the end.
+    pub complete: bool,
 }
 
 /// Where every started iteration went.
@@ -562,6 +566,8 @@ pub struct Generator {
 /// One worker thread of the generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
+    /// Whether it did not come back after the end of the run: then nothing is known of it.
+    pub absent: bool,
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
     pub cpu_share: Option<f64>,
     /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not

@@ -169,6 +169,13 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
             figure::count(accounting.never_started),
         ),
     );
+    if !accounting.complete {
+        page.field("", "without what workers did that have not come back: see the verdict");
+    }
+    if accounting.without_data > 0 {
+        let without = figure::count(accounting.without_data);
+        page.field("", &format!("of the never started, {without} had no data any more"));
+    }
     page.field(
         "",
         &format!(

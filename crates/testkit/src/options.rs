@@ -86,18 +86,18 @@ impl Default for SimOptions {
     }
 }
 
-/// Opens one world per call. All of them write to one [`TruthLog`].
-#[derive(Debug)]
+/// Opens one world per call. All of them write to one [`TruthLog`], also those of clones.
+#[derive(Clone, Debug)]
 pub struct SimOpen {
     options: Arc<SimOptions>,
     truth: TruthLog,
-    opened: AtomicU32,
+    opened: Arc<AtomicU32>,
 }
 
 impl SimOpen {
     /// Worlds with these options.
     pub fn new(options: SimOptions) -> Self {
-        Self { options: Arc::new(options), truth: TruthLog::default(), opened: AtomicU32::new(0) }
+        Self { options: Arc::new(options), truth: TruthLog::default(), opened: Arc::new(AtomicU32::new(0)) }
     }
 
     /// The log of what the servers of all worlds did; stays readable after the backends are gone.

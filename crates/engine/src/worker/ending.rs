@@ -226,6 +226,7 @@ impl<B: Backend> Worker<'_, B> {
             self.heeded = version;
             self.take_up_changes(now);
         }
+        self.is_stopped_by_script(now);
         match self.control.wish() {
             Stop::No => {}
             Stop::Drain if self.times.end > now => self.end_load(now),
@@ -246,10 +247,12 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Closed model: whether a script has asked for the end of the load.
+    /// Whether a script has asked for the end of the load. Steps to come are not begun, either.
+    #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
-        if stops {
+        if stops && self.times.end > now {
+            self.complete = true;
             self.end_load(now);
         }
         stops
@@ -290,15 +293,14 @@ impl<B: Backend> Worker<'_, B> {
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
         for lane in &mut self.lanes {
-            while let Some((arrival, _)) = lane.peek() {
+            while let Some((arrival, scenario)) = lane.peek() {
                 let intended = self.times.start + arrival.at;
-                if intended >= self.times.end {
+                if intended >= self.times.end || self.complete {
                     break;
                 }
                 lane.take();
-                let measured = u64::from(intended >= self.times.measure);
-                self.counts.accounting.scheduled += measured;
-                self.counts.accounting.never_started += measured;
+                let measured = intended >= self.times.measure;
+                self.counts.never_start(measured, self.exhausted[scenario as usize]);
             }
         }
         self.note_blocked(false, false, self.times.end.min(now));

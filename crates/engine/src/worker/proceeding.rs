@@ -77,6 +77,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Next::Exhausted => {
                     self.exhausted[scenario as usize] = true;
+                    // What is under way goes on to its end.
+                    self.complete |= self.exhausted.iter().all(|exhausted| *exhausted);
                     if !due.begins {
                         // It has thought already, and counts.
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");
@@ -152,15 +154,7 @@ impl<B: Backend> Worker<'_, B> {
                     // It has taken its time already.
                     self.retries.push(Reverse((now, home)));
                 }
-                self.end_if_exhausted(now);
             }
-        }
-    }
-
-    /// Ends the load if there is nothing left to begin.
-    pub(super) fn end_if_exhausted(&mut self, now: Nanos) {
-        if self.exhausted.iter().all(|exhausted| *exhausted) {
-            self.end_load(now);
         }
     }
 

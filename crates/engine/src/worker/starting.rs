@@ -148,7 +148,6 @@ impl<B: Backend> Worker<'_, B> {
             Course::Over => self.user_goes_on(lane, now),
             Course::Exhausted => {
                 self.counts.iterations.started -= u64::from(measured);
-                self.end_if_exhausted(now);
                 return false;
             }
         }
@@ -183,13 +182,13 @@ impl<B: Backend> Worker<'_, B> {
     /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
-        if self.ended {
+        if self.ended || self.complete {
             return;
         }
         // The first pass at or after the end still starts what fell due before it.
         self.ended = now >= self.times.end;
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
-        for lane in 0..self.lanes.len() as u32 {
+        'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
             state.blocked = !state.waiting.is_empty();
             blocked |= state.blocked;
@@ -199,13 +198,18 @@ impl<B: Backend> Worker<'_, B> {
                 if intended > now || intended >= self.times.end {
                     break;
                 }
+                let measured = intended >= self.times.measure;
+                if self.exhausted[scenario as usize] {
+                    self.lanes[lane as usize].take();
+                    self.pass_by(measured);
+                    continue;
+                }
                 if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
                     if overload == Overload::Drop {
                         self.lanes[lane as usize].take();
                         self.counts.new_scheduled += 1;
-                        let measured = u64::from(intended >= self.times.measure);
-                        self.counts.accounting.scheduled += measured;
-                        self.counts.accounting.dropped += measured;
+                        self.counts.accounting.scheduled += u64::from(measured);
+                        self.counts.accounting.dropped += u64::from(measured);
                         continue;
                     }
                     blocked = true;
@@ -215,16 +219,28 @@ impl<B: Backend> Worker<'_, B> {
                     break;
                 }
                 self.lanes[lane as usize].take();
-                let measured = intended >= self.times.measure;
-                started = true;
                 let index = arrival.index;
-                self.begin(Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured }, None, now);
+                let begin = Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured };
+                if self.begin(begin, None, now) {
+                    started = true;
+                } else if !self.complete {
+                    self.pass_by(measured);
+                }
+                if self.complete || self.is_stopped_by_script(now) {
+                    break 'lanes;
+                }
             }
         }
         if started {
             self.pacer.started(now);
         }
         self.note_blocked(blocked, at_limit, now);
+    }
+
+    /// An arrival whose scenario has no data any more, while others have.
+    fn pass_by(&mut self, measured: bool) {
+        self.counts.new_scheduled += 1;
+        self.counts.never_start(measured, true);
     }
 
     /// Whether [`place`](Self::place) would find or may open a connection.

@@ -13,11 +13,14 @@ use crate::lane::Lane;
 use crate::pacing::Outlook;
 
 impl<B: Backend> Worker<'_, B> {
-    /// Whether a counted run has nothing left to start and nothing to wait for.
-    pub(super) fn is_counted_out(&mut self) -> bool {
-        let busy = self.counts.in_flight > 0 || !self.sleepers.is_empty();
-        if self.plan.end.iterations.is_none() || busy {
+    /// Whether a run that is counted, or complete, has nothing left to start and nothing to wait for.
+    pub(super) fn is_through(&mut self) -> bool {
+        let ends = self.complete || self.plan.end.iterations.is_some();
+        if !ends || self.counts.in_flight > 0 || !self.sleepers.is_empty() {
             return false;
+        }
+        if self.complete {
+            return true;
         }
         match self.counts.remaining {
             Some(remaining) => remaining == 0,
@@ -27,7 +30,7 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
         let over = now >= self.times.end;
-        let next_arrival = if over {
+        let next_arrival = if over || self.complete {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.

@@ -27,7 +27,7 @@ impl Files for Only {
 }
 
 /// The plan of a file with these settings and this rest.
-fn plan(settings: &str, rest: &str) -> Plan {
+pub(super) fn plan(settings: &str, rest: &str) -> Plan {
     let text = format!("run: {{{settings}}}\ntargets: {{api: http://sim.test}}\n{rest}");
     of_text(text)
 }
@@ -46,12 +46,12 @@ fn answering(answer: Answer) -> Behaviour {
     Behaviour { answer, service: Law::Constant(MS), ..Behaviour::default() }
 }
 
-fn good() -> Behaviour {
+pub(super) fn good() -> Behaviour {
     answering(Answer::with_body("{\"id\": 5}"))
 }
 
 /// Started, completed, failed and unfinished iterations.
-fn iterations(record: &RunRecord) -> [u64; 4] {
+pub(super) fn iterations(record: &RunRecord) -> [u64; 4] {
     let i = &record.iterations;
     [i.started, i.completed, i.failed, i.unfinished]
 }

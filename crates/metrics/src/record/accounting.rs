@@ -14,6 +14,8 @@ pub struct Accounting {
     pub dropped: u64,
     /// Arrivals whose time came, but that were still waiting when the run ended.
     pub never_started: u64,
+    /// Subset of `never_started`: the data of their scenario had ended, while others had some.
+    pub without_data: u64,
     /// Ended with a whole response of a status below 400.
     pub ok: u64,
     /// Ended without a good response, see the error classes.
@@ -66,6 +68,7 @@ impl Accounting {
         self.started += other.started;
         self.dropped += other.dropped;
         self.never_started += other.never_started;
+        self.without_data += other.without_data;
         self.ok += other.ok;
         self.failed += other.failed;
         self.timed_out += other.timed_out;

@@ -1,0 +1,265 @@
+//! How loads end: by their number of iterations, by the end of their data, by the wish of a script, and
+//! although a worker does not come back.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_core::{Nanos, Shard};
+use plimsoll_engine::{Control, RunError, Stop, run};
+use plimsoll_metrics::{ReasonCode, RunRecord};
+use plimsoll_plan::Plan;
+use plimsoll_scenario::{DynamicRequest, Needs, Received, ScriptError, ScriptSource, Scripts, Session};
+use plimsoll_testkit::{Behaviour, Law, SimOpen};
+
+use super::plans::{good, iterations, plan};
+use super::{MS, server, simulate, world};
+
+const STEPS: &str = "scenarios: [{steps: [{get: /, think: 30ms}, {get: /b}, {get: /c, think: 5ms}]}]";
+
+fn reasons(record: &RunRecord) -> Vec<ReasonCode> {
+    record.verdict.reasons.iter().map(|reason| reason.code).collect()
+}
+
+#[test]
+fn all_iterations_of_a_counted_open_run_are_finished() {
+    for more in ["", ", threads: 3", ", arrival: poisson", ", warmup: 100ms", ", http2: true", ", drain: 0s"]
+    {
+        let settings = format!("rate: 200, iterations: 60, connections: 20{more}");
+        let (record, _) = simulate(&plan(&settings, STEPS), world(good()));
+        assert_eq!((iterations(&record), record.accounting.ok), ([60, 60, 0, 0], 180), "{more}");
+        assert!(record.target_per_second.is_some_and(|target| target >= 199.9), "{more}");
+    }
+}
+
+/// A server that is too slow for the rate does not make the number of iterations smaller.
+#[test]
+fn iterations_that_wait_are_counted_and_finished() {
+    let slow = Behaviour { service: Law::Constant(MS * 10), ..Behaviour::default() };
+    let plan = plan("rate: 1000, iterations: 100, connections: 1", "scenarios: [{steps: [{get: /}]}]");
+    let (record, _) = simulate(&plan, world(slow));
+    assert_eq!((iterations(&record), record.accounting.never_started), ([100, 100, 0, 0], 0));
+    assert_eq!(record.target_per_second, Some(1000.0));
+    assert!(!record.verdict.valid && record.duration > Nanos::from_secs(1), "{:?}", record.verdict);
+}
+
+/// A duration that is given beside the iterations is a limit.
+#[test]
+fn a_duration_limits_the_iterations() {
+    let plan = plan("rate: 200, iterations: 60, duration: 100ms, connections: 20", STEPS);
+    let (record, _) = simulate(&plan, world(good()));
+    assert_eq!((iterations(&record)[0], record.duration), (20, MS * 100));
+    assert!(record.iterations.unfinished > 0);
+}
+
+#[test]
+fn iterations_with_data_are_finished_when_it_ends() {
+    let rest = "data: {n: {range: [0, 7], at_end: stop}}\n\
+                scenarios: [{steps: [{get: \"/${n}\"}, {get: /b, think: 3ms}]}]";
+    for load in ["duration: 10s", "iterations: 100", "rate: 100, duration: 10s", "rate: 100, iterations: 50"]
+    {
+        for threads in [1, 3] {
+            let settings = format!("connections: 3, threads: {threads}, {load}");
+            let (record, truth) = simulate(&plan(&settings, rest), world(good()));
+            assert_eq!((iterations(&record), truth.len()), ([7, 7, 0, 0], 14), "{settings}");
+            assert_eq!(record.accounting.without_data, 0, "{settings}");
+            assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
+        }
+    }
+}
+
+/// One of two scenarios has no data any more: what is dealt to it is counted and named.
+#[test]
+fn arrivals_without_data_are_in_the_accounts() {
+    let rest = "data: {n: {range: [0, 5], at_end: stop}}\nscenarios:\n\
+                \x20 - {name: a, steps: [{get: \"/a?${n}\"}]}\n\
+                \x20 - {name: b, weight: 3, steps: [{get: /b, think: 1ms}]}";
+    for threads in [1, 3] {
+        let settings = format!("rate: 200, duration: 1s, connections: 9, threads: {threads}");
+        let (record, _) = simulate(&plan(&settings, rest), world(good()));
+        let a = &record.accounting;
+        assert_eq!(
+            (a.scheduled, a.started, a.never_started, a.without_data),
+            (200, 155, 45, 45),
+            "{threads}"
+        );
+        assert!(!reasons(&record).contains(&ReasonCode::RateNotMet), "{:?}", record.verdict);
+        let warned = record.verdict.warnings.iter().any(|warning| warning.code == ReasonCode::DataEnded);
+        assert!(warned, "{:?}", record.verdict);
+    }
+}
+
+/// Data that is drawn in the middle of iterations ends the load as well.
+#[test]
+fn data_that_ends_in_the_middle_ends_the_load() {
+    let rest = "data: {n: {range: [0, 4], at_end: stop}}\n\
+                scenarios: [{steps: [{get: /}, {think: 2ms}, {get: \"/${n}\"}]}]";
+    for load in ["duration: 100s", "rate: 100, duration: 100s"] {
+        let (record, _) = simulate(&plan(&format!("connections: 2, {load}"), rest), world(good()));
+        assert!(record.duration < Nanos::from_secs(1), "{load}: {:?}", record.duration);
+        assert_eq!(record.accounting.never_started, 0, "{load}");
+    }
+}
+
+/// Scripts that wish to stop when they have made so many requests.
+#[derive(Debug)]
+struct StopAfter(u64);
+
+struct Counting {
+    left: u64,
+}
+
+impl fmt::Debug for Counting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Counting")
+    }
+}
+
+impl ScriptSource for StopAfter {
+    fn needs(&self, _: u32) -> Needs {
+        Needs::default()
+    }
+
+    fn makes_requests(&self, _: u32) -> bool {
+        true
+    }
+
+    fn sees_responses(&self, _: u32) -> bool {
+        false
+    }
+
+    fn open(&self, _: Shard, _: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
+        Ok(Box::new(Counting { left: self.0 }))
+    }
+}
+
+impl Scripts for Counting {
+    fn make_request(&mut self, _: u32, _: &Session, _: &mut DynamicRequest) -> Result<(), ScriptError> {
+        self.left = self.left.saturating_sub(1);
+        Ok(())
+    }
+
+    fn validate_response(&mut self, _: u32, _: &Received<'_>) -> Result<bool, ScriptError> {
+        Ok(true)
+    }
+
+    fn delay(&mut self, _: u32) -> Result<Nanos, ScriptError> {
+        Ok(Nanos::ZERO)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.left == 0
+    }
+
+    fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
+        Box::new(())
+    }
+}
+
+/// The plan, whose steps' requests are made by these scripts.
+fn scripted(mut plan: Plan, scripts: Arc<dyn ScriptSource>) -> Plan {
+    plan.scripts = Some(scripts);
+    for step in &mut plan.steps {
+        step.make_script = Some(0);
+    }
+    plan
+}
+
+#[test]
+fn a_script_ends_the_load_of_either_model() {
+    for load in ["duration: 100s", "rate: 100, duration: 100s", "rate: 100, iterations: 10000"] {
+        for threads in [1, 2] {
+            let settings = format!("connections: 2, threads: {threads}, {load}");
+            let plan = plan(&settings, "scenarios: [{steps: [{get: /}]}]");
+            let (record, truth) = simulate(&scripted(plan, Arc::new(StopAfter(12))), world(good()));
+            assert_eq!(truth.len(), 12 * threads, "{settings}");
+            assert_eq!((record.accounting.ok, record.accounting.never_started), (12 * threads as u64, 0));
+            assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
+        }
+    }
+}
+
+/// Scripts that stop the run and never return on the first workers.
+struct Stuck {
+    workers: u32,
+    control: Control,
+}
+
+impl fmt::Debug for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stuck")
+    }
+}
+
+impl ScriptSource for Stuck {
+    fn needs(&self, _: u32) -> Needs {
+        Needs::default()
+    }
+
+    fn makes_requests(&self, _: u32) -> bool {
+        true
+    }
+
+    fn sees_responses(&self, _: u32) -> bool {
+        false
+    }
+
+    fn open(&self, worker: Shard, _: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
+        if worker.index >= self.workers {
+            return Ok(Box::new(Counting { left: u64::MAX }));
+        }
+        Ok(Box::new(Sticking(self.control.clone())))
+    }
+}
+
+struct Sticking(Control);
+
+impl Scripts for Sticking {
+    fn make_request(&mut self, _: u32, _: &Session, _: &mut DynamicRequest) -> Result<(), ScriptError> {
+        self.0.stop(Stop::Now);
+        loop {
+            std::thread::park();
+        }
+    }
+
+    fn validate_response(&mut self, _: u32, _: &Received<'_>) -> Result<bool, ScriptError> {
+        Ok(true)
+    }
+
+    fn delay(&mut self, _: u32) -> Result<Nanos, ScriptError> {
+        Ok(Nanos::ZERO)
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
+        Box::new(())
+    }
+}
+
+/// Three workers, of which the first ones get stuck.
+fn run_stuck(workers: u32) -> Result<RunRecord, RunError> {
+    let control = Control::default();
+    let plan = plan("connections: 3, threads: 3, duration: 1000h", "scenarios: [{steps: [{get: /}]}]");
+    let plan = scripted(plan, Arc::new(Stuck { workers, control: control.clone() }));
+    let open = SimOpen::new(world(good()));
+    run(&plan, &open, &[vec![server().into()].into()], &control, &mut |_| {})
+}
+
+/// The run ends without it, and the record says so.
+#[test]
+fn a_worker_that_does_not_come_back_is_named() {
+    let record = run_stuck(1).expect("the others come back");
+    assert_eq!(record.workers.iter().map(|worker| worker.absent).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(record.accounting.check(), Ok(()));
+    let missing = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::WorkerMissing);
+    let evidence = &missing.expect("a reason").evidence;
+    assert!(!record.verdict.valid && evidence.starts_with("worker 0 of 3 did not"), "{evidence}");
+}
+
+#[test]
+fn a_run_of_which_no_worker_comes_back_is_an_error() {
+    assert!(matches!(run_stuck(3), Err(RunError::Unresponsive)));
+}
