@@ -10,6 +10,7 @@ mod assembly;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod interval;
 mod layout;
 pub mod result;
 pub mod summary;
