@@ -11,7 +11,7 @@ use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
-    Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
+    Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -280,6 +280,7 @@ fn conduct(
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
     let mut merger = IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline);
     let mut intervals: Vec<Interval> = Vec::new();
+    let mut slicer = Slicer::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |mut interval: Interval| {
         if watch.look(&mut interval) {
@@ -288,6 +289,7 @@ fn conduct(
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
+        slicer.add(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);
@@ -314,7 +316,7 @@ fn conduct(
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    let mut record = merge(plan, backend, times, intervals, reports)?;
+    let mut record = merge(plan, backend, times, (intervals, slicer.finish()), reports)?;
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
@@ -330,7 +332,7 @@ fn merge(
     plan: &Plan,
     backend: &'static str,
     (started_monotonic, started_unix): (Nanos, Nanos),
-    intervals: Vec<Interval>,
+    (intervals, slices): (Vec<Interval>, Vec<Slice>),
     reports: Vec<WorkerReport>,
 ) -> Result<RunRecord, RunError> {
     let mut steps: Vec<StepRecord> = Vec::new();
@@ -428,6 +430,7 @@ fn merge(
         iterations,
         tls_versions,
         intervals,
+        slices,
         workers,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),

@@ -7,6 +7,8 @@
 //! no histogram of failures), and a cheap difference against an earlier state ([`Cursor`]). The crate is the
 //! oracle of the tests below instead.
 
+use plimsoll_statistics::samples_needed;
+
 /// log2 of [`HALF`].
 const HALF_BITS: u32 = 10;
 /// Sub-buckets in each power of two from 2,048 ns on: a bucket is at most 1/1024 of its value wide (0.098 %).
@@ -41,23 +43,6 @@ const fn highest_of(index: usize) -> u64 {
 /// The smallest value of a bucket.
 const fn lowest_of(index: usize) -> u64 {
     if index == 0 { 0 } else { highest_of(index - 1) + 1 }
-}
-
-/// The number of samples from which a 95 % upper confidence bound exists for percentile `p` (0 to 100).
-///
-/// Free of any assumption on the distribution: all `n` samples lie below the true quantile `q = p / 100` with
-/// probability `q^n`, so the largest sample bounds it with 95 % confidence once `q^n <= 0.05`, hence
-/// `n >= ln(0.05) / ln(q)` (Hahn & Meeker, *Statistical Intervals*, order-statistic bounds). That is 299 for
-/// p99, 2,995 for p99.9 and 29,956 for p99.99. No number is enough for p100.
-pub fn samples_needed(p: f64) -> u64 {
-    let q = p / 100.0;
-    if q <= 0.0 {
-        return 1;
-    }
-    if q >= 1.0 {
-        return u64::MAX;
-    }
-    (0.05_f64.ln() / q.ln()).ceil() as u64
 }
 
 /// A histogram of nanoseconds from 0 to 24 hours, with three significant digits.
@@ -219,6 +204,30 @@ impl Histogram {
             .map(|value| value.clamp(self.min, self.max))
     }
 
+    /// The value of a rank, from 1 to [`count`](Self::count), in ascending order; as [`percentile`] it is the
+    /// largest value of its bucket, within the exact extremes. A rank beyond the last value has the largest.
+    ///
+    /// [`percentile`]: Self::percentile
+    pub fn value_at(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0;
+        let bucket = self.buckets().find(|bucket| {
+            seen += bucket.count;
+            seen >= rank
+        });
+        bucket.map_or(self.max(), |bucket| Some(bucket.highest.clamp(self.min, self.max)))
+    }
+
+    /// The limit between two buckets at which the share of larger values is nearest to that above percentile
+    /// `p`: where parts of these values can be told apart, see [`Delta::count_above`]. `None` without values.
+    pub(crate) fn cut_near(&self, p: f64) -> Option<u64> {
+        let value = self.percentile(p)?;
+        let index = index_of(value).min(BUCKETS - 1);
+        let off = |above: u64| (above as f64 / self.count as f64 - (1.0 - p / 100.0)).abs();
+        let above = self.counts[index + 1..].iter().sum();
+        let below = index.checked_sub(1).filter(|_| off(above + self.counts[index]) < off(above));
+        Some(highest_of(below.unwrap_or(index)))
+    }
+
     /// Whether there are enough values for any statement on percentile `p`, see [`samples_needed`].
     pub fn enough_for(&self, p: f64) -> bool {
         self.count >= samples_needed(p)
@@ -320,6 +329,13 @@ impl Delta {
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many values lie in buckets above that of `limit`.
+    pub fn count_above(&self, limit: u64) -> u64 {
+        let index = index_of(limit).min(BUCKETS - 1) as u32;
+        let from = self.0.partition_point(|&(bucket, _)| bucket <= index);
+        self.0[from..].iter().map(|&(_, count)| count).sum()
     }
 
     /// The smallest value of the lowest bucket.

@@ -14,20 +14,23 @@ pub mod objective;
 pub mod outline;
 pub mod record;
 pub mod recorder;
+pub mod slice;
 pub mod tally;
 pub mod threshold;
 pub mod verdict;
 
-pub use histogram::{Histogram, samples_needed};
+pub use histogram::Histogram;
 pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use objective::Objective;
 pub use outline::{Outline, ScenarioOutline};
+pub use plimsoll_statistics::samples_needed;
 pub use record::{
     Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
     RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
+pub use slice::{Slice, Slicer};
 pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,

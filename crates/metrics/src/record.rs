@@ -11,7 +11,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
 pub use self::steering::{RateChange, SteeredBy, Steering};
-use crate::{Histogram, Tally, ThresholdResult, Verdict};
+use crate::{Histogram, Slice, Tally, ThresholdResult, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -335,6 +335,9 @@ pub struct RunRecord {
     pub tls_versions: BTreeMap<String, u64>,
     /// One per second.
     pub intervals: Vec<Interval>,
+    /// The measured part as at most 30 slices of about equal length, with what the histograms counted in
+    /// each: together what `total` has.
+    pub slices: Vec<Slice>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
     /// Name of the driver backend.

@@ -51,6 +51,8 @@ struct StepRecorder {
 #[derive(Debug, Default)]
 struct Seen {
     response_time: Cursor,
+    service_time: Cursor,
+    piece: Cursor,
     prompt_piece: Cursor,
     /// Counts and the sum of the whole run up to then; nothing else in it is used.
     totals: Tally,
@@ -219,10 +221,15 @@ impl StepRecorder {
         self.seen.totals = totals;
         news.censored = std::mem::take(&mut self.censored);
         let mut delta = Delta::with_capacity(self.delta_capacity);
-        self.seen.response_time.advance(&self.record.response_time, &mut delta);
         self.seen.prompt_piece.advance(&self.prompt_piece, &mut delta);
+        // What was both times at once counts for both.
+        let mut service = delta.clone();
+        self.seen.response_time.advance(&self.record.response_time, &mut delta);
+        self.seen.service_time.advance(&self.record.service_time, &mut service);
+        self.seen.piece.advance(&self.piece, &mut service);
         self.delta_capacity = self.delta_capacity.max(delta.len());
         news.response_time = delta;
+        news.service_time = service;
         news
     }
 
@@ -243,6 +250,7 @@ impl StepRecorder {
             bytes_sent: record.bytes_sent,
             bytes_received: record.bytes_received,
             response_time: Delta::default(),
+            service_time: Delta::default(),
             response_time_sum: parts.iter().map(|part| part.sum()).sum(),
             censored: Censored::default(),
             limits: least.zip(parts.iter().filter_map(|part| part.max()).max()),

@@ -32,7 +32,9 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Response times of what ended well or timed out in it.
     pub response_time: Delta,
-    /// Their exact sum in nanoseconds.
+    /// Service times of the same requests, but for those that timed out before they were sent.
+    pub service_time: Delta,
+    /// The exact sum of the response times in nanoseconds.
     pub response_time_sum: u128,
     /// Which of them are lower bounds.
     pub censored: Censored,
@@ -56,9 +58,10 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.add_counts(other);
         self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
     }
 
-    /// [`merge`](Self::merge) without the response times' own counts.
+    /// [`merge`](Self::merge) without the counts of single times.
     pub(crate) fn add_counts(&mut self, other: &Self) {
         self.started += other.started;
         self.ok += other.ok;

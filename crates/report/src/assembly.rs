@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
+use plimsoll_metrics::slice::MOST_STEPS;
 use plimsoll_metrics::{
-    Http2Record, Interval, LogRecord, Model, Peer, RateChange, Reason, RunRecord, ScenarioInterval,
-    StepRecord, ThresholdResult,
+    Censored, Histogram, Http2Record, Interval, LogRecord, Model, Peer, RateChange, Reason, RunRecord,
+    ScenarioInterval, StepRecord, Tally, ThresholdResult,
 };
 
 use crate::context::{RunContext, TargetContext};
@@ -26,6 +28,7 @@ impl RunResult {
     /// The result of a run, from its record and what the caller knows about it.
     pub fn new(record: &RunRecord, context: RunContext) -> Self {
         let total = &record.total;
+        let (response_time, service_time) = times(total, record, None);
         Self {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
@@ -75,8 +78,8 @@ impl RunResult {
             bytes: Bytes { sent: total.bytes_sent, received: total.bytes_received },
             protocols: record.protocols.clone(),
             tls_versions: record.tls_versions.clone(),
-            response_time: Summary::new(&total.response_time, total.censored_response),
-            service_time: Summary::new(&total.service_time, total.censored_service),
+            response_time,
+            service_time,
             start_lag: Summary::exact(&total.start_lag),
             connect_time: Summary::exact(&record.connections.connect_time),
             tls_time: Summary::exact(&record.connections.tls_time),
@@ -89,11 +92,35 @@ impl RunResult {
             http2: Http2Result::new(&record.connections.http2),
             thresholds: record.thresholds.iter().map(ThresholdOutcome::new).collect(),
             log: LogResult::new(record.log),
-            by_step: record.steps.iter().map(StepResult::new).collect(),
+            by_step: (0..)
+                .zip(&record.steps)
+                .map(|(number, step)| StepResult::new(step, number, record))
+                .collect(),
             intervals: record.intervals.iter().map(IntervalResult::new).collect(),
             generator: Generator::new(record),
         }
     }
+}
+
+/// Response and service time of one step, or of all of them together, with the intervals of their
+/// percentiles.
+fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -> (Summary, Summary) {
+    let tallies: Option<Vec<&Tally>> = match number {
+        Some(number) => run.slices.iter().map(|slice| slice.steps.get(number)).collect(),
+        None => Some(run.slices.iter().map(|slice| &slice.total).collect()),
+    };
+    let of = |time: fn(&Tally) -> &Delta| {
+        tallies.as_ref().map(|tallies| tallies.iter().copied().map(time).collect::<Vec<_>>())
+    };
+    let too_many = format!("intervals of single steps are made for up to {MOST_STEPS} steps");
+    let summary = |histogram: &Histogram, censored: Censored, slices: Option<Vec<&Delta>>| {
+        let slices = slices.as_deref().ok_or(too_many.as_str());
+        Summary::new(histogram, censored).with_intervals(histogram, censored, slices)
+    };
+    (
+        summary(&step.response_time, step.censored_response, of(|tally| &tally.response_time)),
+        summary(&step.service_time, step.censored_service, of(|tally| &tally.service_time)),
+    )
 }
 
 /// The targets of a run with what was found out about them: nothing, where no connection was established.
@@ -258,7 +285,9 @@ impl Http2Result {
 }
 
 impl StepResult {
-    fn new(record: &StepRecord) -> Self {
+    /// The result of step `number` of a run.
+    fn new(record: &StepRecord, number: usize, run: &RunRecord) -> Self {
+        let (response_time, service_time) = times(record, run, Some(number));
         let scenario = if record.scenario.is_empty() { DEFAULT_SCENARIO } else { &record.scenario };
         Self {
             scenario: scenario.to_owned(),
@@ -267,8 +296,8 @@ impl StepResult {
             failed: record.failed,
             timed_out: record.timed_out,
             bytes: Bytes { sent: record.bytes_sent, received: record.bytes_received },
-            response_time: Summary::new(&record.response_time, record.censored_response),
-            service_time: Summary::new(&record.service_time, record.censored_service),
+            response_time,
+            service_time,
             start_lag: Summary::exact(&record.start_lag),
             first_byte_time: Summary::exact(&record.first_byte_time),
             failed_response_time: Summary::exact(&record.failed_response_time),

@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod interval;
 mod layout;
 pub mod result;
 pub mod summary;

@@ -390,7 +390,7 @@ pub struct Connections {
 
 /// What happened on connections that spoke HTTP/2 (RFC 9113) in the whole run, warm-up included. Error codes
 /// are named as in its section 7.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Result {
     /// Connections that spoke it.
     pub connections: u64,
@@ -413,7 +413,7 @@ pub struct Http2Result {
 }
 
 /// The figures of one step of the plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResult {
     /// Name of its scenario.
     pub scenario: String,

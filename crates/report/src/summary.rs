@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::histogram::Delta;
+use plimsoll_metrics::slice::percentile_interval;
 use plimsoll_metrics::{Censored, Histogram, samples_needed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{self, Bar};
+use crate::interval::PercentileBounds;
 
 /// The figures of one kind of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Unit of every time in this object: always "ns", nanoseconds.
     pub unit: String,
@@ -29,6 +32,13 @@ pub struct Summary {
     /// For each percentile that is null: why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub p_missing: BTreeMap<String, String>,
+    /// For the keys of `p`: between what values the true percentile lies, or null with the reason in
+    /// interval_missing. Only of times that are known slice by slice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub interval: BTreeMap<String, Option<PercentileBounds>>,
+    /// For each interval that is null: why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub interval_missing: BTreeMap<String, String>,
     /// How many of the values are lower bounds: requests that were given up at the timeout.
     pub censored: u64,
     /// Which figures are therefore only lower bounds: keys of `p`, "mean" or "max".
@@ -124,6 +134,8 @@ impl Summary {
             max: histogram.max(),
             p: Percentiles::from_values(values),
             p_missing,
+            interval: BTreeMap::new(),
+            interval_missing: BTreeMap::new(),
             censored: censored.count,
             at_least,
             overflow: histogram.overflow(),
@@ -134,6 +146,38 @@ impl Summary {
     /// Sums up a histogram of exact values.
     pub fn exact(histogram: &Histogram) -> Self {
         Self::new(histogram, Censored::default())
+    }
+
+    /// The same with the intervals of its percentiles, from what the histogram counted in each slice of the
+    /// run; `slices` is why there are none where they are not known.
+    pub(crate) fn with_intervals(
+        mut self,
+        histogram: &Histogram,
+        censored: Censored,
+        slices: Result<&[&Delta], &str>,
+    ) -> Self {
+        for (name, p) in PERCENTILES {
+            let missing = match (self.p_missing.get(name), slices) {
+                (Some(reason), _) => Err(reason.clone()),
+                (None, Err(reason)) => Err(reason.to_owned()),
+                (None, Ok(slices)) => percentile_interval(p, histogram, slices.iter().copied())
+                    .map_err(|reason| reason.to_string()),
+            };
+            let interval = match missing {
+                Ok(interval) => Some(PercentileBounds::new(p, &interval, censored)),
+                Err(reason) => {
+                    self.interval_missing.insert(name.to_owned(), reason);
+                    None
+                }
+            };
+            self.interval.insert(name.to_owned(), interval);
+        }
+        self
+    }
+
+    /// The interval of a percentile, by its name in `p`; `None` if it has none.
+    pub fn interval_of(&self, name: &str) -> Option<&PercentileBounds> {
+        self.interval.get(name)?.as_ref()
     }
 
     /// Whether a figure, by its name in `p` or "mean" or "max", is only a lower bound.

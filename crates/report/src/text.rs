@@ -2,12 +2,15 @@
 
 mod wire;
 
+use std::collections::BTreeSet;
+
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
 use crate::Style;
 use crate::assembly;
 use crate::distribution;
+use crate::interval::PercentileBounds;
 use crate::layout::{Emphasis, Page, Row};
 use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target};
 use crate::summary::{PERCENTILES, Summary};
@@ -16,6 +19,11 @@ use crate::summary::{PERCENTILES, Summary};
 const DISTRIBUTION_ROWS: usize = 12;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
+
+/// Columns that the table of times takes with a column of intervals.
+const INTERVAL_WIDTH: usize = 76;
+/// Variance inflation from which the dependence of samples is told.
+const DEPENDENT: f64 = 2.0;
 
 /// Changes of the rate that are listed.
 const CHANGES_SHOWN: usize = 8;
@@ -295,23 +303,40 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
             [&result.service_time, &result.response_time, &result.start_lag],
         )
     };
+    let has_intervals = page.width() >= INTERVAL_WIDTH
+        && PERCENTILES.iter().any(|(name, _)| columns[0].interval_of(name).is_some());
+    // Beside the time that the model is about.
+    let beside = |cells: Vec<String>, interval: String| {
+        let mut cells: Vec<String> = cells;
+        if has_intervals {
+            cells.insert(1, interval);
+        }
+        cells
+    };
     let mut rows: Vec<Row> = PERCENTILES
         .iter()
         .enumerate()
-        .map(|(index, (name, _))| Row {
-            label: format!("p{name}"),
-            cells: columns.iter().map(|summary| cell(summary, name, summary.p.values()[index])).collect(),
-            note: String::new(),
+        .map(|(index, (name, _))| {
+            let cells =
+                columns.iter().map(|summary| cell(summary, name, summary.p.values()[index])).collect();
+            let interval = columns[0].interval_of(name).map_or_else(String::new, PercentileBounds::text);
+            Row { label: format!("p{name}"), cells: beside(cells, interval), note: String::new() }
         })
         .collect();
     let mut exact = |label: &str, value: fn(&Summary) -> Option<u64>| {
         let cells = columns.iter().map(|summary| cell(summary, label, value(summary))).collect();
+        let cells = beside(cells, String::new());
         rows.push(Row { label: label.to_owned(), cells, note: String::new() });
     };
     exact("max", |summary| summary.max);
     exact("mean", |summary| summary.mean);
     exact("stdev", |summary| summary.stdev);
-    page.table(&head, &rows);
+    let mut titles = head.to_vec();
+    if has_intervals {
+        titles.insert(1, "95 % interval");
+    }
+    page.table(&titles, &rows);
+    dependence(page, columns[0]);
     let empty = head.iter().zip(columns).filter(|(_, summary)| summary.count == 0);
     let empty: Vec<&str> = empty.map(|(name, _)| name.trim_end_matches('*')).collect();
     if !empty.is_empty() {
@@ -336,6 +361,31 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     let overflow = result.response_time.overflow;
     if overflow > 0 {
         page.field("", &format!("{} values are beyond 24 hours", figure::count(overflow)));
+    }
+}
+
+/// How much less the samples say than as many independent ones, if it is much, and what has no interval.
+fn dependence(page: &mut Page<'_>, summary: &Summary) {
+    let shown = PERCENTILES.iter().filter_map(|(name, _)| Some((name, summary.interval_of(name)?)));
+    if let Some((name, worst)) =
+        shown.max_by(|(_, a), (_, b)| a.vif.total_cmp(&b.vif)).filter(|(_, b)| b.vif >= DEPENDENT)
+    {
+        let text = format!(
+            "samples depend on each other: for p{name} {} say as much as {} independent ones",
+            figure::count(summary.count),
+            figure::count(worst.effective_samples as u64),
+        );
+        page.field("", &text);
+    }
+    let mut reasons = BTreeSet::new();
+    for (name, reason) in &summary.interval_missing {
+        // That of the percentile itself is told with it.
+        if !summary.p_missing.contains_key(name) {
+            reasons.insert(reason);
+        }
+    }
+    for reason in reasons {
+        page.field("", &format!("no interval: {reason}"));
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::student_quantile;
 
 /// Slices below which an interval says nothing about dependence: the variance between them would be a guess.
-pub const FEWEST_SLICES: usize = 4;
+const FEWEST_SLICES: usize = 4;
 /// Slices to which longer series are joined: enough for the t distribution to be narrow, few enough for each
 /// to be long beside the time over which samples depend on one another.
 const SLICES: usize = 20;
@@ -43,7 +43,7 @@ pub struct ShareInterval {
 }
 
 /// The two-sided interval of a share by its slices, at a confidence such as 0.95. `None` if there are fewer
-/// than [`FEWEST_SLICES`] slices with samples.
+/// than four slices with samples.
 ///
 /// With `b` bad ones of `n` samples in a slice and `B` slices, the estimate is `p = Σb / Σn` and its variance
 /// that of a ratio, `B / (B - 1) · Σ(b - p·n)² / (Σn)²` (Cochran, *Sampling Techniques*, 6.4). Its quotient with

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The factor t of a two-sided interval `estimate ± t · standard error` with the given confidence (in (0, 1)):
+/// The factor t of a two-sided interval `estimate ± t · standard error` with a given confidence (in (0, 1)):
 /// the quantile `(1 + confidence) / 2` of Student's t distribution.
 ///
 /// Degrees of freedom need not be whole: parts of unequal size have fewer than their number says. Infinite

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Site, run};
-use plimsoll_metrics::RunRecord;
+use plimsoll_metrics::histogram::Delta;
+use plimsoll_metrics::{Histogram, RunRecord};
 use plimsoll_plan::{Disk, Given, Plan, PlanPatch, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 
@@ -111,6 +112,24 @@ fn assert_intervals_add_up(record: &RunRecord) {
     ];
     let a = &record.accounting;
     assert_eq!(sums, [a.started, a.ok, a.failed, a.timed_out], "{:?}", record.intervals);
+    assert_slices_add_up(record);
+}
+
+/// What the slices counted together is what the histograms did, and they are the measured part.
+fn assert_slices_add_up(record: &RunRecord) {
+    let values = |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect();
+    let (mut response, mut service) = (Delta::default(), Delta::default());
+    for slice in &record.slices {
+        response.merge(&slice.total.response_time);
+        service.merge(&slice.total.service_time);
+    }
+    assert_eq!(response.values().collect::<Vec<_>>(), values(&record.total.response_time));
+    assert_eq!(service.values().collect::<Vec<_>>(), values(&record.total.service_time));
+    let measured = record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
+    let length = |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(Nanos::ZERO, |sum, l| sum + l);
+    let sliced = length(&mut record.slices.iter().map(|slice| slice.length));
+    assert_eq!(sliced, length(&mut measured.map(|interval| interval.length)));
+    assert!(record.slices.len() <= 30, "{}", record.slices.len());
 }
 
 /// The same for a world that a seed made: a panic names it.

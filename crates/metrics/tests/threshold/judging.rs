@@ -72,6 +72,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         protocols: Default::default(),
         tls_versions: Default::default(),
         intervals: Vec::new(),
+        slices: Vec::new(),
         workers: Vec::new(),
         backend: "simulated",
         rss_peak_bytes: None,

@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
     Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, LogRecord, Model, Outline,
-    Peer, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Stall, SteeredBy, Steering, StepRecord,
-    Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord, judge,
+    Peer, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering,
+    StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -67,10 +67,17 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             since = 0;
         }
     }
+    if since > 0 {
+        let gauges = Gauges { at: SECOND * second + us(7_000), drain: true, ..Gauges::default() };
+        merger.add(&recorder.snapshot(gauges));
+    }
     let connections = std::mem::take(&mut recorder.connections);
     let steps = recorder.finish();
     let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
     steps.iter().for_each(|step| total.merge(step));
+    let intervals = merger.finish();
+    let mut slicer = Slicer::new();
+    intervals.iter().for_each(|interval| slicer.add(interval));
     let duration = SECOND * second.max(1);
     let started = total.start_lag.count();
     let mut record = RunRecord {
@@ -112,7 +119,8 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
         error_examples: Default::default(),
         protocols: [("http/1.1".to_owned(), completed)].into(),
         tls_versions: Default::default(),
-        intervals: merger.finish(),
+        intervals,
+        slices: slicer.finish(),
         workers: vec![WorkerRecord {
             wall: duration,
             cpu_user: Nanos(started * 900),

@@ -1,0 +1,4 @@
+//! Seeded simulations with known answers: what the statistics say has to be right as often as they claim.
+
+mod coverage;
+mod queue;
