@@ -5,6 +5,13 @@
 //! they come from and what was simulated to check them are in `docs/statistics.md`.
 #![forbid(unsafe_code)]
 
+pub mod bootstrap;
+pub mod change_points;
+pub mod holm;
+pub mod judgement;
+pub mod rank;
+pub mod shift;
 mod student;
+pub mod usl;
 
 pub use student::student_quantile;
