@@ -9,7 +9,14 @@ mod percentile;
 mod search;
 mod share;
 mod slices;
+pub mod bootstrap;
+pub mod change_points;
+pub mod holm;
+pub mod judgement;
+pub mod rank;
+pub mod shift;
 mod student;
+pub mod usl;
 
 pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval, SliceCount, samples_needed};
 pub use search::{Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, Trial};
