@@ -20,10 +20,11 @@ pub mod verdict;
 pub use histogram::{Histogram, samples_needed};
 pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
-pub use outline::{Outline, ScenarioOutline};
+pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use record::{
     Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
-    RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
+    PhaseMerger, PhaseRecord, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering,
+    StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use tally::Tally;

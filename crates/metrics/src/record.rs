@@ -2,6 +2,7 @@
 
 mod accounting;
 mod connection;
+mod phase;
 mod steering;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 use crate::{Histogram, Tally, ThresholdResult, Verdict};
 
@@ -332,6 +334,8 @@ pub struct RunRecord {
     pub tls_versions: BTreeMap<String, u64>,
     /// One per second.
     pub intervals: Vec<Interval>,
+    /// The phases in their order; empty if the plan names none.
+    pub phases: Vec<PhaseRecord>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
     /// Name of the driver backend.

@@ -58,6 +58,7 @@ fn good(model: Model) -> RunRecord {
         protocols: BTreeMap::new(),
         tls_versions: BTreeMap::new(),
         intervals: Vec::new(),
+        phases: Vec::new(),
         workers: vec![
             WorkerRecord {
                 wall: ms(10_000),

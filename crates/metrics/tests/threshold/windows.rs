@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn outline() -> Outline {
-    Outline { scenarios: Vec::new(), steps: vec!["a".to_owned(), "b".to_owned()] }
+    Outline { steps: vec!["a".to_owned(), "b".to_owned()], ..Outline::default() }
 }
 
 fn sample(step: u32, span: u64, kind: u8) -> Sample {
@@ -72,6 +72,7 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
         protocols: Default::default(),
         tls_versions: Default::default(),
         intervals: Vec::new(),
+        phases: Vec::new(),
         workers: Vec::new(),
         backend: "simulated",
         rss_peak_bytes: None,

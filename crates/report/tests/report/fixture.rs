@@ -40,7 +40,7 @@ pub(crate) fn quiet(i: u64) -> Sample {
 /// them.
 pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
     let steps = steps.iter().map(|&name| name.to_owned()).collect();
-    recorded_as(&Outline { scenarios: Vec::new(), steps }, model, samples)
+    recorded_as(&Outline { steps, ..Outline::default() }, model, samples)
 }
 
 /// The same with scenarios, as long as the record is told step by step.
@@ -113,6 +113,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
         protocols: [("http/1.1".to_owned(), completed)].into(),
         tls_versions: Default::default(),
         intervals: merger.finish(),
+        phases: Vec::new(),
         workers: vec![WorkerRecord {
             wall: duration,
             cpu_user: Nanos(started * 900),
@@ -426,6 +427,7 @@ pub(crate) fn thresholds() -> RunResult {
     let outline = Outline {
         scenarios: scenarios.map(|(name, steps)| ScenarioOutline { name: name.to_owned(), steps }).collect(),
         steps: ["pay", "search"].map(str::to_owned).to_vec(),
+        phases: Vec::new(),
     };
     let two = Some(SECOND * 2);
     let specs = [
