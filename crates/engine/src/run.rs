@@ -10,8 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
-    Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, PhaseMerger,
+    RunRecord, Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -219,7 +219,11 @@ fn conduct(
     let end = plan.end.duration.map(|duration| plan.warmup + duration);
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
-    let mut merger = IntervalMerger::new(starts.len()).with_length(plan.interval).with_outline(outline);
+    let mut phases = PhaseMerger::new(&outline.phases);
+    let mut merger = IntervalMerger::new(starts.len())
+        .with_length(plan.interval)
+        .with_outline(outline)
+        .with_cuts(plan.cuts());
     let mut intervals: Vec<Interval> = Vec::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |mut interval: Interval| {
@@ -229,6 +233,7 @@ fn conduct(
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
+        phases.add(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);
@@ -254,6 +259,9 @@ fn conduct(
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
     let mut record = merge(plan, backend, times, intervals, reports)?;
+    let profile = control.profile();
+    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
+    record.phases = phases.finish(record.warmup + record.duration, target);
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
@@ -353,6 +361,7 @@ fn merge(
         iterations,
         tls_versions,
         intervals,
+        phases: Vec::new(),
         workers,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),

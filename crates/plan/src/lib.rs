@@ -30,6 +30,7 @@ mod judging;
 mod layers;
 mod load;
 mod loading;
+mod phases;
 mod protocol;
 mod requests;
 mod resolve;
@@ -39,6 +40,7 @@ mod security;
 mod size;
 mod targets;
 mod url;
+mod users;
 
 pub use document::{Document, LoadedDocument, Source};
 pub use environment::Environment;

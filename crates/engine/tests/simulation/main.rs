@@ -3,6 +3,7 @@
 
 mod http1;
 mod http2;
+mod phases;
 mod plans;
 mod scenarios;
 mod steering;
