@@ -2,11 +2,11 @@
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
-use plimsoll_metrics::RunRecord;
+use plimsoll_metrics::{PhaseOutline, RunRecord};
 use plimsoll_plan::{Load, Overload, Pacing, Plan, Protocol, Target};
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
-use plimsoll_schedule::Process;
+use plimsoll_schedule::{Population, Process};
 
 /// The load in one or two lines.
 pub(crate) fn model(plan: &Plan) -> ModelContext {
@@ -34,7 +34,11 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
     let (first, arrivals) = match &plan.load {
         Load::Closed => {
             let of = steps.map(|steps| format!(", iterations of {steps} requests")).unwrap_or_default();
-            (format!("closed: {count}{in_flight}, {protocol}, {threads}{of}, for {until}"), None)
+            let whose = match &plan.users {
+                Some(users) => format!("{}, up to {} connections{in_flight}", course(users), connections.max),
+                None => format!("{count}{in_flight}"),
+            };
+            (format!("closed: {whose}, {protocol}, {threads}{of}, for {until}"), None)
         }
         Load::Open { profile, process, overload } => {
             let rate = match profile.stages() {
@@ -59,6 +63,11 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         }
     };
     let mut description = vec![first];
+    if !plan.phases.is_empty() {
+        let phase = |[name, load, length]: &[String; 3]| format!("{name} ({load}, {length})");
+        let all: Vec<String> = phases(plan).iter().map(phase).collect();
+        description.push(format!("phases: {}", all.join(", ")));
+    }
     if plan.pacing == Pacing::Precise {
         description.push("precise pacing: polls busily before every arrival".to_owned());
     }
@@ -71,6 +80,53 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         connections: u64::from(connections.initial),
         depth: u64::from(if http2 { connections.streams } else { connections.depth }),
     }
+}
+
+/// The users of the closed model over time.
+fn course(users: &Population) -> String {
+    match users.stages() {
+        stages if stages.iter().all(|stage| stage.from == stage.to && stage.to == users.peak()) => {
+            plural(u64::from(users.peak()), "user")
+        }
+        stages => format!("{}, at most {} users", plural(stages.len() as u64, "stage"), users.peak()),
+    }
+}
+
+/// The phases of a plan in words: the name, the course of the load, and the length of each.
+pub(crate) fn phases(plan: &Plan) -> Vec<[String; 3]> {
+    let words = |phase: &PhaseOutline| {
+        let load = match (&plan.load, &plan.users) {
+            (Load::Open { profile, .. }, _) => {
+                let stages = profile.stages().iter().map(|stage| (stage.duration, stage.from, stage.to));
+                levels(stages, phase, |rate| format!("{}/s", trimmed(rate.per_second_f64())))
+            }
+            (Load::Closed, Some(users)) => {
+                let stages = users.stages().iter().map(|stage| (stage.duration, stage.from, stage.to));
+                format!("{} users", levels(stages, phase, |users| users.to_string()))
+            }
+            (Load::Closed, None) => String::new(),
+        };
+        let measured = if phase.measured { "" } else { ", not measured" };
+        [phase.name.clone(), load, format!("{}{measured}", span(phase.length))]
+    };
+    plan.phases.iter().map(words).collect()
+}
+
+/// The levels that the stages of a phase go through: phases are made of whole stages.
+fn levels<L: Copy + PartialEq>(
+    stages: impl Iterator<Item = (Nanos, L, L)>,
+    phase: &PhaseOutline,
+    shown: impl Fn(L) -> String,
+) -> String {
+    let (mut begin, mut levels) = (Nanos::ZERO, Vec::new());
+    for (length, from, to) in stages {
+        if begin >= phase.at && begin < phase.end() {
+            levels.extend([from, to]);
+        }
+        begin += length;
+    }
+    levels.dedup();
+    levels.into_iter().map(shown).collect::<Vec<_>>().join(" to ")
 }
 
 /// Whom the load goes to.
@@ -275,6 +331,18 @@ mod tests {
             (patch.duration, patch.stages) = (None, given("2s@10,3s@20"));
         });
         assert_eq!(lines, [format!("open: 2 stages, peak 20/s (iterations of 3 requests) {tail}")]);
+    }
+
+    #[test]
+    fn users_are_told_apart_from_connections() {
+        let given = |text: &str| Some(Given::new("flag", text));
+        let (lines, _) = described(|patch| (patch.connections, patch.users) = (None, given("7")));
+        assert_eq!(lines, ["closed: 7 users, up to 7 connections, HTTP/1.1, 1 thread, for 5s"]);
+        let (lines, _) = described(|patch| {
+            (patch.connections, patch.duration, patch.user_stages) = (given("9"), None, given("1s@2,2s@8"));
+        });
+        let stages = "2 stages, at most 8 users";
+        assert_eq!(lines, [format!("closed: {stages}, up to 9 connections, HTTP/1.1, 1 thread, for 3s")]);
     }
 
     #[test]

@@ -42,6 +42,7 @@ fn explanation(resolved: &Resolved, style: &Style) -> String {
     text.settings(resolved);
     text.targets(&resolved.plan);
     text.scenarios(resolved);
+    text.phases(&resolved.plan);
     text.totals(&resolved.plan);
     text.out
 }
@@ -140,6 +141,14 @@ impl Explanation {
                 }
             }
         }
+    }
+
+    fn phases(&mut self, plan: &Plan) {
+        if plan.phases.is_empty() {
+            return;
+        }
+        self.headline("phases");
+        self.table(&describe::phases(plan));
     }
 
     /// Steps as the plan has them, with the steps within them below.
@@ -267,6 +276,9 @@ fn per_connection(plan: &Plan) -> u64 {
 /// Peak of requests in flight = connections × requests in flight on each.
 fn in_flight(plan: &Plan) -> String {
     let (most, each) = (u64::from(plan.connections.max), per_connection(plan));
+    if let Some(users) = &plan.users {
+        return format!("at most {} requests of as many users, but for parallel steps", users.peak());
+    }
     let at_most = if matches!(plan.load, Load::Closed) { "" } else { "at most " };
     format!("{at_most}{} requests ({most} connections × {each})", most.saturating_mul(each))
 }

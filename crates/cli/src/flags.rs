@@ -49,8 +49,8 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Carry out a plan, or put load on URLs, and report what happened
     ///
-    /// Without a rate the model is closed: every connection sends its next request when the last one was
-    /// answered. With --rate or --stages it is open: requests start at their scheduled times, whatever the
+    /// Without a rate the model is closed: every user sends its next request when the last one was answered.
+    /// With --rate or --stages it is open: requests start at their scheduled times, whatever the
     /// server does, and their response time counts from there.
     ///
     /// Durations are written 100ms, 30s or 1m30s (a bare number is seconds), counts 10k or 1m, rates 5000,
@@ -177,6 +177,16 @@ struct LoadArgs {
     /// Open model: rates over time, such as 30s@1000,1m@5000
     #[arg(long, value_name = "STAGES")]
     stages: Option<String>,
+    /// Closed model: users, each with a connection when it needs one [default: one per connection]
+    ///
+    /// With --http2 or --pipeline several users share a connection: as many as may have requests in flight on it.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    users: Option<String>,
+    /// Closed model: users over time, such as 30s@10,1m@50
+    ///
+    /// Written like --stages. Whoever goes ends its iteration first.
+    #[arg(long, value_name = "STAGES")]
+    user_stages: Option<String>,
     /// How arrivals are spread: uniform or poisson [default: uniform]
     #[arg(long, value_name = "KIND")]
     arrival: Option<String>,
@@ -575,6 +585,8 @@ impl PlanArgs {
             rate: given("--rate", load.rate.as_ref()),
             rps: given("--rps", crud.rps.as_ref()),
             stages: given("--stages", load.stages.as_ref()),
+            users: given("--users", load.users.as_ref()),
+            user_stages: given("--user-stages", load.user_stages.as_ref()),
             arrival: given("--arrival", load.arrival.as_ref()),
             overload: given("--overload", load.overload.as_ref()),
             warmup: given("--warmup", load.warmup.as_ref()),
@@ -847,9 +859,11 @@ mod tests {
             "--precise",
             "--no-preflight",
             "--script=58",
+            "--users=59",
+            "--user-stages=60",
             "--script-allow-system",
             "--",
-            "59",
+            "61",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
         let patch = run.plan.to_patch(Surroundings {
@@ -918,6 +932,8 @@ mod tests {
             patch.thresholds[0].clone(),
             one(&patch.interval),
             one(&patch.script.file),
+            one(&patch.users),
+            one(&patch.user_stages),
         ];
         for (index, given) in all.iter().enumerate() {
             assert_eq!(given.text, (index + 1).to_string(), "{}", given.by);
@@ -945,7 +961,7 @@ mod tests {
         assert!(patch.abort_on_fail);
         assert_eq!(
             (patch.script.arguments, patch.script.lua_path),
-            (vec!["59".to_owned()], Some("92".to_owned()))
+            (vec!["61".to_owned()], Some("92".to_owned()))
         );
         assert!(patch.script.allow_system && patch.script.host.is_some());
         assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));

@@ -281,7 +281,11 @@ mod tests {
 
     fn outline() -> Outline {
         let scenario = ScenarioOutline { name: "buy, now".to_owned(), steps: 0..2 };
-        Outline { scenarios: vec![scenario], steps: vec!["login".to_owned(), "pay".to_owned()] }
+        Outline {
+            scenarios: vec![scenario],
+            steps: vec!["login".to_owned(), "pay".to_owned()],
+            phases: Vec::new(),
+        }
     }
 
     #[test]

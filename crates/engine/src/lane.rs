@@ -90,6 +90,9 @@ pub(crate) struct Lane {
     stream: Option<Stream>,
     /// Arrivals from this index on are beyond the iterations that were asked for.
     arrivals_end: u64,
+    /// Closed model with a number of users: how many there are, and how many there should be.
+    pub(crate) users: u32,
+    pub(crate) users_wanted: u32,
     failing_since: Option<Nanos>,
 }
 
@@ -155,6 +158,8 @@ impl Lane {
                     turn: 0,
                     stream,
                     arrivals_end,
+                    users: 0,
+                    users_wanted: 0,
                     failing_since: None,
                 }
             })
@@ -191,6 +196,11 @@ impl Lane {
             }
         }
         None
+    }
+
+    /// Whether iterations begin here.
+    pub(crate) fn has_scenarios(&self) -> bool {
+        !self.scenarios.is_empty()
     }
 
     /// When the next scenario joins after `at`, since the start.

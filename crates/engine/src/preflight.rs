@@ -100,6 +100,8 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
         scripts: None,
         targets: vec![plan.targets[target].clone()],
         load: Load::Closed,
+        users: None,
+        phases: Vec::new(),
         end: End { duration: None, iterations: Some(1) },
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,

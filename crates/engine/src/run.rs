@@ -10,8 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
-    Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, PhaseMerger,
+    RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -278,7 +278,11 @@ fn conduct(
     team.patience = Patience::new(planned.unwrap_or(Nanos::MAX), drain);
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
-    let mut merger = IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline);
+    let mut phases = PhaseMerger::new(&outline.phases);
+    let mut merger = IntervalMerger::new(workers)
+        .with_length(plan.interval)
+        .with_outline(outline)
+        .with_cuts(plan.cuts());
     let mut intervals: Vec<Interval> = Vec::new();
     let mut slicer = Slicer::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
@@ -290,6 +294,7 @@ fn conduct(
         let target_per_second = control.target_at(elapsed);
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
         slicer.add(&interval);
+        phases.add(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);
@@ -317,6 +322,9 @@ fn conduct(
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
     let mut record = merge(plan, backend, times, (intervals, slicer.finish()), reports)?;
+    let profile = control.profile();
+    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
+    record.phases = phases.finish(record.warmup + record.duration, target);
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
@@ -431,6 +439,7 @@ fn merge(
         tls_versions,
         intervals,
         slices,
+        phases: Vec::new(),
         workers,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),

@@ -13,6 +13,7 @@ mod proceeding;
 mod receiving;
 mod sending;
 mod starting;
+mod users;
 mod watching;
 
 use std::cmp::Reverse;
@@ -250,6 +251,11 @@ pub struct Worker<'p, B> {
     unix_offset: u64,
     /// The time that serves all decisions of this pass; read again after each flush.
     now: Nanos,
+    /// When the number of users changes next, on the driver's clock; never, where they are those of the
+    /// connections.
+    users_change: Nanos,
+    /// End of the phase that is under way, on the driver's clock; never, without phases.
+    border: Nanos,
     /// Whether arrivals are over.
     ended: bool,
     /// Whether a response of this pass was told to the pacer: one is enough for its means.
@@ -388,6 +394,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             sources: shard.index as usize,
             unix_offset,
             now: Nanos::ZERO,
+            users_change: Nanos::MAX,
+            border: Nanos::MAX,
             ended: false,
             observed: false,
             responses: 0,
@@ -452,8 +460,11 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.edge_after(start);
         let mut cpu_end = None;
-        if matches!(self.plan.load, Load::Closed) {
+        self.border = self.border_after(start);
+        if self.users_have_connections() {
             self.start_users(start);
+        } else if self.plan.users.is_some() {
+            self.users_change = start;
         }
         let mut now = self.io.now();
         loop {
@@ -466,6 +477,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.heed_control(now);
             self.open_paced(now);
             self.start_openers(now);
+            self.adjust_users(now);
             self.probe_lost(now);
             self.start_waiting(now);
             self.start_sleepers(now);
@@ -485,6 +497,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 send(self.snapshot(at));
                 self.counts.last_edge = at;
                 next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
+                self.border = self.border_after(at);
                 continue;
             }
             if over && (self.counts.in_flight == 0 || now >= self.times.drained) {

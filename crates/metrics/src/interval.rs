@@ -61,16 +61,20 @@ pub struct IntervalMerger {
     workers: usize,
     length: Nanos,
     outline: Outline,
+    cuts: Vec<Nanos>,
     /// End of the last interval given out.
     last_end: Nanos,
     pending: BTreeMap<Key, Pending>,
 }
 
-/// Intervals in their order, and the warm-up's part of one before the measured one.
+/// Intervals in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    number: u64,
+    /// How many cuts there are before it.
+    segment: usize,
     measured: bool,
+    /// Counted from the last cut.
+    number: u64,
 }
 
 #[derive(Debug, Default)]
@@ -82,8 +86,15 @@ struct Pending {
 impl IntervalMerger {
     /// A merger for that many workers, of intervals of a second.
     pub const fn new(workers: usize) -> Self {
-        let outline = Outline { scenarios: Vec::new(), steps: Vec::new() };
-        Self { workers, length: SECOND, outline, last_end: Nanos::ZERO, pending: BTreeMap::new() }
+        let outline = Outline { scenarios: Vec::new(), steps: Vec::new(), phases: Vec::new() };
+        Self {
+            workers,
+            length: SECOND,
+            outline,
+            cuts: Vec::new(),
+            last_end: Nanos::ZERO,
+            pending: BTreeMap::new(),
+        }
     }
 
     /// The same for intervals of another length.
@@ -100,10 +111,24 @@ impl IntervalMerger {
         self
     }
 
+    /// The same for a run whose intervals are cut at these instants since its start, in ascending order: from
+    /// each of them on they are counted anew. Without them, two snapshots of one worker within the length of an
+    /// interval count as one.
+    #[must_use]
+    pub fn with_cuts(mut self, cuts: Vec<Nanos>) -> Self {
+        self.cuts = cuts;
+        self
+    }
+
     /// Takes one worker's part. Afterwards [`next_complete`](Self::next_complete) may give out intervals.
     pub fn add(&mut self, snapshot: &Snapshot) {
-        let number = if snapshot.drain { u64::MAX } else { snapshot.at.0.div_ceil(self.length.0) };
-        let pending = self.pending.entry(Key { number, measured: !snapshot.warmup }).or_default();
+        let segment =
+            if snapshot.drain { usize::MAX } else { self.cuts.partition_point(|cut| *cut < snapshot.at) };
+        let begin = segment.checked_sub(1).and_then(|last| self.cuts.get(last)).copied();
+        let since = snapshot.at.since(begin.unwrap_or_default());
+        let number = if snapshot.drain { u64::MAX } else { since.0.div_ceil(self.length.0) };
+        let key = Key { segment, measured: !snapshot.warmup, number };
+        let pending = self.pending.entry(key).or_default();
         pending.parts += 1;
         let interval = &mut pending.interval;
         interval.at = interval.at.max(snapshot.at);
@@ -263,6 +288,7 @@ mod tests {
                 .map(|(name, steps)| crate::ScenarioOutline { name: name.to_owned(), steps })
                 .collect(),
             steps: ["x", "y", "z"].map(str::to_owned).to_vec(),
+            phases: Vec::new(),
         };
         let mut merger = IntervalMerger::new(2).with_length(SECOND * 2).with_outline(outline);
         let tally = |ok| Tally { started: ok + 1, ok, completed: ok, ..Tally::default() };
@@ -286,6 +312,25 @@ mod tests {
         let drain = merger.next_complete().unwrap();
         assert_eq!((drain.at, drain.length, drain.ok, drain.drain), (SECOND * 9, SECOND * 7, 30, true));
         assert_eq!(merger.next_left(), None);
+    }
+
+    #[test]
+    fn a_cut_ends_an_interval_and_the_next_ones_count_from_it() {
+        let (mut a, mut b) = (recorder(), recorder());
+        let at = |ms| Nanos::from_millis(ms);
+        let ends = [1_000, 1_200, 1_500, 2_500, 2_600, 3_600, 3_900];
+        let cuts = [1_200, 1_500, 2_600].map(at).to_vec();
+        let mut merger = IntervalMerger::new(2).with_cuts(cuts);
+        // One worker runs ahead of the other.
+        for worker in [&mut a, &mut b] {
+            ends.iter().for_each(|&end| merger.add(&snapshot(worker, gauges(at(end)), 0..end / 100)));
+        }
+        let shape = |interval: Interval| (interval.at, interval.length, interval.ok);
+        let intervals: Vec<_> = std::iter::from_fn(|| merger.next_complete()).map(shape).collect();
+        let lengths = [1_000, 200, 300, 1_000, 100, 1_000, 300];
+        let expected = ends.into_iter().zip(lengths);
+        let expected = expected.map(|(end, length)| (at(end), at(length), end / 50));
+        assert_eq!(intervals, expected.collect::<Vec<_>>());
     }
 
     #[test]

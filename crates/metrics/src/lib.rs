@@ -23,11 +23,12 @@ pub use histogram::Histogram;
 pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use objective::Objective;
-pub use outline::{Outline, ScenarioOutline};
+pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
     Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
-    RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
+    PhaseMerger, PhaseRecord, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering,
+    StepRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer};

@@ -1,14 +1,18 @@
-//! The names of a plan's scenarios and steps: what figures are grouped by.
+//! The names of a plan's scenarios, steps and phases: what figures are grouped by.
 
 use std::ops::Range;
 
-/// The names of a plan's scenarios and steps, in the order of their indices.
+use plimsoll_core::Nanos;
+
+/// The names of a plan's scenarios, steps and phases, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     /// The scenarios.
     pub scenarios: Vec<ScenarioOutline>,
     /// Names of the steps of all scenarios.
     pub steps: Vec<String>,
+    /// The phases of the run, in order and without gaps from its start on; empty if the plan names none.
+    pub phases: Vec<PhaseOutline>,
 }
 
 /// One scenario of a plan.
@@ -18,6 +22,26 @@ pub struct ScenarioOutline {
     pub name: String,
     /// Its steps, a range of [`Outline::steps`].
     pub steps: Range<u32>,
+}
+
+/// One named part of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseOutline {
+    /// Its name.
+    pub name: String,
+    /// Its begin, since the start of the run.
+    pub at: Nanos,
+    /// Its length as planned, above zero.
+    pub length: Nanos,
+    /// Whether it is a part of the measured one: not the warm-up.
+    pub measured: bool,
+}
+
+impl PhaseOutline {
+    /// Its end, since the start of the run.
+    pub fn end(&self) -> Nanos {
+        self.at + self.length
+    }
 }
 
 impl Outline {

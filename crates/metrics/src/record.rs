@@ -2,6 +2,7 @@
 
 mod accounting;
 mod connection;
+mod phase;
 mod steering;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 use crate::{Histogram, Slice, Tally, ThresholdResult, Verdict};
 
@@ -338,6 +340,8 @@ pub struct RunRecord {
     /// The measured part as at most 30 slices of about equal length, with what the histograms counted in
     /// each: together what `total` has.
     pub slices: Vec<Slice>,
+    /// The phases in their order; empty if the plan names none.
+    pub phases: Vec<PhaseRecord>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
     /// Name of the driver backend.

@@ -59,6 +59,7 @@ fn good(model: Model) -> RunRecord {
         tls_versions: BTreeMap::new(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        phases: Vec::new(),
         workers: vec![
             WorkerRecord {
                 wall: ms(10_000),

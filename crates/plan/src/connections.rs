@@ -5,6 +5,7 @@ use core::net::IpAddr;
 use plimsoll_schedule::parse_rate;
 
 use crate::resolve::Resolver;
+use crate::users::Users;
 use crate::{Connections, Family, Given, Overload, Place, PlanPatch, Problem};
 
 /// Connections of the closed model: what wrk's and h2load's documentation use, and enough to keep a server
@@ -27,7 +28,7 @@ const OPEN_STREAMS: u32 = 100;
 const LARGEST_STREAMS: u32 = 65_536;
 
 /// What the rest of the plan asks of the connections.
-pub(crate) struct Demand {
+pub(crate) struct Demand<'a> {
     /// Whether the model is open.
     pub(crate) open: bool,
     pub(crate) iterations: Option<u64>,
@@ -37,6 +38,8 @@ pub(crate) struct Demand {
     pub(crate) closes: bool,
     /// Whether connections may speak HTTP/2; `None` if that is not known.
     pub(crate) http2: Option<bool>,
+    /// Closed model: the users, if their number is not that of the connections.
+    pub(crate) users: Option<&'a Users>,
 }
 
 /// The connection side of a plan.
@@ -64,7 +67,7 @@ impl<'a> Named<'a> {
 
 impl Resolver<'_> {
     /// Reads the flags about connections.
-    pub(crate) fn connections(&mut self, patch: &PlanPatch, demand: &Demand) -> Option<Usage> {
+    pub(crate) fn connections(&mut self, patch: &PlanPatch, demand: &Demand<'_>) -> Option<Usage> {
         let given = self.read_small(patch.connections.as_ref(), 1..=u32::MAX);
         let threads = self.read_small(patch.threads.as_ref(), 1..=1024);
         let depth = self.read_small(patch.pipeline.as_ref(), 1..=65_536);
@@ -99,7 +102,10 @@ impl Resolver<'_> {
         self.check_share(patch, demand, given, threads, fewest)?;
         let overload = self.overload(patch, demand, overload, given)?;
         let few = demand.iterations.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
-        let (initial, max) = if overload == Overload::Grow {
+        let each = if demand.http2 == Some(true) { streams } else { depth };
+        let (initial, max) = if let Some(users) = demand.users {
+            self.connections_of_users(patch, users, given, each, fewest, threads)?
+        } else if overload == Overload::Grow {
             let max = given.unwrap_or(MOST_CONNECTIONS).max(fewest);
             (INITIAL_CONNECTIONS.min(few).max(fewest).min(max), max)
         } else {
@@ -122,11 +128,41 @@ impl Resolver<'_> {
         Some(Usage { connections, overload, threads })
     }
 
+    /// Connections for users who open one when they need it: those before the start, and at most. `each` is how
+    /// many users share one.
+    fn connections_of_users(
+        &mut self,
+        patch: &PlanPatch,
+        users: &Users,
+        given: Option<u32>,
+        each: u32,
+        fewest: u32,
+        threads: u32,
+    ) -> Option<(u32, u32)> {
+        let needed = users.peak().div_ceil(each);
+        if let (Some(count), Some(connections)) = (given, &patch.connections)
+            && count < needed
+        {
+            let message = format!(
+                "{}: {count} connections are too few for the {} users of {}",
+                connections.by,
+                users.peak(),
+                users.by.by
+            );
+            let hint = format!("leave it out, or use at least `-c {needed}`");
+            return self.fail(connections.problem(message).with_hint(hint));
+        }
+        // Each thread has its share of the users, and all of them may go to any of the targets.
+        let most = users.peak().div_ceil(threads).div_ceil(each).saturating_mul(fewest);
+        let max = given.unwrap_or(most.max(fewest));
+        Some((users.first().div_ceil(each).max(fewest).min(max), max))
+    }
+
     /// What happens to arrivals that find every connection busy.
     fn overload(
         &mut self,
         patch: &PlanPatch,
-        demand: &Demand,
+        demand: &Demand<'_>,
         overload: Option<Overload>,
         connections: Option<u32>,
     ) -> Option<Overload> {
@@ -150,7 +186,7 @@ impl Resolver<'_> {
     fn check_share(
         &mut self,
         patch: &PlanPatch,
-        demand: &Demand,
+        demand: &Demand<'_>,
         given: Option<u32>,
         threads: u32,
         fewest: u32,
@@ -159,7 +195,9 @@ impl Resolver<'_> {
             return Some(());
         };
         let by = &connections.by;
-        if let (false, Some(n), Some(iterations)) = (demand.open, demand.iterations, &patch.iterations)
+        // Users come and go: not each of them needs an iteration.
+        let bound = !demand.open && demand.users.is_none();
+        if let (true, Some(n), Some(iterations)) = (bound, demand.iterations, &patch.iterations)
             && n < u64::from(count)
         {
             let message = format!("{}: {n} is below the {count} connections of {by}", iterations.by);
@@ -251,7 +289,7 @@ impl Resolver<'_> {
     }
 
     /// Concurrent streams, if they are given.
-    fn streams(&mut self, patch: &PlanPatch, demand: &Demand) -> Option<Option<u32>> {
+    fn streams(&mut self, patch: &PlanPatch, demand: &Demand<'_>) -> Option<Option<u32>> {
         let mut streams = None;
         for given in &patch.streams {
             let number = self.read_small(Some(given), 1..=LARGEST_STREAMS)?;

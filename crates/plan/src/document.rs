@@ -38,6 +38,10 @@ pub struct Document {
     /// and its value is written as for that flag.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub run: Field<Settings>,
+    /// The parts of the run, one after another, each with its own load and length; the model is the same for
+    /// all. With them, `run` says nothing about the load over time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Field<PhaseSpec>>,
     /// The servers under test, by the names that scenarios and steps use. Without them, steps have whole
     /// URLs.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
@@ -95,8 +99,12 @@ settings! {
     rate: Text,
     /// Requests per second and connection.
     rps: Text,
-    /// Stages of the open model: `30s@1000,1m@1000..5000`.
+    /// Stages of the open model: `30s@1000,1m@5000`.
     stages: Text,
+    /// Users of the closed model. Each opens a connection when it needs one.
+    users: Text,
+    /// Stages of the closed model: `10s@5,1m@50`.
+    user_stages: Text,
     /// How arrivals are spread: `uniform` or `poisson`.
     arrival: Text,
     /// What happens to an arrival that finds every connection busy: `queue`, `drop` or `grow`.
@@ -197,6 +205,35 @@ settings! {
     rate_file: Text,
     /// Address of the control port: `127.0.0.1:8888`.
     control: Text,
+}
+
+/// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate` and
+/// `users` its length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PhaseSpec {
+    /// Its name in reports.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub name: Field<Text>,
+    /// Its length: `30s`, `5m`. Stages have their own.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub duration: Field<Text>,
+    /// Whether it is recorded. Default: true. Phases that are not are the warm-up, and come first.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub measured: Field<bool>,
+    /// Open model: the arrival rate of iterations, for the whole run: `5000`, `5k/s`, `300/m`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub rate: Field<Text>,
+    /// Open model: stages, `30s@1000,1m@5000`. They go on from the rate at which the phase before ends.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub stages: Field<Text>,
+    /// Closed model: the number of users.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub users: Field<Text>,
+    /// Closed model: stages, `10s@5,1m@50`. They go on from the users with whom the phase before ends.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub user_stages: Field<Text>,
 }
 
 /// A server under test, or a pool of servers that share the load. Written short, it is its URL.

@@ -62,7 +62,12 @@ impl Plan {
 
     fn write_load(&self, text: &mut String) {
         match &self.load {
-            Load::Closed => text.push_str("closed\n"),
+            Load::Closed => {
+                text.push_str("closed\n");
+                for stage in self.users.iter().flat_map(|users| users.stages()) {
+                    let _ = writeln!(text, "users {} from {} to {}", stage.duration.0, stage.from, stage.to);
+                }
+            }
             Load::Open { profile, process, overload } => {
                 let process = match process {
                     Process::Uniform => "uniform",

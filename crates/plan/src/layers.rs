@@ -17,10 +17,10 @@ const PREFIX: &str = "PLIMSOLL_";
 
 /// If a higher layer has one of the first settings, the second ones of lower layers give way.
 const GIVES_WAY: &[(&[&str], &[&str])] = &[
-    (&["rate", "rps", "stages"], &["rate", "rps", "stages"]),
+    (&LOADS, &LOADS),
     // Stages fix the length of the run. The other way round there is a contradiction: a duration does not say
     // what becomes of the stages.
-    (&["stages"], &["duration"]),
+    (&["stages", "user_stages"], &["duration"]),
     (&PROTOCOL, &PROTOCOL),
     (&["http1"], &OF_HTTP2),
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
@@ -36,6 +36,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["disable_keepalive"], &["pipeline", "max_requests_per_connection"]),
     (&["pipeline", "max_requests_per_connection"], &["disable_keepalive"]),
 ];
+
+const LOADS: [&str; 5] = ["rate", "rps", "stages", "users", "user_stages"];
 
 const PROTOCOL: [&str; 4] = ["http1", "http2", "http2_prior_knowledge", "alpn"];
 
@@ -273,6 +275,8 @@ slots! {
         rate: rate,
         rps: rps,
         stages: stages,
+        users: users,
+        user_stages: user_stages,
         arrival: arrival,
         overload: overload,
         warmup: warmup,

@@ -30,6 +30,7 @@ mod judging;
 mod layers;
 mod load;
 mod loading;
+mod phases;
 mod protocol;
 mod requests;
 mod resolve;
@@ -40,6 +41,7 @@ mod size;
 mod targets;
 mod trial;
 mod url;
+mod users;
 
 pub use document::{Document, LoadedDocument, Source};
 pub use environment::Environment;

@@ -1,10 +1,13 @@
 //! When iterations start, and when the run ends.
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_metrics::PhaseOutline;
 use plimsoll_scenario::Op;
-use plimsoll_schedule::{Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
+use plimsoll_schedule::{Population, Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
 
+use crate::phases::{Course, Phased};
 use crate::resolve::Resolver;
+use crate::users::Users;
 use crate::{End, Given, PlanPatch, Problem, Scenario};
 
 /// Length of a run when nothing says otherwise.
@@ -14,8 +17,11 @@ const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 pub(crate) struct Schedule {
     /// The open model's arrivals, with the warm-up in front; `None` for the closed model.
     pub(crate) profile: Option<(Profile, Process)>,
+    /// The closed model's users, with the warm-up in front; `None`: those of the connections.
+    pub(crate) users: Option<Population>,
     pub(crate) end: End,
     pub(crate) warmup: Nanos,
+    pub(crate) phases: Vec<PhaseOutline>,
 }
 
 /// What makes iterations of the run out of requests per connection.
@@ -57,12 +63,18 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
 }
 
 impl Resolver<'_> {
-    /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in.
+    /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in; `phased` and
+    /// `users` were read before.
     pub(crate) fn schedule(
         &mut self,
         patch: &PlanPatch,
         per_connection: Option<&PerConnection>,
+        phased: Option<Phased>,
+        users: Option<&Users>,
     ) -> Option<Schedule> {
+        if let Some(phased) = phased {
+            return self.phased_schedule(patch, phased, users);
+        }
         let rate = self.rate(patch, per_connection);
         let stages = self.read(patch.stages.as_ref(), parse_stages);
         let process = self.read(patch.arrival.as_ref(), parse_process);
@@ -81,11 +93,16 @@ impl Resolver<'_> {
         }
         if given_rate(patch).is_none() && patch.stages.is_none() {
             self.only_open(patch.arrival.as_ref())?;
-            let (duration, iterations) = (duration?, iterations?);
+            let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
+            let population = match users {
+                None => None,
+                Some(users) => Some(self.population(users, warmup, patch)?),
+            };
+            let duration = users.and_then(Users::length).or(duration);
             // Without any end, the default one; with a number of iterations, that alone.
             let duration = duration.or(if iterations.is_none() { Some(DEFAULT_DURATION) } else { None });
             let end = End { duration, iterations };
-            return Some(Schedule { profile: None, end, warmup: warmup?.unwrap_or_default() });
+            return Some(Schedule { profile: None, users: population, end, warmup, phases: Vec::new() });
         }
         let (rate, stages, process) = (rate?, stages?, process?.unwrap_or(Process::Uniform));
         let (duration, iterations, warmup) = (duration?, iterations?, warmup?.unwrap_or_default());
@@ -104,9 +121,39 @@ impl Resolver<'_> {
         };
         let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
         let profile = self.profile(patch, stages.clone(), warmup)?;
-        self.check_any_due(patch, stages)?;
+        self.check_any_due(given_rate(patch).or(patch.stages.as_ref()), stages)?;
         let end = End { duration: limited.then_some(measured), iterations };
-        Some(Schedule { profile: Some((profile, process)), end, warmup })
+        let (profile, users) = (Some((profile, process)), None);
+        Some(Schedule { profile, users, end, warmup, phases: Vec::new() })
+    }
+
+    /// The same for the phases of a plan file.
+    fn phased_schedule(
+        &mut self,
+        patch: &PlanPatch,
+        phased: Phased,
+        users: Option<&Users>,
+    ) -> Option<Schedule> {
+        let by = Given { place: phased.place, ..Given::new("phases", "") };
+        let process = self.read(patch.arrival.as_ref(), parse_process);
+        let Phased { phases, course, warmup, .. } = phased;
+        let length = phases.last().map_or(Nanos::ZERO, PhaseOutline::end);
+        let end = End { duration: Some(length.since(warmup)), iterations: None };
+        let (profile, users) = match course {
+            Course::Rates { warmup, measured } => {
+                let profile = match Profile::new([warmup, measured.clone()].concat()) {
+                    Ok(profile) => profile,
+                    Err(error) => return self.fail(by.problem(format!("phases: {error}"))),
+                };
+                self.check_any_due(Some(&by), measured)?;
+                (Some((profile, process?.unwrap_or(Process::Uniform))), None)
+            }
+            Course::Users(_) => {
+                self.only_open(patch.arrival.as_ref())?;
+                (None, Some(self.population(users?, warmup, patch)?))
+            }
+        };
+        Some(Schedule { profile, users, end, warmup, phases })
     }
 
     /// The constant rate of the run, in iterations.
@@ -160,13 +207,12 @@ impl Resolver<'_> {
     }
 
     /// Refuses a measured part in which no iteration is due: a run without samples says nothing.
-    fn check_any_due(&mut self, patch: &PlanPatch, stages: Vec<Stage>) -> Option<()> {
+    fn check_any_due(&mut self, given: Option<&Given>, stages: Vec<Stage>) -> Option<()> {
         // Parts of a profile that is sound are sound.
         let measured = Profile::new(stages).ok()?;
         if measured.total() > 0 {
             return Some(());
         }
-        let given = given_rate(patch).or(patch.stages.as_ref());
         let by = given.map_or("", |given| &given.by);
         let message = format!("{by}: no iteration is due within {:?}", measured.duration());
         self.fail(

@@ -103,6 +103,10 @@ pub struct PlanPatch {
     pub rps: Option<Given>,
     /// Stages of the open model.
     pub stages: Option<Given>,
+    /// Users of the closed model.
+    pub users: Option<Given>,
+    /// Stages of the closed model.
+    pub user_stages: Option<Given>,
     /// `uniform` or `poisson`.
     pub arrival: Option<Given>,
     /// `queue`, `drop` or `grow`.

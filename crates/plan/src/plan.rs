@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_metrics::{Outline, ScenarioOutline, ThresholdSpec};
+use plimsoll_metrics::{Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource};
-use plimsoll_schedule::{Process, Profile};
+use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
@@ -38,6 +38,12 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Who decides when the next iteration starts.
     pub load: Load,
+    /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as many
+    /// as connections, times the requests in flight on each. `None` in the open model.
+    pub users: Option<Population>,
+    /// The named parts of the run, in order and without gaps, from its start to its planned end; those that are
+    /// not measured come first and are the warm-up. Empty if the plan names none.
+    pub phases: Vec<PhaseOutline>,
     /// End of the measured part.
     pub end: End,
     /// Unrecorded lead-in before the measured part.
@@ -77,7 +83,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The names of its scenarios and steps.
+    /// The names of its scenarios, steps and phases.
     pub fn outline(&self) -> Outline {
         let scenario = |scenario: &Scenario| ScenarioOutline {
             name: scenario.name.clone(),
@@ -86,11 +92,19 @@ impl Plan {
         Outline {
             scenarios: self.scenarios.iter().map(scenario).collect(),
             steps: self.steps.iter().map(|step| step.name.clone()).collect(),
+            phases: self.phases.clone(),
         }
     }
 }
 
 impl Plan {
+    /// When intervals are cut, since the start of the run: at the ends of the warm-up and of phases, in
+    /// ascending order.
+    pub fn cuts(&self) -> Vec<Nanos> {
+        let warmup = Some(self.warmup).filter(|warmup| *warmup > Nanos::ZERO && self.phases.is_empty());
+        warmup.into_iter().chain(self.phases.iter().map(PhaseOutline::end)).collect()
+    }
+
     /// Limit for a whole response to the request of this step.
     #[inline]
     pub fn timeout_of(&self, step: u32) -> Nanos {
@@ -256,8 +270,7 @@ pub enum Load {
         /// What happens to an arrival that finds every connection busy.
         overload: Overload,
     },
-    /// As many users as connections (times the requests in flight on each), each starting its next iteration
-    /// when its last one has ended.
+    /// Users, each starting its next iteration when its last one has ended: [`Plan::users`] says how many.
     Closed,
 }
 
@@ -287,7 +300,8 @@ pub struct End {
 pub struct Connections {
     /// Connections opened before the start, over all workers and targets.
     pub initial: u32,
-    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`.
+    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`, or
+    /// there are [`Plan::users`], who open one when they need it.
     pub max: u32,
     /// Requests in flight on one HTTP/1.1 connection (pipelining depth), at least 1.
     pub depth: u32,

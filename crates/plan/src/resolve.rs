@@ -16,6 +16,7 @@ use crate::crud::Crud;
 use crate::draft::Requests;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
+use crate::phases::Phased;
 use crate::protocol::Wish;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
@@ -179,8 +180,20 @@ impl Resolver<'_> {
             }
             _ => self.requests(patch, &spoken, scenario),
         };
+        let phased = self.phases(patch);
+        let of_flags = patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some();
+        let open = match &phased {
+            Some(phased) => phased.as_ref().map_or(of_flags, Phased::is_open),
+            // Either may be meant: nothing is said that is only wrong in the closed model.
+            None => true,
+        };
+        let users = match &phased {
+            Some(phased) => self.users(patch, phased.as_ref()),
+            None => None,
+        };
         let demand = Demand {
-            open: patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some(),
+            open,
+            users: users.as_ref().and_then(Option::as_ref),
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
             targets: requests.as_ref().map_or(1, |requests| requests.targets.len()),
             closes: requests.as_ref().is_some_and(|requests| requests.closes),
@@ -191,7 +204,12 @@ impl Resolver<'_> {
             (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,
         };
-        let schedule = self.schedule(patch, per_connection.as_ref());
+        let schedule = match (phased, &users) {
+            (Some(phased), Some(users)) => {
+                self.schedule(patch, per_connection.as_ref(), phased, users.as_ref())
+            }
+            _ => None,
+        };
         let limits = self.limits(patch);
         let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
         let judging = self.judging(patch);
@@ -212,6 +230,8 @@ impl Resolver<'_> {
             logic: requests.logic,
             targets: requests.targets,
             load,
+            users: schedule.users,
+            phases: schedule.phases,
             end: schedule.end,
             warmup: schedule.warmup,
             drain: limits.drain,

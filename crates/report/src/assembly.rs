@@ -12,6 +12,7 @@ use plimsoll_metrics::{
 };
 
 use crate::context::{RunContext, TargetContext};
+use crate::phase::PhaseResult;
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
     IntervalResult, IntervalTimes, IterationResult, LogResult, ModelKind, ModelResult, ObservedResult, Rate,
@@ -96,6 +97,7 @@ impl RunResult {
                 .zip(&record.steps)
                 .map(|(number, step)| StepResult::new(step, number, record))
                 .collect(),
+            phases: record.phases.iter().map(PhaseResult::new).collect(),
             intervals: record.intervals.iter().map(IntervalResult::new).collect(),
             generator: Generator::new(record),
         }
@@ -436,6 +438,6 @@ fn by_class(counts: &[u64; ErrorClass::COUNT]) -> BTreeMap<String, u64> {
 }
 
 /// Events per second; `None` over no time.
-fn per_second(count: u64, length: Nanos) -> Option<f64> {
+pub(crate) fn per_second(count: u64, length: Nanos) -> Option<f64> {
     (length > Nanos::ZERO).then(|| count as f64 / length.as_secs_f64())
 }

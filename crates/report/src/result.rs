@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Host, Preflight};
+use crate::phase::PhaseResult;
 use crate::summary::Summary;
 
 /// The result of one run.
@@ -81,8 +82,11 @@ pub struct RunResult {
     pub log: Option<LogResult>,
     /// The figures of each step of the plan.
     pub by_step: Vec<StepResult>,
-    /// The run second by second, or in intervals of another length if the plan says so; warm-up and drain
-    /// included.
+    /// The phases of the plan, in their order; empty if it names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseResult>,
+    /// The run second by second, or in intervals of another length if the plan says so, cut at the ends of
+    /// phases; warm-up and drain included.
     pub intervals: Vec<IntervalResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,

@@ -88,7 +88,7 @@ impl Percentiles {
         [self.p50, self.p75, self.p90, self.p95, self.p99, self.p99_9, self.p99_99]
     }
 
-    fn from_values([p50, p75, p90, p95, p99, p99_9, p99_99]: [Option<u64>; 7]) -> Self {
+    pub(crate) fn from_values([p50, p75, p90, p95, p99, p99_9, p99_99]: [Option<u64>; 7]) -> Self {
         Self { p50, p75, p90, p95, p99, p99_9, p99_99 }
     }
 }

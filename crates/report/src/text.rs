@@ -1,5 +1,6 @@
 //! The report for people: one screen, from what ran down to what it cost.
 
+mod phases;
 mod wire;
 
 use std::collections::BTreeSet;
@@ -41,6 +42,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     page.blank();
     other_times(&mut page, result);
     steps(&mut page, result);
+    phases::phases(&mut page, result);
     wire::answers(&mut page, result);
     wire::connections(&mut page, result);
     wire::http2(&mut page, result);

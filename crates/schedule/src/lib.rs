@@ -8,7 +8,7 @@
 //! Pure: no clock, no socket, no thread. A schedule depends on the profile, the [`Process`] and the seed
 //! alone, never on how fast a target answers or on how many workers share it: the union over all shards is
 //! the schedule of the whole run, arrival by arrival. The types to know first are [`Profile`], [`Arrivals`]
-//! and [`Process`].
+//! and [`Process`]; and [`Population`], what a profile is to the closed model: the users over time.
 //!
 //! # Which arrivals, and when
 //!
@@ -48,9 +48,14 @@
 mod arrivals;
 mod curve;
 mod poisson;
+mod population;
 mod profile;
 mod text;
 
 pub use arrivals::{Arrivals, Process};
+pub use population::{Population, PopulationError, UserStage};
 pub use profile::{Profile, ProfileError, Stage};
-pub use text::{ScheduleError, parse_count, parse_duration, parse_rate, parse_stages};
+pub use text::{
+    ScheduleError, parse_count, parse_duration, parse_rate, parse_stages, parse_stages_after,
+    parse_user_stages_after,
+};

@@ -105,6 +105,17 @@ impl Profile {
         self.curve.peak_from(at.0)
     }
 
+    /// The mean rate over `from..to`, in arrivals per second: the integral over that time by its length. 0 for
+    /// no length; nothing is due from the end of the profile on.
+    pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
+        if to <= from {
+            return 0.0;
+        }
+        let before = |at: Nanos| self.curve.units_before(at.min(self.duration()));
+        let units = before(to).saturating_sub(before(from));
+        units as f64 / self.curve.unit() as f64 / (to - from).as_secs_f64()
+    }
+
     pub(crate) fn curve(&self) -> &Arc<Curve> {
         &self.curve
     }
@@ -207,6 +218,9 @@ mod tests {
             [100., 100., 100., 200., 0., 0.]
         );
         assert_eq!(profile.peak(), 300.0);
+        let mean = |from, to| profile.mean_rate(Nanos::from_secs(from), Nanos::from_secs(to));
+        assert_eq!([mean(0, 10), mean(10, 20), mean(5, 15), mean(15, 25)], [100.0, 200.0, 125.0, 125.0]);
+        assert_eq!([mean(20, 30), mean(15, 35), mean(7, 7), mean(40, 50)], [0.0, 62.5, 0.0, 0.0]);
         assert_eq!(profile.duration(), Nanos::from_secs(25));
         assert_eq!(profile.stages().len(), 3);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use plimsoll_core::{Nanos, Rate};
 
-use crate::Stage;
+use crate::{Stage, UserStage};
 
 /// Digits of a number, without the zeros around it: 10^18 is the last power of ten that leaves room for the
 /// suffixes in 128 bits.
@@ -100,23 +100,58 @@ pub fn parse_rate(text: &str) -> Result<Rate, ScheduleError> {
 /// # Errors
 /// What is wrong with the first item that cannot be read.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, ScheduleError> {
-    let mut stages: Vec<Stage> = Vec::new();
+    parse_stages_after(None, text)
+}
+
+/// The same for stages that go on from a rate: the first one goes linearly from `before`, if there is one.
+///
+/// # Errors
+/// As [`parse_stages`].
+pub fn parse_stages_after(before: Option<Rate>, text: &str) -> Result<Vec<Stage>, ScheduleError> {
+    let stages = levels(before, text, parse_rate_or_zero)?;
+    Ok(stages.into_iter().map(|(duration, from, to)| Stage { duration, from, to }).collect())
+}
+
+/// Parses stages of users, as in `10s@5,1m@50,10s@=20,5s@0`: [`parse_stages`] with numbers of users in the
+/// place of rates. The first one goes linearly from `before`, if there is one.
+///
+/// # Errors
+/// What is wrong with the first item that cannot be read.
+pub fn parse_user_stages_after(before: Option<u32>, text: &str) -> Result<Vec<UserStage>, ScheduleError> {
+    let stages = levels(before, text, parse_users)?;
+    Ok(stages.into_iter().map(|(duration, from, to)| UserStage { duration, from, to }).collect())
+}
+
+/// Stages of whatever `parse_level` reads: their lengths, and the levels at their begins and ends.
+fn levels<L: Copy>(
+    mut before: Option<L>,
+    text: &str,
+    parse_level: impl Fn(&str) -> Result<L, ScheduleError>,
+) -> Result<Vec<(Nanos, L, L)>, ScheduleError> {
+    let mut stages = Vec::new();
     for item in text.split(',').map(str::trim) {
-        let (duration, rate) =
+        let (duration, level) =
             item.split_once('@').ok_or_else(|| ScheduleError::NotAStage(item.to_owned()))?;
-        let (steps, rate) = match rate.trim_start().strip_prefix('=') {
-            Some(rate) => (true, rate),
-            None => (false, rate),
+        let (steps, level) = match level.trim_start().strip_prefix('=') {
+            Some(level) => (true, level),
+            None => (false, level),
         };
         let duration = parse_duration(duration)?;
         if duration == Nanos::ZERO {
             return Err(ScheduleError::EmptyStage(item.to_owned()));
         }
-        let to = parse_rate_or_zero(rate)?;
-        let from = stages.last().filter(|_| !steps).map_or(to, |before| before.to);
-        stages.push(Stage { duration, from, to });
+        let to = parse_level(level)?;
+        let from = before.filter(|_| !steps).unwrap_or(to);
+        before = Some(to);
+        stages.push((duration, from, to));
     }
     Ok(stages)
+}
+
+/// Parses a number of users, which may be zero.
+fn parse_users(text: &str) -> Result<u32, ScheduleError> {
+    let count = parse_count(text)?;
+    u32::try_from(count).map_err(|_| ScheduleError::OutOfRange(text.trim().to_owned()))
 }
 
 /// Parses a whole number: `500`, `10k`, `1.5m` (millions), `2g`.
@@ -424,6 +459,27 @@ mod tests {
             ])
         );
         assert_eq!(parse_stages("1s@= 7"), Ok(vec![stage(1, 7, 7)]));
+        let before = Some(Rate::per_second(50));
+        assert_eq!(parse_stages_after(before, "2s@100,1s@=5"), Ok(vec![stage(2, 50, 100), stage(1, 5, 5)]));
+    }
+
+    #[test]
+    fn stages_of_users_are_written_like_those_of_rates() {
+        let stage = |seconds, from, to| UserStage { duration: Nanos::from_secs(seconds), from, to };
+        assert_eq!(
+            parse_user_stages_after(None, "10s@5, 1m@1k,10s@=20,5s@0"),
+            Ok(vec![stage(10, 5, 5), stage(60, 5, 1000), stage(10, 20, 20), stage(5, 20, 0)])
+        );
+        assert_eq!(parse_user_stages_after(Some(3), "1s@5"), Ok(vec![stage(1, 3, 5)]));
+        for (text, expected) in [
+            ("5", ScheduleError::NotAStage("5".to_owned())),
+            ("1s@5/s", ScheduleError::NotACount("5/s".to_owned())),
+            ("1s@0.5", ScheduleError::NotACount("0.5".to_owned())),
+            ("1s@5g", ScheduleError::OutOfRange("5g".to_owned())),
+            ("0s@5", ScheduleError::EmptyStage("0s@5".to_owned())),
+        ] {
+            assert_eq!(parse_user_stages_after(None, text), Err(expected), "{text}");
+        }
     }
 
     #[test]

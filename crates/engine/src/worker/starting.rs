@@ -25,7 +25,8 @@ struct Begin {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// Closed model: every connection gets as many iterations as it may have in flight.
+    /// Closed model without a number of users: every connection gets as many iterations as it may have in
+    /// flight.
     pub(super) fn start_users(&mut self, now: Nanos) {
         for lane in 0..self.lanes.len() as u32 {
             let (initial, depth) = (self.lanes[lane as usize].initial, self.lanes[lane as usize].depth);
@@ -95,6 +96,9 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             if now >= self.times.end || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+                return false;
+            }
+            if self.user_goes(lane) {
                 return false;
             }
             if self.control.is_paused() {
@@ -185,8 +189,10 @@ impl<B: Backend> Worker<'_, B> {
         if self.ended || self.complete {
             return;
         }
-        // The first pass at or after the end still starts what fell due before it.
-        self.ended = now >= self.times.end;
+        // What falls due in the next phase waits for the figures of this one; the first pass at or after the
+        // end still starts what fell due before it.
+        let until = self.times.end.min(self.border);
+        self.ended = now >= self.times.end && until == self.times.end;
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
@@ -195,7 +201,7 @@ impl<B: Backend> Worker<'_, B> {
             at_limit |= state.blocked && state.open >= state.max;
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
-                if intended > now || intended >= self.times.end {
+                if intended > now || intended >= until {
                     break;
                 }
                 let measured = intended >= self.times.measure;
@@ -248,10 +254,10 @@ impl<B: Backend> Worker<'_, B> {
         self.find_available(lane).is_some() || self.may_open(lane, now)
     }
 
-    /// Open model: opens the connections whose time has come (`--connection-rate`).
+    /// Opens the connections whose time has come (`--connection-rate`), unless they come with their users.
     pub(super) fn open_paced(&mut self, now: Nanos) {
-        if matches!(self.plan.load, Load::Closed) {
-            // Its users come at the pace of the ramp by themselves.
+        if self.users_have_connections() {
+            // They come at the pace of the ramp by themselves.
             return;
         }
         while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
@@ -264,7 +270,7 @@ impl<B: Backend> Worker<'_, B> {
 
     fn may_open(&self, lane: u32, now: Nanos) -> bool {
         let lane = &self.lanes[lane as usize];
-        let paced = self.ramp.is_paced() && !matches!(self.plan.load, Load::Closed);
+        let paced = self.ramp.is_paced() && !self.users_have_connections();
         lane.open < lane.max && (!paced || now >= self.times.start + self.ramp.next())
     }
 

@@ -6,7 +6,6 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
-use plimsoll_plan::Load;
 
 use super::{LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::lane::Lane;
@@ -47,10 +46,10 @@ impl<B: Backend> Worker<'_, B> {
         // After the end no server is asked for, and nobody thinks.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
         let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
-        let until = if over { until } else { until.min(sleeper) };
+        let until = if over { until } else { until.min(sleeper).min(self.users_change.max(now)) };
         let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
-        let paced = self.ramp.is_rising() && matches!(self.plan.load, Load::Open { .. }) && !over;
+        let paced = self.ramp.is_rising() && !self.users_have_connections() && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
         let until = self.openers.front().map_or(until, |(at, _)| until.min((*at).max(now)));
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
@@ -112,9 +111,16 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part.
+    /// The end of the phase that is under way at `at`; never, without phases.
+    pub(super) fn border_after(&self, at: Nanos) -> Nanos {
+        let ends = self.plan.phases.iter().map(|phase| self.times.start + phase.end());
+        ends.filter(|end| *end > at).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part, or
+    /// from one phase into the next.
     pub(super) fn edge_after(&self, at: Nanos) -> Nanos {
-        let edge = at + self.plan.interval;
+        let edge = (at + self.plan.interval).min(self.border_after(at));
         if at < self.times.measure { edge.min(self.times.measure) } else { edge }
     }
 

@@ -4,6 +4,7 @@
 mod ends;
 mod http1;
 mod http2;
+mod phases;
 mod plans;
 mod scenarios;
 mod steering;

@@ -32,7 +32,7 @@ pub(super) fn plan(settings: &str, rest: &str) -> Plan {
     of_text(text)
 }
 
-fn of_text(text: String) -> Plan {
+pub(super) fn of_text(text: String) -> Plan {
     let flags =
         PlanPatch { default_seed: 7, no_preflight: Switch::on("--no-preflight"), ..PlanPatch::default() };
     let command = Command { plan: Some("plan.yaml".to_owned()), flags, ..Command::default() };

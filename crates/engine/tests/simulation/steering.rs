@@ -15,7 +15,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 const NOTICE: Nanos = Nanos::from_millis(200);
 
 /// Does something once, at this time after the start of the worlds' clocks.
-fn errand(after: Nanos, run: impl Fn(Nanos) + Send + Sync + 'static) -> Errand {
+pub(super) fn errand(after: Nanos, run: impl Fn(Nanos) + Send + Sync + 'static) -> Errand {
     let once = Once::new();
     let run = move |at| once.call_once(|| run(at));
     Errand { at: SimOptions::default().start + after, run: Arc::new(run) }

@@ -52,9 +52,10 @@ impl Window {
         self.parts.push_back((length, tally));
     }
 
-    /// Keeps the last so many parts.
-    fn shorten(&mut self, parts: usize) {
-        while self.parts.len() > parts
+    /// Keeps the last parts that are so long together, and no more.
+    fn shorten(&mut self, window: Nanos) {
+        while let Some((first, _)) = self.parts.front()
+            && self.length.since(*first) >= window
             && let Some((length, tally)) = self.parts.pop_front()
         {
             self.total.take_counts(&tally);
@@ -153,9 +154,10 @@ impl Watched {
             let early = since < self.spec.delay || self.spec.may_still_be_met();
             return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
         };
-        self.window.shorten(window.0.div_ceil(length.0).max(1) as usize);
+        // With an interval that the end of a phase cut short, a window may be longer by less than an interval.
+        self.window.shorten(window);
         // A last interval that was cut short makes no window of its own: the one before had its time.
-        if self.window.length < window {
+        if self.window.length < window || interval.length < length {
             return None;
         }
         let judgement = self.judge_window();

@@ -18,6 +18,7 @@ fn outline() -> Outline {
     Outline {
         scenarios: vec![scenario("buy", 0..2), scenario("look", 2..3)],
         steps: ["login", "pay", "login"].map(str::to_owned).to_vec(),
+        phases: Vec::new(),
     }
 }
 
@@ -73,6 +74,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         tls_versions: Default::default(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        phases: Vec::new(),
         workers: Vec::new(),
         backend: "simulated",
         rss_peak_bytes: None,
@@ -271,7 +273,7 @@ fn the_run_ends_when_a_threshold_is_shown_to_fail_and_not_before() {
         delay: Nanos::from_secs(delay),
         ..spec(text)
     };
-    let outline = Outline { scenarios: Vec::new(), steps: vec!["only".to_owned()] };
+    let outline = Outline { steps: vec!["only".to_owned()], ..Outline::default() };
     for (spec, seconds, ends) in [
         // Over the run so far: 1 of 100, then 2 of 200, then 6 of 300.
         (abort("error_rate<=1%", 0), vec![(99, 1), (99, 1), (96, 4)], Some(3)),

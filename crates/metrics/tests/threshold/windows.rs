@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn outline() -> Outline {
-    Outline { scenarios: Vec::new(), steps: vec!["a".to_owned(), "b".to_owned()] }
+    Outline { steps: vec!["a".to_owned(), "b".to_owned()], ..Outline::default() }
 }
 
 fn sample(step: u32, span: u64, kind: u8) -> Sample {
@@ -73,6 +73,7 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
         tls_versions: Default::default(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        phases: Vec::new(),
         workers: Vec::new(),
         backend: "simulated",
         rss_peak_bytes: None,

@@ -26,6 +26,9 @@ const CONTRACT: &str = "
     by_step[].scenario by_step[].step by_step[].statuses.200 by_step[].errors.status_5xx
     intervals[].at_s intervals[].started intervals[].ok intervals[].failed intervals[].achieved_per_s
     intervals[].response_time.p.50
+    phases[].name phases[].at_s phases[].duration_s phases[].measured phases[].started phases[].ok
+    phases[].failed phases[].timed_out phases[].achieved_per_s phases[].target_per_s
+    phases[].response_time.unit phases[].response_time.p.50 phases[].response_time.p.99/9
     generator.threads generator.cpu_user_s generator.cpu_sys_s generator.cpu_us_per_request
     generator.rss_peak_bytes generator.backend generator.calibration
 ";
@@ -76,6 +79,7 @@ fn every_name_of_the_contract_is_there() {
     paths(&json(&fixture::huge()), "", &mut there);
     paths(&json(&fixture::steered()), "", &mut there);
     paths(&json(&fixture::http2()), "", &mut there);
+    paths(&json(&fixture::phases()), "", &mut there);
     let times = TIMES.iter().flat_map(|time| SUMMARY.map(|name| format!("{time}.{name}")));
     let fixed = CONTRACT.split_whitespace().map(str::to_owned);
     let missing: Vec<String> = fixed.chain(times).filter(|name| !there.contains(name)).collect();

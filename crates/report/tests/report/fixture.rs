@@ -2,9 +2,10 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, Histogram, Http2Record, IntervalMerger, IterationRecord, LogRecord, Model, Outline,
-    Peer, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering,
-    StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord, judge,
+    Accounting, Gauges, Histogram, Http2Record, Interval, IntervalMerger, IterationRecord, LogRecord, Model,
+    Outline, Peer, PhaseMerger, PhaseOutline, RateChange, Recorder, RunRecord, Sample, ScenarioOutline,
+    Slicer, Stall, SteeredBy, Steering, StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord,
+    judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -40,7 +41,7 @@ pub(crate) fn quiet(i: u64) -> Sample {
 /// them.
 pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
     let steps = steps.iter().map(|&name| name.to_owned()).collect();
-    recorded_as(&Outline { scenarios: Vec::new(), steps }, model, samples)
+    recorded_as(&Outline { steps, ..Outline::default() }, model, samples)
 }
 
 /// The same with scenarios, as long as the record is told step by step.
@@ -121,6 +122,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
         tls_versions: Default::default(),
         intervals,
         slices: slicer.finish(),
+        phases: Vec::new(),
         workers: vec![WorkerRecord {
             wall: duration,
             cpu_user: Nanos(started * 900),
@@ -434,6 +436,7 @@ pub(crate) fn thresholds() -> RunResult {
     let outline = Outline {
         scenarios: scenarios.map(|(name, steps)| ScenarioOutline { name: name.to_owned(), steps }).collect(),
         steps: ["pay", "search"].map(str::to_owned).to_vec(),
+        phases: Vec::new(),
     };
     let two = Some(SECOND * 2);
     let specs = [
@@ -467,9 +470,42 @@ pub(crate) fn thresholds() -> RunResult {
     result(record, OPEN)
 }
 
+/// An open run of two phases after a warm-up, and of one that was not reached.
+pub(crate) fn phases() -> RunResult {
+    let mut record = recorded(&["GET http://127.0.0.1:8080/"], Model::Open, (0..3_000).map(quiet));
+    let lengths = [("warm-up", 1, false), ("low", 2, true), ("high, and long", 4, true), ("never", 5, true)];
+    let mut at = Nanos::ZERO;
+    let outline: Vec<PhaseOutline> = (lengths.into_iter())
+        .map(|(name, seconds, measured)| {
+            let phase = PhaseOutline { name: name.to_owned(), at, length: SECOND * seconds, measured };
+            at = phase.end();
+            phase
+        })
+        .collect();
+    let mut phases = PhaseMerger::new(&outline);
+    let tally = |seconds: u64, timed_out: bool| {
+        let mut recorder = Recorder::new(&["only".to_owned()]);
+        for i in 0..seconds * 1_000 {
+            recorder.note_started(0);
+            let late = timed_out && i.is_multiple_of(50);
+            let timeout = Sample { outcome: Outcome::TimedOut, status: 0, ..quiet(i) };
+            recorder.record(&if late { timeout } else { quiet(i) });
+        }
+        recorder.snapshot(Gauges::default()).steps
+    };
+    for (at, drain, seconds, late) in [(1, false, 1, false), (3, false, 2, false), (6, false, 3, true)] {
+        let completed = seconds * 1_000;
+        let steps = tally(seconds, late);
+        phases.add(&Interval { at: SECOND * at, drain, completed, steps, ..Interval::default() });
+    }
+    record.phases = phases.finish(SECOND * 6, |_, _| Some(1_000.0));
+    result(record, OPEN)
+}
+
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 9] {
+pub(crate) fn all() -> [(&'static str, RunResult); 10] {
     [
+        ("phases", phases()),
         ("open", open()),
         ("closed", closed()),
         ("all_failed", all_failed()),

@@ -41,6 +41,11 @@ fn text_of_a_run_with_timeouts() {
 }
 
 #[test]
+fn text_of_a_run_of_phases() {
+    insta::assert_snapshot!(rendered(&fixture::phases(), Format::Text, &TERMINAL));
+}
+
+#[test]
 fn text_of_a_steered_run() {
     insta::assert_snapshot!(rendered(&fixture::steered(), Format::Text, &TERMINAL));
 }
