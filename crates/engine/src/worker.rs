@@ -11,6 +11,7 @@ mod failing;
 mod judging;
 mod proceeding;
 mod receiving;
+mod routing;
 mod sending;
 mod starting;
 mod watching;
@@ -33,6 +34,7 @@ use plimsoll_wire::http2;
 use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Completed, Conn};
 use crate::control::{Control, Stop};
+use crate::directory::Directory;
 use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
@@ -64,7 +66,7 @@ const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// The name of the backend whose time is virtual.
-const SIMULATED: &str = "simulated";
+pub(crate) const SIMULATED: &str = "simulated";
 
 /// What a worker hands in at the end.
 #[derive(Debug)]
@@ -110,6 +112,8 @@ pub struct Resources {
     pub scripts: Option<Box<dyn Scripts>>,
     /// Where it logs single requests.
     pub log: LogSink,
+    /// The servers that the plan does not name, which all workers of the run share.
+    pub directory: Arc<Directory>,
 }
 
 impl std::fmt::Debug for Resources {
@@ -156,7 +160,13 @@ pub struct Worker<'p, B> {
     control: Control,
     /// How many of its changes were taken up.
     heeded: u64,
+    /// Those of the plan's targets, in their order, and behind them those of servers that came up.
     lanes: Vec<Lane>,
+    directory: Arc<Directory>,
+    /// Lanes whose server is being looked for.
+    asked: u32,
+    /// Other ways to write the authority of a server: whether it is https, the text, and its lane.
+    spellings: Vec<(bool, Vec<u8>, u32)>,
     conns: Vec<Conn>,
     memos: Vec<HeadMemo>,
     timers: Timers,
@@ -275,7 +285,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         unix_offset: u64,
         resources: Resources,
     ) -> Self {
-        let Resources { feeds, scripts, log } = resources;
+        let Resources { feeds, scripts, log, directory } = resources;
         let keeps = log.keeps_failed();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
@@ -299,6 +309,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             control,
             heeded: 0,
             lanes: Lane::all(plan, addresses, shard),
+            directory,
+            asked: 0,
+            spellings: Vec::new(),
             conns: Vec::new(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
@@ -452,6 +465,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.open_paced(now);
             self.start_openers(now);
             self.probe_lost(now);
+            if self.asked > 0 {
+                self.ask_directory(now);
+            }
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);
