@@ -61,8 +61,13 @@ error_classes! {
     HeadTooLarge = "head_too_large",
     /// The peer sent bytes that no request had asked for.
     UnsolicitedData = "unsolicited_data",
-    /// A redirect could not be followed: no or bad location, another authority, or too many in a row.
+    /// A redirect could not be followed: no or bad location, or too many in a row.
     Redirect = "redirect",
+    /// A server that came up while the run went on has no address: its name could not be resolved, or the
+    /// authority is none.
+    Resolve = "resolve",
+    /// More servers came up while the run went on than a run may have.
+    TooManyServers = "too_many_servers",
     /// The peer reset the stream of the request (HTTP/2).
     StreamReset = "stream_reset",
     /// The peer refused the stream of the request before processing it (HTTP/2).

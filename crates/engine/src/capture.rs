@@ -1,8 +1,10 @@
 //! What is kept of responses, and of requests that may fail, until these have ended.
 
+use std::sync::Arc;
+
 use plimsoll_metrics::FailedExchange;
 use plimsoll_metrics::log::Message;
-use plimsoll_scenario::{FieldList, FieldNeeds, Needs, SentRequest};
+use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
 /// The capture of a request of which nothing is kept, or nothing yet.
 pub(crate) const NO_CAPTURE: u32 = u32::MAX;
@@ -14,6 +16,15 @@ const ONLY_HTTP1: [&[u8]; 6] =
 /// Bytes that the buffer of a body keeps for the next one.
 const BODY_ROOM: usize = 64 << 10;
 
+/// How a request is written that is not that of its step as it stands in the plan.
+#[derive(Clone, Debug)]
+pub(crate) enum Detour {
+    /// From this template: after a redirect, or for another server.
+    Template(Arc<RequestTemplate>),
+    /// As a script has made it.
+    Made(Arc<DynamicRequest>),
+}
+
 /// What is kept of one exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
@@ -21,6 +32,8 @@ pub(crate) struct Captured {
     pub(crate) body: Vec<u8>,
     /// The request as text, if failed ones are logged.
     pub(crate) request: Message,
+    /// How the request is written, if not as its step says.
+    pub(crate) detour: Option<Detour>,
 }
 
 impl Captured {
@@ -131,6 +144,29 @@ impl Captures {
         captured
     }
 
+    /// Notes how a request is written that is not that of its step; begins a capture if there is none, and
+    /// forgets what was kept of an exchange before.
+    pub(crate) fn send_by(&mut self, number: &mut u32, detour: Detour) {
+        self.end(*number);
+        *number = self.begin();
+        self.get_mut(*number).detour = Some(detour);
+    }
+
+    /// How the request is written, if not as its step says.
+    pub(crate) fn detour(&self, number: u32) -> Option<&Detour> {
+        self.all.get(number as usize)?.detour.as_ref()
+    }
+
+    /// Forgets what was kept of an exchange that begins anew, but not how its request is written.
+    pub(crate) fn renew(&mut self, number: &mut u32) {
+        let detour = self.detour(*number).cloned();
+        self.end(*number);
+        *number = NO_CAPTURE;
+        if let Some(detour) = detour {
+            self.send_by(number, detour);
+        }
+    }
+
     /// Gives it back, if there is one.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
@@ -142,6 +178,7 @@ impl Captures {
         captured.body.clear();
         captured.body.shrink_to(BODY_ROOM);
         captured.clear_request();
+        captured.detour = None;
         self.free.push(number);
     }
 }

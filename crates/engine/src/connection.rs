@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
-use plimsoll_scenario::{FieldNeeds, Needs, RequestTemplate};
+use plimsoll_scenario::{FieldNeeds, Needs};
 use plimsoll_wire::http1::{Capture, HeadMemo, Owed, ResponseClient};
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
@@ -88,9 +88,6 @@ pub(crate) struct Conn {
     pub(crate) requests: Requests,
     pub(crate) client: Client,
     pub(crate) tls: Option<Box<Tls>>,
-    /// The template of the request that waits, if it is not that of its step: the next of a chain of
-    /// redirects.
-    pub(crate) prepared: Option<Box<RequestTemplate>>,
 }
 
 /// A whole response, whatever it was spoken in.
@@ -162,7 +159,6 @@ impl Conn {
             requests: Requests::default(),
             client: Client::Undecided,
             tls: None,
-            prepared: None,
         }
     }
 

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_plan::{Load, Plan, Protocol, Scenario, Target};
+use plimsoll_plan::{Load, Newcomer, Plan, Protocol, Scenario, Target};
 use plimsoll_scenario::Deal;
+use plimsoll_scenario::reference::Origin;
 use plimsoll_schedule::{Arrivals, Profile};
 
+use crate::directory::Found;
 use crate::request::InFlight;
 use crate::sites::{Site, Sites};
 
@@ -50,11 +52,31 @@ impl Name {
     }
 }
 
+/// What is known about where a server is.
+#[derive(Debug)]
+pub(crate) enum Whereabouts {
+    /// Its sites are known.
+    Known,
+    /// It is being looked for: what is to be sent to it waits.
+    Asked,
+    /// It was not found, and is not looked for again before this instant.
+    Lost { until: Nanos, reason: Arc<str> },
+}
+
 /// A worker's share of one target.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    /// Index into the plan's targets.
+    /// Index into the plan's targets, and into the worker's peers; behind those of the plan that of a server
+    /// which came up while the run goes on, and none before that is found.
     pub(crate) target: usize,
+    /// How to speak to it.
+    pub(crate) server: Arc<Target>,
+    /// Whether its URLs are https.
+    pub(crate) https: bool,
+    /// What its URL said, of a server that the plan does not name.
+    pub(crate) newcomer: Option<Newcomer>,
+    /// Only servers that the plan does not name have to be found.
+    pub(crate) whereabouts: Whereabouts,
     /// Slots that can take a request, the longest idle first. May hold stale ones: check the connection.
     pub(crate) available: VecDeque<u32>,
     /// Connections that are established or being established.
@@ -137,14 +159,15 @@ impl Lane {
                 };
                 Self {
                     target,
+                    server: Arc::new(plan.targets[target].clone()),
+                    https: plan.targets[target].tls.is_some(),
+                    newcomer: None,
+                    whereabouts: Whereabouts::Known,
                     available: VecDeque::new(),
                     open: 0,
                     initial: connections_of(plan.connections.initial, target),
                     max: connections_of(plan.connections.max, target),
-                    depth: match plan.targets[target].protocol {
-                        Protocol::Http1 => plan.connections.depth,
-                        Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
-                    },
+                    depth: depth_of(plan, &plan.targets[target]),
                     waiting: VecDeque::new(),
                     mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
                     unfilled: 0,
@@ -164,6 +187,63 @@ impl Lane {
                 }
             })
             .collect()
+    }
+
+    /// A lane of a server that the plan does not name, of which no more is known than `outline` says: it takes
+    /// connections once it is [settled](Self::settle). No iterations begin here.
+    pub(crate) fn elsewhere(plan: &Plan, outline: Target, newcomer: Newcomer) -> Self {
+        Self {
+            target: usize::MAX,
+            https: newcomer.https(),
+            newcomer: Some(newcomer),
+            whereabouts: Whereabouts::Asked,
+            available: VecDeque::new(),
+            open: 0,
+            initial: 0,
+            max: 0,
+            depth: depth_of(plan, &outline),
+            waiting: VecDeque::new(),
+            mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
+            unfilled: 0,
+            blocked: false,
+            names: Name::all(&outline),
+            sites: Sites::new(&outline, Arc::new([]), 0),
+            joinings: Vec::new(),
+            scenarios: Vec::new(),
+            deal: Deal::new(&[]),
+            only: None,
+            turn: 0,
+            stream: None,
+            arrivals_end: 0,
+            failing_since: None,
+            server: Arc::new(outline),
+        }
+    }
+
+    /// Its server was found, and may have so many connections of this worker. It is the `peer` of this number.
+    pub(crate) fn settle(&mut self, found: &Found, peer: usize, max: u32, worker: u32) {
+        self.sites = Sites::new(&found.target, Arc::clone(&found.sites), worker);
+        self.server = Arc::clone(&found.target);
+        (self.target, self.max) = (peer, max);
+        self.whereabouts = Whereabouts::Known;
+    }
+
+    /// Whether its server, or one of its pool, is called like this.
+    pub(crate) fn is_called(&self, origin: Origin<'_>) -> bool {
+        let same = |name: &Name| name.authority.eq_ignore_ascii_case(origin.authority);
+        self.https == origin.https && self.names.iter().any(same)
+    }
+
+    /// The host of its server, of a pool that of the first.
+    pub(crate) fn host(&self) -> &[u8] {
+        self.names.first().map_or(&[], |name| &name.host)
+    }
+
+    /// The same, however it is written.
+    pub(crate) fn is(&self, newcomer: &Newcomer) -> bool {
+        let same =
+            |name: &Name| Newcomer::read(self.https, &name.authority).is_ok_and(|own| own.is(newcomer));
+        self.names.iter().any(same)
     }
 
     /// What the server at this site is called.
@@ -267,6 +347,14 @@ impl Lane {
     pub(crate) fn backoff(&mut self, now: Nanos) -> Nanos {
         let since = *self.failing_since.get_or_insert(now);
         now.since(since).clamp(BACKOFF_MIN, BACKOFF_MAX)
+    }
+}
+
+/// Requests that a connection to the target takes at once, as far as is known beforehand.
+fn depth_of(plan: &Plan, target: &Target) -> u32 {
+    match target.protocol {
+        Protocol::Http1 => plan.connections.depth,
+        Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
     }
 }
 

@@ -12,6 +12,7 @@
 mod capture;
 mod connection;
 mod control;
+mod directory;
 mod error;
 mod lane;
 mod pacing;
@@ -26,6 +27,7 @@ mod timers;
 pub mod worker;
 
 pub use control::{Control, Progress, RateWish, Status, SteerError, Stop};
+pub use directory::Directory;
 pub use error::RunError;
 pub use preflight::preflight;
 pub use run::{Resolved, resolve, run, run_logged};

@@ -82,6 +82,7 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             needs: Needs::default(),
             make_script: None,
             check_script: None,
+            away: None,
             ..step.clone()
         })
         .into_iter()

@@ -10,13 +10,14 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, PhaseMerger,
-    RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, Peer,
+    PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
 
 use crate::control::{Control, Progress, Stop};
+use crate::directory::Directory;
 use crate::error::RunError;
 use crate::patience::{LOOK, Patience};
 use crate::sites::Site;
@@ -33,25 +34,10 @@ pub type Resolved = Vec<Arc<[Site]>>;
 /// # Errors
 /// [`RunError::Resolve`] for the first host without an address.
 pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
-    let family = match plan.connections.family {
-        plimsoll_plan::Family::Any => Family::Any,
-        plimsoll_plan::Family::V4 => Family::V4,
-        plimsoll_plan::Family::V6 => Family::V6,
-    };
-    let sites_of = |address: &Address, member: u16, authority: &str| -> Result<Vec<Site>, RunError> {
-        let endpoints: Vec<Endpoint> = match address {
-            Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
-            Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
-            Address::Host { host, port } => resolve::resolve(host, *port, family)
-                .map_err(|error| RunError::Resolve {
-                    authority: authority.to_owned(),
-                    reason: error.to_string(),
-                })?
-                .into_iter()
-                .map(Endpoint::Tcp)
-                .collect(),
-        };
-        Ok(endpoints.into_iter().map(|endpoint| Site { endpoint, member }).collect())
+    let family = plan.connections.family;
+    let sites_of = |address: &Address, member: u16, authority: &str| {
+        let of = || authority.to_owned();
+        sites_of(address, member, family).map_err(|reason| RunError::Resolve { authority: of(), reason })
     };
     plan.targets
         .iter()
@@ -67,6 +53,31 @@ pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
             Ok(sites.into())
         })
         .collect()
+}
+
+/// The sites of one address. This blocks where there is a name to resolve.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn sites_of(
+    address: &Address,
+    member: u16,
+    family: plimsoll_plan::Family,
+) -> Result<Vec<Site>, String> {
+    let family = match family {
+        plimsoll_plan::Family::Any => Family::Any,
+        plimsoll_plan::Family::V4 => Family::V4,
+        plimsoll_plan::Family::V6 => Family::V6,
+    };
+    let endpoints: Vec<Endpoint> = match address {
+        Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
+        Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
+        Address::Host { host, port } => {
+            let addresses = resolve::resolve(host, *port, family).map_err(|error| error.to_string())?;
+            addresses.into_iter().map(Endpoint::Tcp).collect()
+        }
+    };
+    Ok(endpoints.into_iter().map(|endpoint| Site { endpoint, member }).collect())
 }
 
 /// What a worker thread tells the run control.
@@ -115,6 +126,8 @@ pub fn run_logged<O: Open + Clone + 'static>(
     let (send, receive) = channel();
     let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
         .map_err(|error| RunError::Data(error.to_string()))?;
+    let at_once = open.name() == SIMULATED;
+    let directory = Arc::new(Directory::new(plan.elsewhere.clone(), plan.connections.family, at_once));
     // The threads own what they use: one that does not come back must not keep the run from its end.
     let shared = Arc::new(plan.clone());
     let mut members = Vec::new();
@@ -122,12 +135,14 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let (start, started) = channel();
         let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
         let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
+        let directory = Arc::clone(&directory);
         let shard = Shard { index, of: workers };
         let thread = thread::Builder::new()
             .name(format!("worker-{index}"))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {
-                    let resources = resources(&plan, &addresses, shard, feeds, log)?;
+                    let resources =
+                        Resources { directory, ..resources(&plan, &addresses, shard, feeds, log)? };
                     Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
                 };
                 work(&open, make, &send, &started);
@@ -240,7 +255,7 @@ fn resources(
             Some(source.open(shard, &addresses).map_err(|error| RunError::Script(error.message))?)
         }
     };
-    Ok(Resources { feeds, scripts, log })
+    Ok(Resources { feeds, scripts, log, ..Resources::default() })
 }
 
 /// The run control's side: starts all workers at one instant, and gathers.
@@ -360,11 +375,7 @@ fn merge(
             steps = report.steps;
             peers = report.peers;
         } else {
-            for (mine, theirs) in peers.iter_mut().zip(report.peers) {
-                if mine.protocol.is_empty() {
-                    *mine = theirs;
-                }
-            }
+            merge_peers(&mut peers, report.peers, plan.targets.len());
             for (mine, theirs) in steps.iter_mut().zip(&report.steps) {
                 mine.merge(theirs);
             }
@@ -452,4 +463,20 @@ fn merge(
     };
     record.verdict = verdict::judge(&record);
     Ok(record)
+}
+
+/// Adds what another worker found out about the servers. The first `known` are those of the plan, in its order;
+/// the others each worker has in the order in which it met them.
+fn merge_peers(mine: &mut Vec<Peer>, theirs: Vec<Peer>, known: usize) {
+    for (number, theirs) in theirs.into_iter().enumerate() {
+        let same = match number < known {
+            true => mine.get_mut(number),
+            false => mine.iter_mut().skip(known).find(|peer| peer.origin == theirs.origin),
+        };
+        match same {
+            Some(mine) if mine.protocol.is_empty() => *mine = theirs,
+            Some(_) => {}
+            None => mine.push(theirs),
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod failing;
 mod judging;
 mod proceeding;
 mod receiving;
+mod routing;
 mod sending;
 mod starting;
 mod users;
@@ -34,6 +35,7 @@ use plimsoll_wire::http2;
 use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Completed, Conn};
 use crate::control::{Control, Stop};
+use crate::directory::Directory;
 use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
@@ -111,6 +113,8 @@ pub struct Resources {
     pub scripts: Option<Box<dyn Scripts>>,
     /// Where it logs single requests.
     pub log: LogSink,
+    /// The servers that the plan does not name, which all workers of the run share.
+    pub directory: Arc<Directory>,
 }
 
 impl std::fmt::Debug for Resources {
@@ -168,7 +172,13 @@ pub struct Worker<'p, B> {
     control: Control,
     /// How many of its changes were taken up.
     heeded: u64,
+    /// Those of the plan's targets, in their order, and behind them those of servers that came up.
     lanes: Vec<Lane>,
+    directory: Arc<Directory>,
+    /// Lanes whose server is being looked for.
+    asked: u32,
+    /// Other ways to write the authority of a server: whether it is https, the text, and its lane.
+    spellings: Vec<(bool, Vec<u8>, u32)>,
     conns: Vec<Conn>,
     memos: Vec<HeadMemo>,
     timers: Timers,
@@ -295,7 +305,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         unix_offset: u64,
         resources: Resources,
     ) -> Self {
-        let Resources { feeds, scripts, log } = resources;
+        let Resources { feeds, scripts, log, directory } = resources;
         let keeps = log.keeps_failed();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
@@ -319,6 +329,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             control,
             heeded: 0,
             lanes: Lane::all(plan, addresses, shard),
+            directory,
+            asked: 0,
+            spellings: Vec::new(),
             conns: Vec::new(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
@@ -479,6 +492,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_openers(now);
             self.adjust_users(now);
             self.probe_lost(now);
+            if self.asked > 0 {
+                self.ask_directory(now);
+            }
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);

@@ -280,6 +280,8 @@ pub struct ScenarioInterval {
 pub struct Peer {
     /// `host[:port]` as in the URL.
     pub authority: String,
+    /// `scheme://host[:port]` of a server that came up while the run went on; empty for those of the plan.
+    pub origin: String,
     /// The addresses that were used, in turn.
     pub addresses: Vec<String>,
     /// Negotiated application protocol, e.g. `http/1.1`.

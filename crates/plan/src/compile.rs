@@ -101,7 +101,7 @@ impl Resolver<'_> {
         // Which flags fit is known only if every server is.
         let complete = work.filter(|_| self.problems.len() == known);
         let work = Work { closes: everywhere, ..complete? };
-        let targets = self.targets(patch, wish, &work.servers, routes)?;
+        let targets = self.targets(patch, wish, &work.servers, routes, work.strays())?;
         headers?;
         Some(self.assemble(patch, work, targets))
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, ExtractSpec, Source, check_method, parse_header};
+use plimsoll_scenario::{Body, ExtractSpec, Form, Source, check_method, parse_header};
 
 use crate::draft::Draft;
 use crate::requests::from_template;
@@ -241,7 +241,7 @@ impl Crud {
             variable: 0,
             source: Source::Header(self.header.clone()),
             regex: None,
-            as_path: true,
+            form: Form::Path,
             default: None,
         };
         let name = format!("create {} {place}", self.create.method);

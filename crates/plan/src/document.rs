@@ -119,7 +119,7 @@ settings! {
     connect_timeout: Text,
     /// Seed of every random choice.
     seed: Text,
-    /// Redirects to follow in a row, within the same authority.
+    /// Redirects to follow in a row.
     follow_redirects: Text,
     /// Headers of every request, `Name: value`.
     headers: Vec<Field<Text>>,
@@ -490,6 +490,9 @@ pub struct ExtractSpec {
     /// Whether it is a reference to a resource, which becomes the path to ask for.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub as_path: Field<bool>,
+    /// Whether it is such a reference, and becomes a whole URL: `get: ${name}` asks whoever it names.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub as_url: Field<bool>,
     /// The value if there is none. Without it, the request has failed.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub default: Field<Text>,

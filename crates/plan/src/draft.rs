@@ -5,21 +5,22 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
     Body, Constants, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
-    RequestTemplate, Scheme, Scope, ScriptSource,
+    RequestTemplate, Scheme, Scope, ScriptSource, TemplateError,
 };
 
 use plimsoll_script::WrkScript;
 
 use crate::requests::from_template;
 use crate::resolve::Resolver;
-use crate::targets::{Server, Servers};
-use crate::{Place, PlanPatch, Scenario, Step, Target};
+use crate::targets::{Server, Servers, Targets};
+use crate::{Away, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
     pub(crate) scenarios: Vec<Scenario>,
     pub(crate) steps: Vec<Step>,
     pub(crate) targets: Vec<Target>,
+    pub(crate) elsewhere: Option<Arc<Elsewhere>>,
     /// Variables of one iteration.
     pub(crate) variables: usize,
     /// The data sources.
@@ -72,6 +73,8 @@ pub(crate) struct Draft {
     pub(crate) authority: String,
     /// Names and values; values are templates.
     pub(crate) headers: Vec<(String, String)>,
+    /// Those that it has instead where its URL turns out to be that of another server; there if it may.
+    pub(crate) away: Option<Vec<(String, String)>>,
     pub(crate) body: Body,
     /// Whether the session's cookies are sent.
     pub(crate) cookies: bool,
@@ -112,6 +115,7 @@ impl Draft {
             target,
             authority: String::new(),
             headers: Vec::new(),
+            away: None,
             body,
             cookies: false,
             server: 0,
@@ -141,6 +145,18 @@ impl Draft {
     }
 }
 
+impl Work {
+    /// Whether a request may go to a server that comes up during the run.
+    pub(crate) fn strays(&self) -> bool {
+        let scripted = |draft: &Draft| match (self.scripts.as_deref(), draft.script) {
+            (Some(scripts), Some(script)) => scripts.makes_requests(script),
+            _ => false,
+        };
+        let mut drafts = self.scenarios.iter().flat_map(|scenario| &scenario.drafts);
+        drafts.any(|draft| draft.away.is_some() || scripted(draft))
+    }
+}
+
 impl ScenarioDraft {
     /// Requests one after the other, and nothing else.
     pub(crate) fn straight(name: String, drafts: Vec<Draft>) -> Self {
@@ -151,11 +167,12 @@ impl ScenarioDraft {
 
 impl Resolver<'_> {
     /// Compiles everything, for targets that are those of its servers.
-    pub(crate) fn assemble(&mut self, patch: &PlanPatch, work: Work, targets: Vec<Target>) -> Requests {
+    pub(crate) fn assemble(&mut self, patch: &PlanPatch, work: Work, targets: Targets) -> Requests {
         let mut requests = Requests {
             scenarios: Vec::with_capacity(work.scenarios.len()),
             steps: Vec::new(),
-            targets,
+            targets: targets.all,
+            elsewhere: targets.elsewhere,
             variables: work.variables,
             feeds: work.feeds,
             scripts: work.scripts,
@@ -215,6 +232,10 @@ impl Resolver<'_> {
                 return self.problems.push(from_template(&error).at(draft.place));
             }
         };
+        let away = match away(&draft, &spec, &scope) {
+            Ok(away) => away,
+            Err(error) => return self.problems.push(from_template(&error).at(draft.place)),
+        };
         let scripts = requests.scripts.as_deref();
         let needs = match (scripts, draft.script) {
             (Some(scripts), Some(script)) => union(reaction.needs(), &scripts.needs(script)),
@@ -233,8 +254,20 @@ impl Resolver<'_> {
             timeout: draft.timeout,
             make_script: with(|scripts, script| scripts.makes_requests(script)),
             check_script: with(|scripts, script| scripts.sees_responses(script)),
+            away,
         });
     }
+}
+
+/// The request where another server is asked than the step's target, if that may be.
+fn away(draft: &Draft, spec: &RequestSpec, scope: &Scope<'_>) -> Result<Option<Away>, TemplateError> {
+    let Some(headers) = &draft.away else { return Ok(None) };
+    let compile = |scheme| {
+        let headers = headers.clone();
+        let spec = RequestSpec { scheme, headers, authority_slot: true, ..spec.clone() };
+        RequestTemplate::compile(&spec, scope, None).map(Arc::new)
+    };
+    Ok(Some(Away { plain: compile(Scheme::Http)?, secure: compile(Scheme::Https)? }))
 }
 
 /// What either of two needs.

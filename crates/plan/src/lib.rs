@@ -25,6 +25,7 @@ mod compile;
 mod connections;
 mod crud;
 mod draft;
+mod elsewhere;
 mod fingerprint;
 mod judging;
 mod layers;
@@ -44,14 +45,15 @@ mod url;
 mod users;
 
 pub use document::{Document, LoadedDocument, Source};
+pub use elsewhere::{Elsewhere, Newcomer};
 pub use environment::Environment;
 pub use files::{Disk, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
 pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
-    Address, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember, Protocol,
-    Scenario, Step, Target, TlsTarget,
+    Address, Away, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember,
+    Protocol, Scenario, Step, Target, TlsTarget,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

@@ -16,6 +16,8 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
 use plimsoll_wire::tls::ClientConfig;
 
+use crate::Elsewhere;
+
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -36,6 +38,9 @@ pub struct Plan {
     pub logic: Fingerprint,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
+    /// How other servers are addressed; there if redirects are followed, or if a step's URL may be that of
+    /// another server.
+    pub elsewhere: Option<Arc<Elsewhere>>,
     /// Who decides when the next iteration starts.
     pub load: Load,
     /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as many
@@ -58,7 +63,7 @@ pub struct Plan {
     pub timeout: Nanos,
     /// A connection that is not established after this time has failed.
     pub connect_timeout: Nanos,
-    /// Follow at most this many redirects in a row, within the same authority; 0 takes them as responses.
+    /// Follow at most this many redirects in a row; 0 takes them as responses.
     pub redirects: u32,
     /// How the open model spends wake-ups.
     pub pacing: Pacing,
@@ -148,6 +153,20 @@ pub struct Step {
     pub make_script: Option<u32>,
     /// The script that judges its response.
     pub check_script: Option<u32>,
+    /// Its request where its URL is that of another server than its target, which is known only when it is
+    /// sent: the [leading variable](RequestTemplate::leading_variable) says it. Without such a variable, or
+    /// where it always is a path of the target, there is none.
+    pub away: Option<Away>,
+}
+
+/// A request to a server that the plan need not know: the authority is that of the connection. Without the
+/// credentials that are meant for the step's target alone.
+#[derive(Clone, Debug)]
+pub struct Away {
+    /// By `http`.
+    pub plain: Arc<RequestTemplate>,
+    /// By `https`.
+    pub secure: Arc<RequestTemplate>,
 }
 
 /// One server: where it is and how to speak to it.
@@ -203,31 +222,6 @@ impl Protocol {
     /// Whether a connection may speak HTTP/2.
     pub const fn may_be_http2(self) -> bool {
         !matches!(self, Self::Http1)
-    }
-}
-
-impl Target {
-    /// The path and query of a redirect's `location` if it stays at this authority and scheme, else `None`.
-    ///
-    /// Absolute paths and absolute URLs are understood, which is what servers send; a path relative to the
-    /// request's own is not.
-    pub fn same_authority_path<'a>(&self, location: &'a str) -> Option<&'a str> {
-        let location = location.split('#').next().unwrap_or_default();
-        if location.starts_with('/') && !location.starts_with("//") {
-            return Some(location);
-        }
-        let scheme = if self.tls.is_some() { "https:" } else { "http:" };
-        let after_scheme = match location.get(..scheme.len()) {
-            Some(given) if given.eq_ignore_ascii_case(scheme) => &location[scheme.len()..],
-            _ => location,
-        };
-        let rest = after_scheme.strip_prefix("//")?;
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        if !authority.eq_ignore_ascii_case(&self.authority) {
-            return None;
-        }
-        Some(if path.is_empty() { "/" } else { path })
     }
 }
 
@@ -365,32 +359,4 @@ pub enum BackendChoice {
     Epoll,
     /// io_uring; an error where it does not work.
     Uring,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redirect_is_followed_only_within_its_authority() {
-        let target = Target {
-            authority: "example.test:8080".to_owned(),
-            urls: vec!["http://example.test:8080/".to_owned()],
-            address: Address::Fixed(Vec::new()),
-            pool: Vec::new(),
-            fail_over: true,
-            fail_back: false,
-            tls: None,
-            protocol: Protocol::Http1,
-            book: None,
-        };
-        let path = |location| target.same_authority_path(location);
-        assert_eq!(path("/a?b#c"), Some("/a?b"));
-        assert_eq!(path("http://example.test:8080/x"), Some("/x"));
-        assert_eq!(path("HTTP://Example.test:8080"), Some("/"));
-        assert_eq!(path("//example.test:8080/y"), Some("/y"));
-        assert_eq!(path("https://example.test:8080/x"), None);
-        assert_eq!(path("http://example.test/x"), None);
-        assert_eq!(path("elsewhere"), None);
-    }
 }

@@ -40,7 +40,7 @@ impl Resolver<'_> {
         });
         // Without a valid URL it is not known whether TLS is needed: nothing to say about its flags then.
         let (urls, indices) = (urls?, indices?);
-        let targets = self.targets(patch, wish, &servers, routes);
+        let targets = self.targets(patch, wish, &servers, routes, false);
         let (headers, authorization) = (headers?, authorization?);
         let (targets, body, method) = (targets?, body?, method?);
         if let Some(crud) = crud {

@@ -229,6 +229,7 @@ impl Resolver<'_> {
             wrk: requests.wrk,
             logic: requests.logic,
             targets: requests.targets,
+            elsewhere: requests.elsewhere,
             load,
             users: schedule.users,
             phases: schedule.phases,
@@ -290,6 +291,12 @@ impl Resolver<'_> {
             let hint = "the plan's steps say what is sent; leave it out, or take a plan without scenarios";
             self.problems.push(problem.with_hint(hint));
         }
+    }
+
+    /// Whether redirects are followed; what is wrong with the flag is reported elsewhere.
+    pub(crate) fn follows_redirects(&self, patch: &PlanPatch) -> bool {
+        let given = patch.follow_redirects.as_ref().filter(|given| !given.reported);
+        given.is_some_and(|given| parse_redirects(given.text.trim()).is_ok_and(|redirects| redirects > 0))
     }
 
     fn limits(&mut self, patch: &PlanPatch) -> Option<LimitPart> {

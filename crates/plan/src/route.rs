@@ -11,7 +11,7 @@ use crate::{Address, Given, Place, PlanPatch, Problem};
 const LONGEST_SOCKET_PATH: usize = 107;
 
 /// The detours that were typed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Routes {
     unix_socket: Option<PathBuf>,
     connect_to: Vec<ConnectTo>,
@@ -19,6 +19,7 @@ pub(crate) struct Routes {
 }
 
 /// `host:port:address[,address…]`; a host of `*` stands for every host.
+#[derive(Clone)]
 struct Fixed {
     given: String,
     place: Option<Place>,
@@ -29,6 +30,7 @@ struct Fixed {
 }
 
 /// `host1:port1:host2:port2`; an empty part in front stands for everything, one behind for no change.
+#[derive(Clone)]
 struct ConnectTo {
     given: String,
     place: Option<Place>,
@@ -92,26 +94,44 @@ impl Resolver<'_> {
 }
 
 impl Routes {
-    /// Where to connect for `url`: first a socket, then another host, then fixed addresses for that host.
+    /// Where to connect for `url`, and notes the detours that it takes.
     pub(crate) fn address(&mut self, url: &Url) -> Address {
+        let (address, connect_to, fixed) = self.detour(url);
+        if let Some(index) = connect_to {
+            self.connect_to[index].used = true;
+        }
+        if let Some(index) = fixed {
+            self.fixed[index].used = true;
+        }
+        address
+    }
+
+    /// Where to connect for `url`.
+    pub(crate) fn lead(&self, url: &Url) -> Address {
+        self.detour(url).0
+    }
+
+    /// First a socket, then another host, then fixed addresses for that host.
+    fn detour(&self, url: &Url) -> (Address, Option<usize>, Option<usize>) {
         if let Some(path) = &self.unix_socket {
-            return Address::Unix(path.clone());
+            return (Address::Unix(path.clone()), None, None);
         }
         let (mut host, mut port) = (url.host.clone(), url.port);
-        if let Some(route) = self.connect_to.iter_mut().find(|route| route.matches(&host, port)) {
-            route.used = true;
+        let connect_to = self.connect_to.iter().position(|route| route.matches(&host, port));
+        if let Some(route) = connect_to.map(|index| &self.connect_to[index]) {
             if !route.to_host.is_empty() {
                 host.clone_from(&route.to_host);
             }
             port = route.to_port.unwrap_or(port);
         }
-        match self.fixed.iter_mut().find(|fixed| fixed.matches(&host, port)) {
+        let fixed = self.fixed.iter().position(|fixed| fixed.matches(&host, port));
+        let address = match fixed.map(|index| &self.fixed[index]) {
             Some(fixed) => {
-                fixed.used = true;
                 Address::Fixed(fixed.addresses.iter().map(|&ip| SocketAddr::new(ip, port)).collect())
             }
             None => Address::Host { host, port },
-        }
+        };
+        (address, connect_to, fixed)
     }
 }
 

@@ -10,6 +10,14 @@ use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::{Fingerprint, Given, PlanPatch, Problem};
 
+/// TLS towards the targets of a plan, and servers elsewhere.
+pub(crate) struct TlsPart {
+    /// There if a target speaks TLS.
+    pub(crate) settings: Option<TlsSettings>,
+    /// What the configuration is built from; there if it may be needed.
+    pub(crate) options: Option<ClientOptions>,
+}
+
 /// TLS towards all targets.
 pub(crate) struct TlsSettings {
     pub(crate) config: ClientConfig,
@@ -17,17 +25,19 @@ pub(crate) struct TlsSettings {
 }
 
 impl Resolver<'_> {
-    /// One configuration for all targets, if any of them speaks TLS, and what it was built from.
+    /// One configuration for all targets, if any of them speaks TLS, and what it was built from, also if only
+    /// servers may speak it that come up during the run.
     pub(crate) fn tls(
         &mut self,
         patch: &PlanPatch,
         wish: &Wish,
         needed: bool,
-    ) -> Option<Option<TlsSettings>> {
+        elsewhere: bool,
+    ) -> Option<TlsPart> {
         let versions = self.read(patch.tls.as_ref(), parse_versions);
-        if !needed {
+        if !needed && !elsewhere {
             self.refuse_tls_flags(patch);
-            return versions.map(|_| None);
+            return versions.map(|_| TlsPart { settings: None, options: None });
         }
         let authorities = match &patch.cacert {
             Some(given) => self.file(given, &given.text).map(|pem| vec![pem]),
@@ -59,8 +69,14 @@ impl Resolver<'_> {
             resumption: true,
             key_log: key_log?,
         };
+        if !needed {
+            return Some(TlsPart { settings: None, options: Some(options) });
+        }
         match ClientConfig::new(&options) {
-            Ok(config) => Some(Some(TlsSettings { config, fingerprint: fingerprint(&options) })),
+            Ok(config) => {
+                let settings = TlsSettings { config, fingerprint: fingerprint(&options) };
+                Some(TlsPart { settings: Some(settings), options: Some(options) })
+            }
             Err(error) => self.fail(Problem::new(format!("TLS: {error}"))),
         }
     }

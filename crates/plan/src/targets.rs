@@ -2,8 +2,11 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+use std::sync::{Arc, OnceLock};
+
 use plimsoll_wire::http2::HeaderBook;
 
+use crate::elsewhere::Elsewhere;
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::route::Routes;
@@ -14,6 +17,14 @@ use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
 /// The servers that steps address, each once.
 #[derive(Default)]
 pub(crate) struct Servers(Vec<Server>);
+
+/// The servers of a plan, ready to be spoken to.
+pub(crate) struct Targets {
+    /// In the order of [`Servers`].
+    pub(crate) all: Vec<Target>,
+    /// How to speak to others, if there may be any.
+    pub(crate) elsewhere: Option<Arc<Elsewhere>>,
+}
 
 /// A server, or a pool of servers that share the load.
 pub(crate) struct Server {
@@ -79,25 +90,38 @@ impl Server {
 }
 
 impl Resolver<'_> {
-    /// The targets of a plan, in the order of the servers: addresses, TLS and protocols.
+    /// The targets of a plan, in the order of the servers: addresses, TLS and protocols. `strays`: requests
+    /// may go to servers that come up during the run, too.
     pub(crate) fn targets(
         &mut self,
         patch: &PlanPatch,
         wish: &Wish,
         servers: &Servers,
         routes: Option<Routes>,
-    ) -> Option<Vec<Target>> {
-        let tls = self.tls(patch, wish, servers.any(true));
+        strays: bool,
+    ) -> Option<Targets> {
+        let strays = strays || self.follows_redirects(patch);
+        let tls = self.tls(patch, wish, servers.any(true), strays);
         self.check_schemes(patch, wish, servers.any(false), servers.any(true));
         let (mut routes, tls) = (routes?, tls?);
         let sni = self.read(patch.sni.as_ref(), parse_server_name);
-        let targets = sni.map(|sni| {
-            let tls = tls.as_ref();
-            let sni = sni.as_deref();
-            (servers.0.iter().map(|server| self.target(patch, wish, server, &mut routes, tls, sni))).collect()
+        let all = sni.map(|sni| {
+            let settings = tls.settings.as_ref();
+            let name = sni.as_deref();
+            let target = |server| self.target(patch, wish, server, &mut routes, settings, name);
+            (servers.0.iter().map(target).collect(), sni)
         });
-        self.check_used(&routes);
-        targets
+        if !strays {
+            self.check_used(&routes);
+            return all.map(|(all, _)| Targets { all, elsewhere: None });
+        }
+        let (all, sni) = all?;
+        let known = tls.settings.map(|settings| (settings.config, settings.fingerprint));
+        let elsewhere = tls.options.map(|options| {
+            let (wish, built) = (wish.clone(), OnceLock::new());
+            Arc::new(Elsewhere { routes, wish, sni, tls: known, options, built })
+        });
+        Some(Targets { all, elsewhere })
     }
 
     fn target(

@@ -126,21 +126,24 @@ fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -> (Summary,
 }
 
 /// The targets of a run with what was found out about them: nothing, where no connection was established.
+/// The targets of a run with what was found out about them: nothing, where no connection was established. Behind
+/// them the servers that came up while it went on.
 fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
     let unknown = Peer::default();
+    let known = targets.len();
     let peers = record.peers.iter().chain(core::iter::repeat(&unknown));
-    targets
-        .into_iter()
-        .zip(peers)
-        .map(|(target, peer)| Target {
-            urls: target.urls,
-            authority: target.authority,
-            addresses: peer.addresses.clone(),
-            protocol: peer.protocol.clone(),
-            tls_version: peer.tls_version.clone(),
-            tls_cipher: peer.tls_cipher.clone(),
-        })
-        .collect()
+    let found = |urls: Vec<String>, authority: String, peer: &Peer| Target {
+        urls,
+        authority,
+        addresses: peer.addresses.clone(),
+        protocol: peer.protocol.clone(),
+        tls_version: peer.tls_version.clone(),
+        tls_cipher: peer.tls_cipher.clone(),
+    };
+    let planned =
+        targets.into_iter().zip(peers).map(|(target, peer)| found(target.urls, target.authority, peer));
+    let others = record.peers.iter().skip(known).filter(|peer| !peer.origin.is_empty());
+    planned.chain(others.map(|peer| found(vec![peer.origin.clone()], peer.authority.clone(), peer))).collect()
 }
 
 impl VerdictResult {

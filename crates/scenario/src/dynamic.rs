@@ -8,7 +8,7 @@ use plimsoll_wire::http2::hpack::put_literal;
 
 use crate::header::{is_secret, is_token, is_value};
 use crate::slot::write_decimal;
-use crate::{FieldList, Scheme, SentRequest};
+use crate::{FieldList, Scheme, SentRequest, reference};
 
 /// A request that a script made, or changed. Its memory is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,22 @@ impl DynamicRequest {
     /// not [pass](Self::check).
     pub fn parse_http1(raw: &[u8]) -> Result<Self, String> {
         parse::parse(raw)
+    }
+
+    /// If the path is a whole URL of http or https, leaves its path and query, puts its authority in the place
+    /// of the other, and returns whether it is https. Call it before [`check`](Self::check).
+    pub fn take_origin(&mut self) -> Option<bool> {
+        let (origin, rest) = reference::origin(&self.path)?;
+        let (https, from) = (origin.https, self.path.len() - rest.len());
+        self.authority.clear();
+        self.authority.extend_from_slice(origin.authority);
+        self.path.drain(..from);
+        let end = self.path.iter().position(|&byte| byte == b'#').unwrap_or(self.path.len());
+        self.path.truncate(end);
+        if !self.path.starts_with(b"/") {
+            self.path.insert(0, b'/');
+        }
+        Some(https)
     }
 
     /// Whether the response has no body whatever its head says. Of raw bytes: whether the last of their
@@ -178,7 +194,7 @@ impl DynamicRequest {
     /// left out (RFC 9113 section 8.2.2). It has to [pass](Self::check), and must not be [`raw`](Self::raw):
     /// [`parse_http1`](Self::parse_http1) makes fields of that.
     ///
-    /// On a connection with a book, [`render_opening`](crate::RequestTemplate::render_opening) comes first.
+    /// On a connection with a book, [`HeaderBook::begin`](plimsoll_wire::http2::HeaderBook::begin) comes first.
     pub fn write_block(&self, scheme: Scheme, out: &mut Vec<u8>) {
         put_literal(out, b":method", &self.method, false);
         put_literal(out, b":scheme", scheme.as_str().as_bytes(), false);

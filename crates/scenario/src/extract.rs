@@ -1,7 +1,7 @@
 //! Values that a later request needs of a response.
 
 use crate::header::is_value;
-use crate::reference::resolve;
+use crate::reference::{Resource, resolve, resolve_url};
 
 /// One value to take from a response and to keep in a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,26 +22,28 @@ pub enum Form {
     /// A reference to a resource, such as a Location (RFC 9110 section 10.2.2), becomes the path and query by
     /// which it is asked for. Of an absolute one the authority is dropped: who is asked is the step's matter.
     Path,
+    /// The same as a whole URL: who is asked is that of the reference, or who was asked before.
+    Url,
 }
 
 impl Extract {
-    /// Makes of `value`, as it was found in the response to a request for `request_path`, what the variable
+    /// Makes of `value`, as it was found in the response to a request for `request`, what the variable
     /// is to hold, and puts it into `into`, whose content is overwritten. It does not matter where the value
     /// came from. Allocates only when `into` has to grow.
     ///
     /// This is where variables are kept from splitting the requests that use them: what is stored never
     /// contains CR, LF, NUL or another control character but the tab, and a [path](Form::Path) consists of
-    /// visible ASCII characters, the first of them `/`. (What is not, in a value that a target uses, is
-    /// percent-encoded there.)
+    /// visible ASCII characters, the first of them `/`; so does a [URL](Form::Url) behind its authority. (What
+    /// is not, in a value that a target uses, is percent-encoded there.)
     ///
     /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
     /// control characters; a reference that does not lead to a path of http or https.
-    pub fn apply(&self, value: &[u8], request_path: &[u8], into: &mut Vec<u8>) -> bool {
-        Self::make(self.form, value, request_path, into)
+    pub fn apply(&self, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
+        Self::make(self.form, value, request, into)
     }
 
     /// The same without saying where the value is and where it goes.
-    pub(crate) fn make(form: Form, value: &[u8], request_path: &[u8], into: &mut Vec<u8>) -> bool {
+    pub(crate) fn make(form: Form, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
         into.clear();
         let value = trimmed(value);
         let found = match form {
@@ -52,7 +54,8 @@ impl Extract {
                 }
                 legal
             }
-            Form::Path => resolve(value, request_path, into),
+            Form::Path => resolve(value, request.path, into),
+            Form::Url => resolve_url(value, request, into),
         };
         if !found {
             into.clear();
@@ -72,11 +75,17 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::Origin;
     use proptest::prelude::*;
+
+    fn asked(path: &[u8]) -> Resource<'_> {
+        Resource { origin: Origin { https: true, authority: b"h:81" }, path }
+    }
 
     fn applied(form: Form, value: &[u8]) -> Option<Vec<u8>> {
         let mut into = b"left over".to_vec();
-        let found = Extract { header: "x".to_owned(), variable: 0, form }.apply(value, b"/a/b?c", &mut into);
+        let found =
+            Extract { header: "x".to_owned(), variable: 0, form }.apply(value, asked(b"/a/b?c"), &mut into);
         assert!(found || into.is_empty());
         found.then_some(into)
     }
@@ -102,9 +111,25 @@ mod tests {
     }
 
     #[test]
+    fn a_url_keeps_who_is_asked() {
+        for (value, url) in [
+            ("http://x/y?z#f", "http://x/y?z"),
+            ("HTTPS://X:1", "https://X:1/"),
+            ("//x/../y", "https://x/y"),
+            ("/y", "https://h:81/y"),
+            (" d ", "https://h:81/a/d"),
+        ] {
+            assert_eq!(applied(Form::Url, value.as_bytes()).as_deref(), Some(url.as_bytes()), "{value:?}");
+        }
+        for value in ["mailto:a@b", "http://me:secret@x/", "http://", "http:///a", "http://a b/"] {
+            assert_eq!(applied(Form::Url, value.as_bytes()), None, "{value}");
+        }
+    }
+
+    #[test]
     fn what_would_split_a_request_is_not_taken() {
         for value in [&b"a\r\nX: y"[..], b"/a\rb", b"/a\nb", b"/a\0b", b"/a\x7fb", b"/a\x0bb", b"/\r\n"] {
-            for form in [Form::Value, Form::Path] {
+            for form in [Form::Value, Form::Path, Form::Url] {
                 assert_eq!(applied(form, value), None, "{form:?} {}", value.escape_ascii());
             }
         }
@@ -122,11 +147,14 @@ mod tests {
             ),
             base in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
-            for form in [Form::Value, Form::Path] {
+            for form in [Form::Value, Form::Path, Form::Url] {
                 let mut into = Vec::new();
-                if (Extract { header: String::new(), variable: 0, form }).apply(&value, &base, &mut into) {
+                if (Extract { header: String::new(), variable: 0, form }).apply(&value, asked(&base), &mut into) {
                     prop_assert!(is_value(&into) && !into.is_empty());
                     prop_assert_eq!(trimmed(&into), &into[..]);
+                    if form == Form::Url {
+                        prop_assert!(crate::reference::origin(&into).is_some());
+                    }
                     if form == Form::Path {
                         prop_assert!(into.starts_with(b"/"));
                         prop_assert!(into.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#'));

@@ -14,9 +14,10 @@ use crate::{Context, RequestTemplate};
 pub(crate) enum FieldBlock {
     /// Known to the target's book. `variables` are the values of the variable fields, in order; the last of
     /// them is that of the cookies if there is a block `without` them.
-    InBook { id: BlockId, without: Option<BlockId>, opening: BlockId, variables: Vec<FieldText> },
-    /// Known to no book, and encoded anew each time: the request after a redirect.
-    Loose { fields: Vec<HeadField>, opening: Option<BlockId> },
+    InBook { id: BlockId, without: Option<BlockId>, variables: Vec<FieldText> },
+    /// Known to no book, and encoded anew each time: the request after a redirect, or to a server that the
+    /// plan does not name.
+    Loose { fields: Vec<HeadField> },
 }
 
 impl FieldBlock {
@@ -24,7 +25,7 @@ impl FieldBlock {
     pub(crate) fn compile(fields: &[HeadField], book: Option<&mut HeaderBook>) -> Self {
         let fields = fields.iter().filter(|field| !field.of_connection);
         let Some(book) = book else {
-            return Self::Loose { fields: fields.cloned().collect(), opening: None };
+            return Self::Loose { fields: fields.cloned().collect() };
         };
         let (mut variables, mut known, mut always) = (Vec::new(), Vec::new(), 0);
         for field in fields {
@@ -40,24 +41,7 @@ impl FieldBlock {
             always += usize::from(!field.only_with_cookies);
         }
         let without = (always < known.len()).then(|| book.add(known[..always].to_vec()));
-        Self::InBook { id: book.add(known), without, opening: book.add(Vec::new()), variables }
-    }
-
-    /// A block of the book without fields. It begins what the book does not know: if the peer's table has to
-    /// change its size, that stands at the begin of the next block, whichever it is (RFC 7541 section 4.2).
-    pub(crate) fn opening(&self) -> Option<BlockId> {
-        match *self {
-            Self::InBook { opening, .. } => Some(opening),
-            Self::Loose { opening, .. } => opening,
-        }
-    }
-
-    /// The same fields, without a book, for a connection whose other blocks come from the book of `opening`.
-    pub(crate) fn opened_by(self, opening: Option<BlockId>) -> Self {
-        match self {
-            Self::Loose { fields, .. } => Self::Loose { fields, opening },
-            in_book @ Self::InBook { .. } => in_book,
-        }
+        Self::InBook { id: book.add(known), without, variables }
     }
 }
 
@@ -82,9 +66,8 @@ impl RequestTemplate {
     /// of what [`render_body`](Self::render_body) gave for this request: call that first, with the same
     /// random numbers, which are used up by this call. Allocates only when `out` has to grow.
     ///
-    /// What follows a [redirect](Self::redirected) takes the book of the request that was redirected, and is
-    /// encoded anew, which allocates. A template that was never in a book cannot announce a change of the
-    /// table's size: it is for connections whose peer keeps the default.
+    /// One that was compiled without a book, such as what follows a [redirect](Self::redirected), takes that
+    /// of the connection's other requests, and is encoded anew, which allocates.
     pub fn render_block(
         &self,
         book: &HeaderBook,
@@ -101,10 +84,8 @@ impl RequestTemplate {
                     variables[position].render(context, random, body_len, out);
                 });
             }
-            FieldBlock::Loose { fields, opening } => {
-                if let Some(opening) = opening {
-                    book.write(*opening, indexing, out, |_, _| {});
-                }
+            FieldBlock::Loose { fields } => {
+                book.begin(indexing, out);
                 let mut value = Vec::new();
                 for field in fields {
                     if field.only_with_cookies && context.cookies.is_empty() {
@@ -117,13 +98,5 @@ impl RequestTemplate {
             }
         }
         skip(random, self.draws_after_block);
-    }
-
-    /// Appends what has to stand at the begin of a header block that is not from the `book`, on a connection
-    /// whose other blocks are: of a [`DynamicRequest`](crate::DynamicRequest). Nothing in most cases.
-    pub fn render_opening(&self, book: &HeaderBook, indexing: &mut Indexing, out: &mut Vec<u8>) {
-        if let Some(opening) = self.block.opening() {
-            book.write(opening, indexing, out, |_, _| {});
-        }
     }
 }

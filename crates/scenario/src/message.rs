@@ -46,6 +46,13 @@ impl FieldList {
         self.fields.iter().map(move |(name, value)| (text(name), text(value)))
     }
 
+    /// Removes the fields of which `keep` does not hold. Their bytes stay until all are forgotten.
+    pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
+        let bytes = &self.bytes;
+        let text = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        self.fields.retain(|(name, value)| keep(text(name), text(value)));
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.fields.len()
@@ -68,6 +75,8 @@ pub struct Received<'a> {
     pub body: &'a [u8],
     /// The host that was asked, without a port: cookies belong to it.
     pub host: &'a [u8],
+    /// `host[:port]` that was asked: references are resolved against it.
+    pub authority: &'a [u8],
     /// Whether the connection was over TLS: only then a cookie may be for such connections alone.
     pub secure: bool,
     /// Wall-clock time in seconds since 1970, for the age of cookies.
@@ -77,7 +86,7 @@ pub struct Received<'a> {
 impl<'a> Received<'a> {
     /// A response for which cookies do not matter.
     pub const fn new(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Self {
-        Self { status, fields, body, host: b"", secure: false, unix_s: 0 }
+        Self { status, fields, body, host: b"", authority: b"", secure: false, unix_s: 0 }
     }
 }
 

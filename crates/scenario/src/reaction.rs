@@ -16,7 +16,7 @@ use plimsoll_core::ErrorClass;
 use self::check::Check;
 use self::place::{Exchange, Parsed, Place};
 use self::take::Take;
-use crate::{FieldNeeds, Needs, Received, Scope, Session, TemplateError};
+use crate::{FieldNeeds, Form, Needs, Received, Scope, Session, TemplateError};
 
 /// A status, or statuses, that a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub enum Source {
     Header(String),
     /// A field of the request, or its `:path`, `:method`, `:authority`.
     RequestHeader(String),
+    /// The whole URL of the request.
+    RequestUrl,
     /// A cookie that the response sets, or that the session has.
     Cookie(String),
     /// The whole body of the response.
@@ -93,8 +95,8 @@ pub struct ExtractSpec {
     pub source: Source,
     /// What is taken of it: the first group of this expression, or all of what it matches.
     pub regex: Option<String>,
-    /// Whether it is a reference to a resource, resolved against the request's path.
-    pub as_path: bool,
+    /// What is made of it.
+    pub form: Form,
     /// What the variable gets if there is no such value; without it, the request has failed. A template that
     /// may name variables.
     pub default: Option<String>,
@@ -164,7 +166,7 @@ impl Reaction {
         let checks = spec.checks.iter().map(compile_check).collect::<Result<_, TemplateError>>()?;
         let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
-        needs.path |= spec.cookies || spec.extract.iter().any(|take| take.as_path);
+        needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Form::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
         }

@@ -1,6 +1,6 @@
 //! The request that follows a redirect.
 
-use crate::{Body, RequestSpec, RequestTemplate, Scope, Template, TemplateError};
+use crate::{Body, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
 
 impl RequestTemplate {
     /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose
@@ -9,11 +9,28 @@ impl RequestTemplate {
     /// As browsers and curl do, and RFC 9110 section 15.4 allows: 303 turns every method but HEAD into GET,
     /// 301 and 302 turn POST into GET, and a request that became GET loses its body and the headers that
     /// describe it; 307 and 308 repeat the request. Compiled on each call: redirects are not the hot path.
-    /// For HTTP/2 it is rendered with the book of this request.
     ///
     /// # Errors
     /// If `path` is no valid request target.
     pub fn redirected(&self, path: &str, status: u16) -> Result<Self, TemplateError> {
+        self.compile_again(self.after(path, status))
+    }
+
+    /// The same for a location at another authority or scheme: the authority is that of the
+    /// [`Context`](crate::Context), and what was meant for the first one stays there: the fields
+    /// Authorization, Cookie and Host. (RFC 9110 section 15.4; cookies of the context are chosen for each
+    /// host.)
+    ///
+    /// # Errors
+    /// If `path` is no valid request target.
+    pub fn redirected_away(&self, path: &str, status: u16, scheme: Scheme) -> Result<Self, TemplateError> {
+        let mut next = RequestSpec { scheme, authority_slot: true, ..self.after(path, status) };
+        let of_first = ["authorization", "proxy-authorization", "cookie", "host"];
+        next.headers.retain(|(name, _)| !of_first.iter().any(|other| name.eq_ignore_ascii_case(other)));
+        self.compile_again(next)
+    }
+
+    fn after(&self, path: &str, status: u16) -> RequestSpec {
         let spec = &self.source.spec;
         let to_get = match status {
             303 => spec.method != "HEAD",
@@ -26,10 +43,12 @@ impl RequestTemplate {
             next.body = Body::None;
             next.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
         }
+        next
+    }
+
+    fn compile_again(&self, spec: RequestSpec) -> Result<Self, TemplateError> {
         let scope = Scope { variables: &self.source.variables, constants: self.source.constants.as_ref() };
-        let mut next = Self::compile(&next, &scope, None)?;
-        next.block = next.block.opened_by(self.block.opening());
-        Ok(next)
+        Self::compile(&spec, &scope, None)
     }
 }
 
@@ -38,7 +57,7 @@ mod tests {
     use plimsoll_core::Random;
 
     use super::*;
-    use crate::{Context, Scheme};
+    use crate::Context;
 
     fn redirected(method: &str, status: u16) -> String {
         let spec = RequestSpec {

@@ -48,6 +48,63 @@ pub fn resolve(reference: &[u8], base: &[u8], into: &mut Vec<u8>) -> bool {
     is_origin_form(&into[start..])
 }
 
+/// Scheme and authority: who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// Whether the scheme is https; else it is http.
+    pub https: bool,
+    /// `host[:port]`.
+    pub authority: &'a [u8],
+}
+
+impl Origin<'_> {
+    /// Appends `scheme://host[:port]`.
+    pub fn write(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(if self.https { b"https://" } else { b"http://" });
+        into.extend_from_slice(self.authority);
+    }
+}
+
+/// What was asked for, and of whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource<'a> {
+    /// Scheme and authority.
+    pub origin: Origin<'a>,
+    /// Path and query of the request target.
+    pub path: &'a [u8],
+}
+
+/// The origin of a URL of http or https, and what follows it: empty, or from its `/`, `?` or `#` on. `None` if
+/// the text is no such URL, for example a path.
+pub fn origin(url: &[u8]) -> Option<(Origin<'_>, &[u8])> {
+    let (scheme, rest) = scheme(url)?;
+    let rest = rest.strip_prefix(b"//").filter(|_| is_http(scheme))?;
+    let (authority, rest) = cut(rest, |byte| matches!(byte, b'/' | b'?' | b'#'));
+    Some((Origin { https: scheme.len() == b"https".len(), authority }, rest))
+}
+
+/// The same as [`resolve`] with a whole URL as the result: the scheme is that of the reference or else of
+/// `base`, and so is the authority.
+///
+/// A reference with a user or password is refused, too: RFC 9110 section 4.2.4 asks for that where a URL is
+/// from elsewhere.
+pub fn resolve_url(reference: &[u8], base: Resource<'_>, into: &mut Vec<u8>) -> bool {
+    let (scheme, rest) = match scheme(reference) {
+        Some((scheme, rest)) if is_http(scheme) => (Some(scheme), rest),
+        _ => (None, reference),
+    };
+    let https = scheme.map_or(base.origin.https, |scheme| scheme.len() == b"https".len());
+    let authority = match rest.strip_prefix(b"//") {
+        Some(rest) => cut(rest, |byte| matches!(byte, b'/' | b'?' | b'#')).0,
+        None => base.origin.authority,
+    };
+    if !authority.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'@') {
+        return false;
+    }
+    Origin { https, authority }.write(into);
+    resolve(reference, base.path, into)
+}
+
 /// RFC 9112 section 3.2.1, leniently: visible characters that have no place in a URL are the server's own
 /// choice, and cannot be mistaken for the end of the target.
 fn is_origin_form(target: &[u8]) -> bool {

@@ -264,6 +264,12 @@ impl RequestTemplate {
         self.front.slots().any(|slot| *slot == Slot::Authority)
     }
 
+    /// The variable that the request target begins with, if it does: if its value is a URL of http or https,
+    /// the request asks for the path of that. Whoever it goes to then is the caller's matter.
+    pub fn leading_variable(&self) -> Option<u16> {
+        self.path.leading_variable()
+    }
+
     /// Whether a rendering reads the variables of the [`Context`].
     pub fn uses_variables(&self) -> bool {
         self.front.uses_variables() || self.measured().is_some_and(Template::uses_variables)

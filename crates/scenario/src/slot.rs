@@ -92,6 +92,18 @@ pub enum Writing {
     Encoded,
     /// The same at the start of a request target: with a `/` in front, unless the value has one.
     Path,
+    /// The same for a value that may be a whole URL of http or https: its path and query. Who is asked is a
+    /// matter of the request.
+    Resource,
+    /// The same in front of a `/`: that of a URL at its end is left out.
+    Base,
+}
+
+impl Writing {
+    /// Whether what is written stands at the start of a request target.
+    pub(crate) const fn is_start(self) -> bool {
+        matches!(self, Self::Path | Self::Resource | Self::Base)
+    }
 }
 
 /// What is rendered of the cookies of a session.
@@ -225,8 +237,8 @@ impl Slot {
     /// Whether every rendering starts with `/`.
     pub(crate) fn is_path(&self) -> bool {
         match self {
-            Self::Variable { writing, .. } => *writing == Writing::Path,
-            Self::Call(call) => call.writing == Writing::Path,
+            Self::Variable { writing, .. } => writing.is_start(),
+            Self::Call(call) => call.writing.is_start(),
             Self::Pick(texts) => texts.iter().all(|text| text.starts_with(b"/")),
             _ => false,
         }

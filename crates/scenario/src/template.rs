@@ -47,7 +47,21 @@ impl Template {
             parsed.write_as(writing);
             template.push_parsed(parsed);
         };
-        Self::parse_with(text, Parser::new(scope), encode)
+        let mut target = Self::parse_with(text, Parser::new(scope), encode)?;
+        if let [Piece::Slot(Slot::Variable { writing, .. }), Piece::Literal(next), ..] = &mut *target.pieces
+            && target.literals[next.clone()].starts_with(b"/")
+        {
+            *writing = Writing::Base;
+        }
+        Ok(target)
+    }
+
+    /// The variable that a request target begins with: its value may be a whole URL.
+    pub(crate) fn leading_variable(&self) -> Option<u16> {
+        match self.pieces.first() {
+            Some(Piece::Slot(Slot::Variable { index, writing })) if writing.is_start() => Some(*index),
+            _ => None,
+        }
     }
 
     /// The argument of a function, or a whole text.

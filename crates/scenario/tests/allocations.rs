@@ -3,7 +3,7 @@
 use allocation_counter::measure;
 use plimsoll_core::Random;
 use plimsoll_scenario::{
-    Body, CheckSpec, Context, DynamicRequest, ExtractSpec, FieldList, Matching, Reaction, ReactionSpec,
+    Body, CheckSpec, Context, DynamicRequest, ExtractSpec, FieldList, Form, Matching, Reaction, ReactionSpec,
     Received, RequestSpec, RequestTemplate, Scheme, Scope, SentRequest, Session, Source, StatusRange,
 };
 use plimsoll_wire::http2::{HeaderBook, Indexing};
@@ -73,7 +73,7 @@ fn judging_a_response() {
         variable,
         source,
         regex: regex.map(str::to_owned),
-        as_path: false,
+        form: Form::Value,
         default: None,
     };
     let pointer = |path: &str| Source::JsonPointer(path.to_owned());
@@ -93,7 +93,7 @@ fn judging_a_response() {
         extract: vec![
             take(0, pointer("/items/1/id"), None),
             take(1, Source::Body, Some(r#""next":"([^"]+)""#)),
-            ExtractSpec { as_path: true, ..take(2, header("location"), None) },
+            ExtractSpec { form: Form::Path, ..take(2, header("location"), None) },
             take(1, Source::Cookie(text("sid")), None),
         ],
         cookies: false,

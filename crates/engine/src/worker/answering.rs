@@ -1,13 +1,16 @@
 //! Answers: what a whole response means for its request, its session and its connection.
 
+use std::sync::Arc;
+
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_plan::Load;
-use plimsoll_scenario::RequestTemplate;
+use plimsoll_scenario::{RequestTemplate, Scheme, reference};
 
 use super::Worker;
 use super::proceeding::{Course, Fate};
-use crate::capture::NO_CAPTURE;
+use super::routing::NoWay;
+use crate::capture::Detour;
 use crate::connection::{Client, Reply, State};
 use crate::request::{AT_SEND, InFlight};
 
@@ -96,59 +99,88 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The lane to which the user of a request belongs.
+    /// The lane to which the user of a request belongs, which is on `lane`.
     pub(super) fn home_of(&self, request: &InFlight, lane: u32) -> u32 {
-        self.sessions.get(request.session).map_or(lane, |session| session.home)
+        match self.sessions.get(request.session) {
+            Some(session) => session.home,
+            // It may have been led away from the target of its step; the plan's lanes are in the order of its
+            // targets.
+            None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
+            None => lane,
+        }
     }
 
-    /// Follows a redirect within the authority, as a part of the same request.
+    /// Follows a redirect, as a part of the same request.
     fn on_redirect(&mut self, redirect: Redirect, mut request: InFlight) {
         let Redirect { slot, lane, here, status, ref location, at } = redirect;
-        let target = &self.plan.targets[self.lanes[lane as usize].target];
-        let location = location.as_deref().map(String::from_utf8_lossy);
         let next = match location.as_deref() {
-            None => Err("a redirect without a location".to_owned()),
+            None => Err(unfollowed("a redirect without a location".to_owned())),
             Some(_) if u32::from(request.redirects) >= self.plan.redirects => {
-                Err(format!("more than {} redirects in a row", self.plan.redirects))
+                Err(unfollowed(format!("more than {} redirects in a row", self.plan.redirects)))
             }
-            Some(location) => match target.same_authority_path(location) {
-                None => Err(format!("a redirect to another authority is not followed: {location}")),
-                Some(path) => self.redirected(&request, path, status),
-            },
+            Some(location) => self.redirected(&request, lane, location, status),
         };
-        let next = match next {
+        let (there, next) = match next {
             Ok(next) => next,
-            Err(reason) => {
-                self.note_error(ErrorClass::Redirect, &reason);
-                self.fail(lane, &request, ErrorClass::Redirect, status, at);
+            Err(NoWay { class, reason }) => {
+                self.note_error(class, &reason);
+                let status = if class == ErrorClass::Redirect { status } else { 0 };
+                self.fail(lane, &request, class, status, at);
                 return;
             }
         };
         request.redirects += 1;
         // What is measured and extracted is the last response.
         request.first_byte = Nanos::MAX;
-        self.captures.end(request.capture);
-        request.capture = NO_CAPTURE;
+        self.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
-        if here && self.has_room(slot) {
-            self.count_redirect(&request);
-            self.transmit_as(slot, &mut request, &next, Nanos::MAX);
-            return;
-        }
-        match self.open_connection(lane, self.now) {
-            Ok(fresh) => {
-                // The server closes after each response: the same request goes on over a new connection.
-                let conn = &mut self.conns[fresh as usize];
-                conn.prepared = Some(Box::new(next));
-                conn.requests.push(&request);
-                self.arm(fresh);
-            }
-            Err(class) => self.fail(lane, &request, class, 0, at),
+        if there == lane && here && self.has_room(slot) {
+            self.transmit(slot, &mut request, Nanos::MAX);
+        } else {
+            self.seat_elsewhere(there, &mut request, Nanos::MAX, self.now);
         }
     }
 
-    fn redirected(&self, request: &InFlight, path: &str, status: u16) -> Result<RequestTemplate, String> {
-        let template = &self.plan.steps[request.step as usize].request;
-        template.redirected(path, status).map_err(|error| error.to_string())
+    /// Where a redirect leads to from `lane`: the lane and the next request.
+    fn redirected(
+        &mut self,
+        request: &InFlight,
+        lane: u32,
+        location: &[u8],
+        status: u16,
+    ) -> Result<(u32, RequestTemplate), NoWay> {
+        let shown = || String::from_utf8_lossy(location).into_owned();
+        let mut url = Vec::new();
+        if location.starts_with(b"//") {
+            url.extend_from_slice(if self.lanes[lane as usize].https { b"https:" } else { b"http:" });
+        }
+        url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
+        let (there, path) = match reference::origin(&url) {
+            Some((origin, path)) => (self.lane_to(origin)?, path),
+            None if url.starts_with(b"/") => (lane, &url[..]),
+            None => return Err(unfollowed(format!("a redirect to what is no path and no URL: {}", shown()))),
+        };
+        let path = if path.starts_with(b"/") { path.to_vec() } else { [b"/", path].concat() };
+        let Ok(path) = String::from_utf8(path) else {
+            return Err(unfollowed(format!("a redirect to what is no URL: {}", shown())));
+        };
+        // What it was redirected from may itself be such a request.
+        let detour = match self.captures.detour(request.capture) {
+            Some(Detour::Template(template)) => Some(Arc::clone(template)),
+            _ => None,
+        };
+        let from = detour.as_deref().unwrap_or(&self.plan.steps[request.step as usize].request);
+        let next = if there == lane {
+            from.redirected(&path, status)
+        } else {
+            let https = self.lanes[there as usize].https;
+            from.redirected_away(&path, status, if https { Scheme::Https } else { Scheme::Http })
+        };
+        let next = next.map_err(|error| unfollowed(error.to_string()))?;
+        Ok((there, next))
     }
+}
+
+fn unfollowed(reason: String) -> NoWay {
+    NoWay { class: ErrorClass::Redirect, reason }
 }

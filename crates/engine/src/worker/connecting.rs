@@ -8,7 +8,6 @@ use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
-use crate::capture::NO_CAPTURE;
 use crate::connection::Conn;
 use crate::connection::{Client, Fault, State, Tls};
 use crate::request::{AT_SEND, InFlight, Requests};
@@ -109,7 +108,6 @@ impl<B: Backend> Worker<'_, B> {
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
         conn.tls = None;
-        conn.prepared = None;
         conn.listed = false;
         let lane = &mut self.lanes[conn.lane as usize];
         lane.open -= 1;
@@ -139,8 +137,8 @@ impl<B: Backend> Worker<'_, B> {
             }
             if (established && answered || fails_over) && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
-                self.captures.end(request.capture);
-                let mut again = InFlight { bytes_sent: 0, capture: NO_CAPTURE, ..request };
+                let mut again = InFlight { bytes_sent: 0, ..request };
+                self.captures.renew(&mut again.capture);
                 self.seat(lane, None, &mut again, Nanos::MAX, now);
                 continue;
             }
@@ -156,7 +154,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         self.recorder.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;
-        let target = &self.plan.targets[self.lanes[conn.lane as usize].target];
+        let target = &self.lanes[conn.lane as usize].server;
         let Some(tls) = &target.tls else {
             self.agree(slot, at);
             return;
@@ -196,7 +194,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Decides what is spoken, and begins to.
     fn agree(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let protocol = self.plan.targets[self.lanes[conn.lane as usize].target].protocol;
+        let protocol = self.lanes[conn.lane as usize].server.protocol;
         let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
         let http2 = match (protocol, chosen) {
             (Protocol::Http1, _) => false,
@@ -258,18 +256,8 @@ impl<B: Backend> Worker<'_, B> {
                 peer.tls_cipher = tls.session.cipher();
             }
         }
-        if let Some(template) = conn.prepared.take()
-            && let Some(mut request) = conn.requests.pop()
-        {
-            if matches!(conn.client, Client::Http2(_)) {
-                conn.requests = Requests::table();
-            }
-            self.count_redirect(&request);
-            self.transmit_as(slot, &mut request, &template, Nanos::MAX);
-        } else {
-            self.transmit_waiting(slot);
-            self.fill(slot);
-        }
+        self.transmit_waiting(slot);
+        self.fill(slot);
         self.arm(slot);
         self.list(slot);
         if found {

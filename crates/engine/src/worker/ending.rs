@@ -80,7 +80,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let now = self.now;
         // One that was never sent had no connection, and the next attempt would come at once.
-        let pause = if class == ErrorClass::Script {
+        let pause = if matches!(class, ErrorClass::Script | ErrorClass::TooManyServers) {
             // It says nothing about the target.
             Nanos::from_millis(1)
         } else if request.sent == AT_SEND || class == ErrorClass::Tls {

@@ -62,7 +62,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(session) = self.sessions.get_mut(request.session) else { return };
         let lane = &self.lanes[lane as usize];
         let host = &lane.name_of(site).host;
-        let secure = self.plan.targets[lane.target].tls.is_some();
+        let secure = lane.https;
         let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
         let Session { cookies, sent, .. } = &mut session.state;
         for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
@@ -102,7 +102,8 @@ impl<B: Backend> Worker<'_, B> {
         let lane = &self.lanes[lane as usize];
         let received = Received {
             host: &lane.name_of(site).host,
-            secure: plan.targets[lane.target].tls.is_some(),
+            authority: &lane.name_of(site).authority,
+            secure: lane.https,
             unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
             ..Received::new(status, &captured.fields, &captured.body)
         };

@@ -8,6 +8,7 @@ use plimsoll_plan::Load;
 use plimsoll_scenario::{Next, Surroundings};
 
 use super::Worker;
+use super::routing::NoWay;
 use crate::request::{AT_SEND, InFlight, new_request};
 
 /// When the next request of an iteration is due.
@@ -109,10 +110,32 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
         let next_lane = self.lane_of(self.plan.steps[step as usize].target, lane);
-        let slot = slot.filter(|_| next_lane == lane);
         let mut request = new_request(due.intended, index, step, measured);
         request.session = number;
+        if self.plan.steps[step as usize].away.is_some() {
+            self.send_by_url(next_lane, lane, slot, &mut request, due.ready);
+            return;
+        }
+        let slot = slot.filter(|_| next_lane == lane);
         self.place(next_lane, slot, &mut request, due.ready, self.now);
+    }
+
+    /// The same for a step whose URL may be that of another server than its target, whose lane is `home`.
+    #[inline(never)]
+    fn send_by_url(&mut self, home: u32, lane: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
+        let way = self.lane_by_url(request, home);
+        let now = self.now;
+        match way {
+            Ok(there) if there == lane && slot.is_some() => self.place(there, slot, request, ready, now),
+            Ok(there) => {
+                self.count_started(request);
+                self.seat_elsewhere(there, request, ready, now);
+            }
+            Err(NoWay { class, reason }) => {
+                self.count_started(request);
+                self.fail_unrouted(home, request, class, &reason);
+            }
+        }
     }
 
     fn lane_of(&self, target: usize, likely: u32) -> u32 {

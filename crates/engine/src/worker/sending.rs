@@ -1,13 +1,17 @@
 //! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
 
+use std::sync::Arc;
+
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, ConnId};
 use plimsoll_plan::Step;
+use plimsoll_scenario::reference::Origin;
 use plimsoll_scenario::{Context, DynamicRequest, FieldNeeds, Needs, RequestTemplate, Scheme};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
+use super::routing::NoWay;
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
-use crate::capture::NO_CAPTURE;
+use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::{Client, State};
 use crate::request::{AT_SEND, InFlight, Requests};
 
@@ -81,24 +85,49 @@ impl<B: Backend> Worker<'_, B> {
     /// Writes a request on an open connection that has room for it.
     #[inline(always)]
     pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
+        if request.capture != NO_CAPTURE {
+            // Nothing can be kept of it yet, but that it is not the one that its step says.
+            return self.transmit_detour(slot, request, ready);
+        }
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         match step.make_script {
-            None => self.transmit_as(slot, request, &step.request, ready),
+            None => {
+                let facts = self.facts[request.step as usize];
+                self.transmit_as(slot, request, &step.request, facts, ready);
+            }
             Some(script) => self.transmit_scripted(slot, request, script, ready),
         }
     }
 
-    /// The same for a request whose template is not that of its step: a redirect's.
-    pub(super) fn transmit_as(
+    /// The same for a request that is not written as its step says.
+    #[inline(never)]
+    fn transmit_detour(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
+        if request.redirects > 0 {
+            self.count_redirect(request);
+        }
+        let facts = Facts { authority: true, ..self.facts[request.step as usize] };
+        match self.captures.detour(request.capture).cloned() {
+            Some(Detour::Template(template)) => self.transmit_as(slot, request, &template, facts, ready),
+            Some(Detour::Made(made)) => {
+                self.dynamic.clone_from(&made);
+                self.transmit_made(slot, request, ready);
+            }
+            None => debug_assert!(false, "nothing was kept of what was not sent"),
+        }
+    }
+
+    /// The same for a template, of which the worker knows the `facts`.
+    fn transmit_as(
         &mut self,
         slot: u32,
         request: &mut InFlight,
         template: &RequestTemplate,
+        facts: Facts,
         ready: Nanos,
     ) {
         let place = self.mark_written(slot);
-        let logic = self.ready(slot, request, template);
+        let logic = self.ready(slot, request, template, facts);
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
         let lane = &self.lanes[conn.lane as usize];
@@ -123,12 +152,12 @@ impl<B: Backend> Worker<'_, B> {
             if self.keeps {
                 // What the rendering below is going to draw, too.
                 template.render_request(&context, &mut self.random.clone(), &mut self.kept);
-                let scheme = if self.plan.targets[lane.target].tls.is_some() { "https" } else { "http" };
+                let scheme = if lane.https { "https" } else { "http" };
                 self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
             }
             let body = template.render_body(&context, &self.random, &mut self.scratch);
             let needs = &self.needs[request.step as usize];
-            let book = self.plan.targets[lane.target].book.as_ref().unwrap_or(&self.no_book);
+            let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
             let random = &mut self.random;
             let body_bytes = body.len();
             (ticket, length) = submit(client, template.head_request(), needs, body, out, |indexing, out| {
@@ -166,8 +195,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
     /// Whether its step has any logic at all.
     #[inline(always)]
-    fn ready(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate) -> bool {
-        let facts = self.facts[request.step as usize];
+    fn ready(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate, facts: Facts) -> bool {
         if facts.is_plain() {
             return false;
         }
@@ -197,7 +225,7 @@ impl<B: Backend> Worker<'_, B> {
         if facts.cookies
             && let Some(session) = self.sessions.get(request.session)
         {
-            let secure = self.plan.targets[lane.target].tls.is_some();
+            let secure = lane.https;
             let unix_s = unix_ns / 1_000_000_000;
             let path = &self.sent.path;
             session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.cookies);
@@ -216,36 +244,88 @@ impl<B: Backend> Worker<'_, B> {
     fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
-        self.ready(slot, request, &step.request);
+        self.ready(slot, request, &step.request, self.facts[request.step as usize]);
         let lane = self.conns[slot as usize].lane;
-        if let Err(reason) = self.make_request(slot, request, &step.request, script) {
-            self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
-            self.record.script_errors += 1;
-            self.fail(lane, request, ErrorClass::Script, 0, self.now);
-            self.list(slot);
+        match self.make_request(slot, request, &step.request, script) {
+            Ok(None) => self.transmit_made(slot, request, ready),
+            Ok(Some(https)) => self.send_made(slot, request, https, ready),
+            Err(reason) => {
+                self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
+                self.record.script_errors += 1;
+                self.fail(lane, request, ErrorClass::Script, 0, self.now);
+                self.list(slot);
+            }
+        }
+    }
+
+    /// The same for a request that a script has made with a whole URL: that says who is asked.
+    #[inline(never)]
+    fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
+        let lane = self.conns[slot as usize].lane;
+        let authority = self.dynamic.authority.clone();
+        match self.lane_to(Origin { https, authority: &authority }) {
+            Ok(there) if there == lane => self.transmit_made(slot, request, ready),
+            Ok(there) => {
+                self.address_made(request, there);
+                let made = Detour::Made(Arc::new(self.dynamic.clone()));
+                self.captures.send_by(&mut request.capture, made);
+                self.seat_elsewhere(there, request, ready, self.now);
+                self.list(slot);
+            }
+            Err(NoWay { class, reason }) => {
+                self.fail_unrouted(lane, request, class, &reason);
+                self.list(slot);
+            }
+        }
+    }
+
+    /// Takes out of `dynamic` what the step gave it for its target, the credentials (in `scratch`) and the
+    /// cookies, and adds the cookies of the server of lane `there`.
+    fn address_made(&mut self, request: &InFlight, there: u32) {
+        let (cookies, credentials) = (&self.cookies, &self.scratch);
+        self.dynamic.fields.retain(|name, value| match name {
+            b"cookie" => cookies.is_empty() || !value.ends_with(cookies),
+            b"authorization" => value != credentials.as_slice(),
+            _ => true,
+        });
+        let Some(session) = self.sessions.get(request.session) else { return };
+        if !self.facts[request.step as usize].cookies {
             return;
         }
+        let lane = &self.lanes[there as usize];
+        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        self.cookies.clear();
+        let jar = &session.state.cookies;
+        jar.header(lane.host(), &self.dynamic.path, lane.https, unix_s, &mut self.cookies);
+        if !self.cookies.is_empty() {
+            self.dynamic.fields.push(b"cookie", &self.cookies);
+        }
+    }
+
+    /// Writes what `dynamic` has.
+    fn transmit_made(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
+        let lane = self.conns[slot as usize].lane;
         let place = self.mark_written(slot);
         let conn = &mut self.conns[slot as usize];
         request.head_request = self.dynamic.is_head();
-        let target = &plan.targets[self.lanes[lane as usize].target];
+        let lane = &self.lanes[lane as usize];
         let out = match &mut conn.tls {
             None => self.io.outbox(conn.id),
             Some(tls) => &mut tls.plain,
         };
         if let Client::Http2(client) = &mut conn.client {
             let needs = &self.needs[request.step as usize];
-            let book = target.book.as_ref().unwrap_or(&self.no_book);
-            let scheme = if target.tls.is_some() { Scheme::Https } else { Scheme::Http };
+            let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
+            let scheme = if lane.https { Scheme::Https } else { Scheme::Http };
             let dynamic = &self.dynamic;
             if self.keeps {
                 self.kept.copy_from(dynamic);
-                let scheme = if target.tls.is_some() { "https" } else { "http" };
+                let scheme = if lane.https { "https" } else { "http" };
                 self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {
-                step.request.render_opening(book, indexing, out);
+                book.begin(indexing, out);
                 dynamic.write_block(scheme, out);
             });
             request.bytes_sent += length as u64;
@@ -303,14 +383,15 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Lets the script make the request, into `dynamic`.
+    /// Lets the script make the request, into `dynamic`. If it gave a whole URL, its authority is there, too,
+    /// and whether it is https is returned; the credentials of the step are in `scratch`.
     fn make_request(
         &mut self,
         slot: u32,
         request: &InFlight,
         template: &RequestTemplate,
         script: u32,
-    ) -> Result<(), String> {
+    ) -> Result<Option<bool>, String> {
         let conn = &self.conns[slot as usize];
         let http2 = matches!(conn.client, Client::Http2(_));
         let lane = &self.lanes[conn.lane as usize];
@@ -326,18 +407,21 @@ impl<B: Backend> Worker<'_, B> {
             authority: &lane.name_of(conn.site).authority,
         };
         template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(self.dynamic.fields.get("authorization").unwrap_or_default());
         let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
         let made = scripts.make_request(script, &session.state, &mut self.dynamic);
         made.map_err(|error| error.message)?;
         if http2 && !self.dynamic.raw.is_empty() {
             self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
         }
+        let https = self.dynamic.take_origin();
         self.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;
         if needs.path || needs.request {
             session.state.sent.copy_from(&self.dynamic);
         }
-        Ok(())
+        Ok(https)
     }
 
     /// Notes a request that was written, for the next flush.

@@ -196,7 +196,8 @@ impl<B: Backend> Worker<'_, B> {
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
-            state.blocked = !state.waiting.is_empty();
+            // While its server is looked for, no connection is what is missing.
+            state.blocked = !state.waiting.is_empty() && state.max > 0;
             blocked |= state.blocked;
             at_limit |= state.blocked && state.open >= state.max;
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
@@ -308,10 +309,15 @@ impl<B: Backend> Worker<'_, B> {
         ready: Nanos,
         now: Nanos,
     ) {
+        self.count_started(request);
+        self.seat(lane, slot, request, ready, now);
+    }
+
+    #[inline]
+    pub(super) fn count_started(&mut self, request: &InFlight) {
         self.counts.in_flight += 1;
         self.recorder_of(request).note_started(request.step);
         self.counts.accounting.started += u64::from(request.measured);
-        self.seat(lane, slot, request, ready, now);
     }
 
     /// The same for a request that was counted before. Without a connection it waits for one.

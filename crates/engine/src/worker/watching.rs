@@ -7,6 +7,7 @@ use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
 
+use super::routing::ASK_INTERVAL;
 use super::{LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::lane::Lane;
 use crate::pacing::Outlook;
@@ -41,6 +42,7 @@ impl<B: Backend> Worker<'_, B> {
         let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
+        let until = if self.asked > 0 { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.lanes.iter().map(Lane::waiting_until).fold(until, Nanos::min);
         let probe = self.lanes.iter().map(|lane| lane.sites.next_probe().max(now)).min();
         // After the end no server is asked for, and nobody thinks.

@@ -1,6 +1,6 @@
 //! What a request takes from its exchange.
 
-use plimsoll_scenario::{ExtractSpec, ReactionSpec, Source};
+use plimsoll_scenario::{ExtractSpec, Form, ReactionSpec, Source};
 
 use super::known::Known;
 use super::matching::{json_source, not_a_json_place};
@@ -48,7 +48,17 @@ impl Compiler<'_, '_> {
             Field::Absent => None,
             field => Some(field.get()?.0.clone()),
         };
-        let extract = ExtractSpec { variable, source, regex, as_path: is_on(&spec.as_path), default };
+        let form = match (is_on(&spec.as_path), is_on(&spec.as_url)) {
+            (true, true) => {
+                let problem = Problem::new("`as_path` and `as_url` exclude each other");
+                let hint = "`as_path` asks the step's target, `as_url` whoever the reference names";
+                return self.form(place, problem.with_hint(hint));
+            }
+            (true, false) => Form::Path,
+            (false, true) => Form::Url,
+            (false, false) => Form::Value,
+        };
+        let extract = ExtractSpec { variable, source, regex, form, default };
         self.try_reaction(ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() }, place)?;
         Some(extract)
     }

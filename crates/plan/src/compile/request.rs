@@ -25,6 +25,8 @@ struct Aim {
     path: String,
     /// How it is called in reports.
     shown: String,
+    /// Whether the path may turn out to be a whole URL, which then says where it goes.
+    strays: bool,
 }
 
 impl Compiler<'_, '_> {
@@ -58,11 +60,17 @@ impl Compiler<'_, '_> {
         reaction.extract = extract?;
         reaction.cookies = part.cookies;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
-        let layers = [credentials.into_iter().collect(), shared?, body.headers, own?];
+        let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);
+        // The credentials of the run and of the target's URL are not for whoever a response names.
+        let is_secret = |name: &str| name.eq_ignore_ascii_case("authorization");
+        let common = self.headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
+        let away = aim.strays.then(|| over(common, layers.clone()));
+        let layers = [credentials.into_iter().collect(), layers];
         let draft = Draft {
             server: aim.origin.server,
             authority: aim.origin.authority,
             headers: layers.into_iter().fold(self.headers.clone(), over),
+            away,
             cookies: part.cookies,
             variables: self.variables.clone(),
             reaction,
@@ -105,7 +113,7 @@ impl Compiler<'_, '_> {
             };
             // The script says what is asked for.
             let path = format!("{}/", origin.prefix);
-            return Some(Aim { origin, path, shown: "by a script".to_owned() });
+            return Some(Aim { origin, path, shown: "by a script".to_owned(), strays: false });
         };
         let named = match spec.target.is_absent() {
             true => None,
@@ -125,7 +133,7 @@ impl Compiler<'_, '_> {
                 true => path.clone(),
                 false => field.get()?.0.trim().to_owned(),
             };
-            return Some(Aim { origin, path, shown });
+            return Some(Aim { origin, path, shown, strays: false });
         }
         let from_variable = text.starts_with("${");
         if !(text.starts_with('/') || from_variable || text == "*") {
@@ -147,7 +155,7 @@ impl Compiler<'_, '_> {
             true => text,
             false => format!("{}{path}", origin.prefix),
         };
-        Some(Aim { origin, path, shown })
+        Some(Aim { origin, path, shown, strays: from_variable })
     }
 
     fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
@@ -206,6 +214,7 @@ impl Compiler<'_, '_> {
         // If the one before was wrong, there is nothing to say about this one.
         let draft = part.drafts.get_mut(before)?;
         let is_static = known.last != Last::Several && !draft.target.contains("${");
+        let strays = draft.away.is_some();
         let path = match is_static {
             true => draft.target.clone(),
             false => {
@@ -219,7 +228,7 @@ impl Compiler<'_, '_> {
             prefix: String::new(),
             authorization: None,
         };
-        Some(Aim { origin, path, shown: "the same URL".to_owned() })
+        Some(Aim { origin, path, shown: "the same URL".to_owned(), strays })
     }
 
     fn method(&mut self, spec: &StepSpec) -> Option<String> {

@@ -285,13 +285,18 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The session is to know the path of this request.
+/// The session is to know the path of this request; its whole URL, if that is not the target's for certain.
 pub(super) fn keep_path(draft: &mut Draft, variable: u16) {
+    use plimsoll_scenario::Source;
+    let source = match draft.away {
+        Some(_) => Source::RequestUrl,
+        None => Source::RequestHeader(":path".to_owned()),
+    };
     let extract = plimsoll_scenario::ExtractSpec {
         variable,
-        source: plimsoll_scenario::Source::RequestHeader(":path".to_owned()),
+        source,
         regex: None,
-        as_path: false,
+        form: plimsoll_scenario::Form::Value,
         default: None,
     };
     if !draft.reaction.extract.contains(&extract) {

@@ -112,6 +112,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
         connections,
         peers: vec![Peer {
             authority: "127.0.0.1:8080".to_owned(),
+            origin: String::new(),
             addresses: vec!["127.0.0.1:8080".to_owned()],
             protocol: "http/1.1".to_owned(),
             tls_version: None,

@@ -3,7 +3,7 @@
 use super::place::{Exchange, Parsed};
 use super::{CheckSpec, ExtractSpec, Failure, Matching, Reaction, STATUS, Source, StatusRange};
 use crate::header::is_secret;
-use crate::{Received, SentRequest, cookie::CookieJar};
+use crate::{Form, Received, SentRequest, cookie::CookieJar};
 
 /// Characters of a description, at most.
 const LONGEST: usize = 200;
@@ -98,7 +98,8 @@ fn taken(take: &ExtractSpec, is_there: Option<bool>) -> String {
     match (is_there, &take.regex) {
         (Some(false), _) => missing(&take.source),
         (_, Some(regex)) => format!("{noun} has no value by {}", quoted(regex)),
-        (_, None) if take.as_path => format!("{noun} is no path"),
+        (_, None) if take.form == Form::Path => format!("{noun} is no path"),
+        (_, None) if take.form == Form::Url => format!("{noun} is no URL"),
         (Some(true), None) => format!("{noun} is empty or has control characters"),
         (None, None) => format!("{noun} is missing or has control characters"),
     }
@@ -118,6 +119,7 @@ fn noun(source: &Source) -> String {
         Source::Status => "status".to_owned(),
         Source::Header(name) => format!("header {}", quoted(&name.to_ascii_lowercase())),
         Source::RequestHeader(name) => format!("request header {}", quoted(&name.to_ascii_lowercase())),
+        Source::RequestUrl => "URL of the request".to_owned(),
         Source::Cookie(name) => format!("cookie {}", quoted(name)),
         Source::Body => "body".to_owned(),
         Source::JsonPointer(path) | Source::JsonPath(path) | Source::XPath(path) => {

@@ -5,6 +5,7 @@ use super::{Source, add_field};
 use crate::cookie::CookieJar;
 use crate::header::check_name;
 use crate::pointer::JsonPointer;
+use crate::reference::Origin;
 use crate::{Needs, Received, SentRequest, TemplateError};
 
 /// Where a value is.
@@ -16,6 +17,7 @@ pub(super) enum Place {
     RequestPath,
     RequestMethod,
     RequestAuthority,
+    RequestUrl,
     Cookie(String),
     Body,
     Pointer(JsonPointer),
@@ -68,6 +70,7 @@ impl Place {
                     Self::RequestHeader(name.to_ascii_lowercase())
                 }
             },
+            Source::RequestUrl => Self::RequestUrl,
             Source::Cookie(name) => {
                 check_name(name).map_err(|error| error.at("cookie"))?;
                 Self::Cookie(name.clone())
@@ -86,7 +89,7 @@ impl Place {
             Self::Header(name) => add_field(needs, name),
             Self::Cookie(_) => add_field(needs, "set-cookie"),
             Self::Body | Self::Pointer(_) | Self::JsonPath(_) | Self::XPath(_) => needs.body = true,
-            Self::RequestPath => needs.path = true,
+            Self::RequestPath | Self::RequestUrl => needs.path = true,
             Self::RequestHeader(_)
             | Self::RequestMethod
             | Self::RequestAuthority
@@ -126,6 +129,12 @@ impl Place {
             Self::RequestPath => present(&sent.path),
             Self::RequestMethod => present(&sent.method),
             Self::RequestAuthority => present(&sent.authority),
+            Self::RequestUrl => {
+                scratch.clear();
+                Origin { https: received.secure, authority: received.authority }.write(scratch);
+                scratch.extend_from_slice(&sent.path);
+                Some(scratch)
+            }
             Self::Cookie(name) => {
                 let set = received.fields.all("set-cookie").filter_map(|field| value_of(field, name));
                 set.last().or_else(|| cookies.get(name.as_bytes()))

@@ -5,7 +5,8 @@ use super::check::{compile_text, rendered};
 use super::pattern::Pattern;
 use super::place::{Exchange, Place};
 use crate::extract::{Extract, Form};
-use crate::{Scope, Template, TemplateError};
+use crate::reference::{Origin, Resource};
+use crate::{Received, Scope, Template, TemplateError};
 
 /// One value to take.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ impl Take {
         Ok(Self {
             place,
             pattern: spec.regex.as_deref().map(Pattern::parse).transpose()?,
-            form: if spec.as_path { Form::Path } else { Form::Value },
+            form: spec.form,
             variable: spec.variable,
             default,
         })
@@ -50,7 +51,8 @@ impl Take {
         scratch: &mut Vec<u8>,
     ) -> bool {
         let variable = usize::from(self.variable);
-        let base = exchange.sent.path.as_slice();
+        let Received { secure, authority, .. } = *exchange.received;
+        let base = Resource { origin: Origin { https: secure, authority }, path: &exchange.sent.path };
         let found = self.place.first(exchange, looked_at).and_then(|value| match &self.pattern {
             None => Some(value),
             Some(pattern) => pattern.first_group(value),

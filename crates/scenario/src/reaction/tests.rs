@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Form;
 use crate::{FieldList, FieldNeeds, header};
 
 const JSON: &str = r#"{"id": 17, "name": "Anna \u00e4\n", "path": "../b?x", "items": [{"k": "v"}, true, null],
@@ -51,7 +52,7 @@ fn check(source: Source, matching: Matching) -> CheckSpec {
 }
 
 fn take(source: Source) -> ExtractSpec {
-    ExtractSpec { variable: 2, source, regex: None, as_path: false, default: None }
+    ExtractSpec { variable: 2, source, regex: None, form: Form::Value, default: None }
 }
 
 fn header(name: &str) -> Source {
@@ -229,7 +230,7 @@ fn checks_of_every_kind() {
 fn values_of_every_kind() {
     let text = |text: &str| text.to_owned();
     let regex = |source, regex: &str| ExtractSpec { regex: Some(text(regex)), ..take(source) };
-    let path = |source| ExtractSpec { as_path: true, ..take(source) };
+    let path = |source| ExtractSpec { form: Form::Path, ..take(source) };
     let or = |source, default: &str| ExtractSpec { default: Some(text(default)), ..take(source) };
     for (take, expected) in [
         (take(header("ETag")), Some("\"abc\"")),
@@ -278,7 +279,7 @@ fn missing_values_are_named() {
     assert_eq!(said(regex(Source::Body)), "body has no value by `x(y)`");
     assert_eq!(said(regex(header("x-none"))), "header `x-none` is missing");
     assert_eq!(said(take(pointer("/empty"))), "value at `/empty` is empty or has control characters");
-    let path = ExtractSpec { as_path: true, ..take(pointer("/name")) };
+    let path = ExtractSpec { form: Form::Path, ..take(pointer("/name")) };
     assert_eq!(said(path), "value at `/name` is no path");
     let cookie = take(Source::Cookie("none".to_owned()));
     assert_eq!(said(cookie), "cookie `none` is missing or has control characters");
@@ -298,7 +299,7 @@ fn only_what_is_read_is_needed() {
     assert_eq!(both, Needs { fields: named(&["etag", "vary"]), ..Needs::default() });
     let body = needs(vec![check(pointer(""), Matching::Exists)], vec![], false);
     assert_eq!(body, Needs { body: true, ..Needs::default() });
-    let path = ExtractSpec { as_path: true, ..take(header("location")) };
+    let path = ExtractSpec { form: Form::Path, ..take(header("location")) };
     let located = needs(vec![], vec![path], false);
     assert_eq!(located, Needs { fields: named(&["location"]), path: true, ..Needs::default() });
     let cookies = needs(vec![], vec![], true);
@@ -334,7 +335,7 @@ fn later_values_and_checks_see_the_right_variables() {
         variable,
         source,
         regex: None,
-        as_path: false,
+        form: Form::Value,
         default: default.map(str::to_owned),
     };
     let spec = ReactionSpec {
@@ -429,6 +430,7 @@ fn without_the_feature_an_xpath_is_an_error() {
 #[cfg(feature = "xpath")]
 mod xpath {
     use super::*;
+    use crate::Form;
 
     fn found(path: &str, body: &str) -> Option<String> {
         let extract = vec![take(Source::XPath(path.to_owned()))];
@@ -480,7 +482,7 @@ proptest! {
         value in proptest::collection::vec(
             prop_oneof![any::<u8>(), proptest::sample::select(&b"/.?#:@ \r\n\0ahtp\"\\{}u0123"[..])], 0..60,
         ),
-        as_path in any::<bool>(), with_regex in any::<bool>(), with_default in any::<bool>(),
+        form in proptest::sample::select(vec![Form::Value, Form::Path, Form::Url]), with_regex in any::<bool>(), with_default in any::<bool>(),
     ) {
         let mut fields = FieldList::default();
         fields.push(b"x", &value);
@@ -498,7 +500,7 @@ proptest! {
             let is_json = matches!(source, Source::JsonPointer(_) | Source::JsonPath(_));
             let take = ExtractSpec {
                 regex: with_regex.then(|| "(?s-u)^.(.*)$".to_owned()),
-                as_path,
+                form,
                 default: with_default.then(|| "${one}".to_owned()),
                 ..take(source)
             };
@@ -512,7 +514,7 @@ proptest! {
             prop_assert_eq!(session.known[2], result.is_ok());
             prop_assert!(result.is_ok() || kept.is_empty());
             prop_assert!(result.is_ok() || !with_default);
-            if result.is_ok() && as_path && !with_default {
+            if result.is_ok() && form == Form::Path && !with_default {
                 prop_assert!(kept.starts_with(b"/"));
                 prop_assert!(kept.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'#'));
             }

@@ -43,7 +43,7 @@ impl Call {
     pub(super) fn fixed_len(&self) -> Option<usize> {
         let len = self.argument.fixed_len();
         match self.function {
-            _ if self.writing == Writing::Path => None,
+            _ if self.writing.is_start() => None,
             Function::Sha256 => Some(64),
             Function::Crc32 => Some(8),
             Function::Base64 => len.map(|len| base64_len(len, true)),
@@ -66,7 +66,7 @@ impl Call {
         match self.writing {
             Writing::AsIs => longest,
             Writing::Encoded => 3 * longest,
-            Writing::Path => 3 * longest + 1,
+            Writing::Path | Writing::Resource | Writing::Base => 3 * longest + 1,
         }
     }
 

@@ -45,7 +45,9 @@ impl Parsed {
     pub(crate) fn write_as(&mut self, place: Writing) {
         match self {
             Self::Constant { text, .. } => encode_from(0, place, text),
-            Self::Slot(Slot::Variable { writing, .. }) => *writing = place,
+            Self::Slot(Slot::Variable { writing, .. }) => {
+                *writing = if place == Writing::Path { Writing::Resource } else { place };
+            }
             Self::Slot(Slot::Call(call)) => call.writing = place,
             Self::Slot(Slot::Pick(texts)) => {
                 for text in texts {

@@ -3,6 +3,7 @@
 use plimsoll_core::Random;
 
 use super::Writing;
+use crate::reference::origin;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 /// RFC 3986 section 2.1: percent-encodings are written with capitals.
@@ -58,10 +59,31 @@ pub(crate) fn encode_from(start: usize, writing: Writing, out: &mut Vec<u8>) {
     if writing == Writing::AsIs {
         return;
     }
-    if writing == Writing::Path && !out[start..].starts_with(b"/") {
+    if matches!(writing, Writing::Resource | Writing::Base)
+        && cut_origin(start, out)
+        && writing == Writing::Base
+    {
+        if out[start..].ends_with(b"/") {
+            out.pop();
+        }
+        if out.len() == start {
+            return;
+        }
+    }
+    if writing.is_start() && !out[start..].starts_with(b"/") {
         out.insert(start, b'/');
     }
     percent_encode(start, |byte| byte.is_ascii_graphic() && byte != b'#', out);
+}
+
+/// Leaves path and query of a URL that stands in `out` from `start` on; whether there is one.
+fn cut_origin(start: usize, out: &mut Vec<u8>) -> bool {
+    let url = &out[start..];
+    let Some(from) = origin(url).map(|(_, rest)| url.len() - rest.len()) else { return false };
+    let end = url.iter().position(|&byte| byte == b'#').unwrap_or(url.len());
+    out.truncate(start + end);
+    out.drain(start..start + from);
+    true
 }
 
 /// Percent-encodes what stands in `out` from `start` on, but for the bytes that `fit`.

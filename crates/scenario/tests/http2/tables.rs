@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
+use plimsoll_scenario::reference::{Origin, Resource};
 use plimsoll_scenario::{
     Body, Constants, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope,
 };
@@ -239,7 +240,9 @@ fn a_resource_is_created_and_then_addressed_by_what_the_response_said() {
         ("items/78?v=1#top", "/users/1/items/78?v=1"),
         ("?page=2", "/users/1/items?page=2"),
     ] {
-        assert!(extract.apply(location.as_bytes(), b"/users/1/items", &mut variables[0]));
+        let origin = Origin { https: false, authority: b"example.test:8080" };
+        let asked = Resource { origin, path: b"/users/1/items" };
+        assert!(extract.apply(location.as_bytes(), asked, &mut variables[0]));
         let context = Context { variables: &variables, ..Context::default() };
         let (fields, _) = Connection::default().send(&update, &book, &context, &mut Random::new(1, 0));
         assert_eq!(value(&fields, ":path"), Some(path.as_bytes()), "{location}");

@@ -1,0 +1,195 @@
+//! Servers that come up while a run goes on: found once for all workers, off their hot paths.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use plimsoll_plan::{Elsewhere, Family, Newcomer, Target};
+
+use crate::run::sites_of;
+use crate::sites::Site;
+
+/// A server that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) target: Arc<Target>,
+    /// Never empty.
+    pub(crate) sites: Arc<[Site]>,
+}
+
+/// What is known about a server.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// It is being looked for.
+    Pending,
+    Found(Arc<Found>),
+    /// It has no address, or cannot be spoken to; why.
+    Lost(Arc<str>),
+    /// There are as many already as a run may have.
+    Full,
+}
+
+/// The servers of a run that its plan does not name, each with what was found about it.
+///
+/// Workers [`ask`](Self::ask) when they meet one for the first time, and again until they have an answer: that
+/// takes a lock, which no request to a known server does. Names are resolved by a thread of its own, which
+/// lives as long as the directory; a name server that does not answer keeps nobody waiting but the requests
+/// to that name.
+#[derive(Debug, Default)]
+pub struct Directory {
+    elsewhere: Option<Arc<Elsewhere>>,
+    family: Family,
+    entries: Arc<Mutex<Vec<Entry>>>,
+    /// To the thread that resolves names, once there is one; none in simulated time, where one that ran
+    /// beside it would not be repeatable.
+    asks: Mutex<Option<Sender<usize>>>,
+    at_once: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    newcomer: Newcomer,
+    answer: Answer,
+}
+
+impl Directory {
+    /// A directory of one run. `at_once`: names are resolved by whoever asks, which blocks it.
+    pub(crate) fn new(elsewhere: Option<Arc<Elsewhere>>, family: Family, at_once: bool) -> Self {
+        Self { elsewhere, family, at_once, ..Self::default() }
+    }
+
+    /// How servers are spoken to that the plan does not name; none, if the plan has no way to meet one.
+    pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_deref()
+    }
+
+    /// What is known about a server; it is looked for if it is new, and also if it was `lost` and whoever
+    /// asks wants to know it again.
+    pub(crate) fn ask(&self, newcomer: &Newcomer, again: bool) -> Answer {
+        let Some(elsewhere) = &self.elsewhere else { return Answer::Full };
+        let number = {
+            let mut entries = lock(&self.entries);
+            let known = entries.iter().position(|entry| entry.newcomer.is(newcomer));
+            match known {
+                Some(number) if again && matches!(entries[number].answer, Answer::Lost(_)) => {
+                    entries[number].answer = Answer::Pending;
+                    number
+                }
+                Some(number) => return entries[number].answer.clone(),
+                None if entries.len() >= Elsewhere::MOST => return Answer::Full,
+                None => {
+                    entries.push(Entry { newcomer: newcomer.clone(), answer: Answer::Pending });
+                    entries.len() - 1
+                }
+            }
+        };
+        if self.at_once {
+            look_up(elsewhere, self.family, &self.entries, number);
+            return lock(&self.entries)[number].answer.clone();
+        }
+        match self.send(elsewhere, number) {
+            Ok(()) => Answer::Pending,
+            Err(reason) => {
+                let answer = Answer::Lost(reason.into());
+                lock(&self.entries)[number].answer = answer.clone();
+                answer
+            }
+        }
+    }
+
+    /// Lets the thread look for it.
+    fn send(&self, elsewhere: &Arc<Elsewhere>, number: usize) -> Result<(), String> {
+        let mut asks = lock(&self.asks);
+        if asks.is_none() {
+            let (send, receive) = channel();
+            let (elsewhere, family, entries) =
+                (Arc::clone(elsewhere), self.family, Arc::clone(&self.entries));
+            // It is not waited for at the end of the run: a name server may take its time.
+            let work = move || {
+                while let Ok(number) = receive.recv() {
+                    look_up(&elsewhere, family, &entries, number);
+                }
+            };
+            let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(work);
+            spawned.map_err(|error| format!("no thread to resolve names with: {error}"))?;
+            *asks = Some(send);
+        }
+        let sent = asks.as_ref().is_some_and(|asks| asks.send(number).is_ok());
+        if sent { Ok(()) } else { Err("the thread that resolves names has ended".to_owned()) }
+    }
+}
+
+/// Looks for the server of this number. This blocks.
+fn look_up(elsewhere: &Elsewhere, family: Family, entries: &Mutex<Vec<Entry>>, number: usize) {
+    let newcomer = lock(entries)[number].newcomer.clone();
+    let found = elsewhere.target(&newcomer).and_then(|target| {
+        let sites = sites_of(&target.address, 0, family)?;
+        match sites.is_empty() {
+            true => Err(format!("`{}` has no address", newcomer.authority())),
+            false => Ok(Found { target: Arc::new(target), sites: sites.into() }),
+        }
+    });
+    lock(entries)[number].answer = match found {
+        Ok(found) => Answer::Found(Arc::new(found)),
+        Err(reason) => Answer::Lost(reason.into()),
+    };
+}
+
+/// What is in it is whole between any two statements: a thread that panicked leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
+
+    use super::*;
+
+    fn directory() -> Directory {
+        let patch = PlanPatch {
+            urls: vec![Given::new("URL", "http://127.0.0.1/")],
+            follow_redirects: Some(Given::new("--follow-redirects", "1")),
+            resolve: vec![Given::new("--resolve", "*:81:192.0.2.7")],
+            ..PlanPatch::default()
+        };
+        let plan = Plan::resolve(patch, &Disk).expect("a valid plan");
+        Directory::new(plan.elsewhere, Family::Any, true)
+    }
+
+    fn newcomer(authority: &str) -> Newcomer {
+        Newcomer::read(false, authority.as_bytes()).expect("a server")
+    }
+
+    #[test]
+    fn a_server_is_found_as_the_plan_leads_to_it() {
+        let directory = directory();
+        for (authority, address) in [("a.test:81", "192.0.2.7:81"), ("192.0.2.9", "192.0.2.9:80")] {
+            let Answer::Found(found) = directory.ask(&newcomer(authority), false) else {
+                panic!("{authority} was not found")
+            };
+            assert_eq!(found.sites[0].endpoint.to_string(), address);
+            assert_eq!(found.target.authority, authority);
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_new_servers_but_not_to_known_ones() {
+        let directory = directory();
+        for number in 0..Elsewhere::MOST {
+            let answer = directory.ask(&newcomer(&format!("h{number}.test:81")), false);
+            assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
+        }
+        assert!(matches!(directory.ask(&newcomer("one-more.test:81"), false), Answer::Full));
+        assert!(matches!(directory.ask(&newcomer("H0.test:81"), false), Answer::Found(_)));
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_lost_and_can_be_asked_for_again() {
+        let directory = directory();
+        let unknown = newcomer("name.invalid");
+        for again in [false, false, true] {
+            assert!(matches!(directory.ask(&unknown, again), Answer::Lost(_)));
+        }
+    }
+}
