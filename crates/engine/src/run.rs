@@ -10,8 +10,8 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, RunRecord,
-    Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Model,
+    RunRecord, Snapshot, StepRecord, ThresholdWatch, Verdict, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -19,10 +19,14 @@ use plimsoll_scenario::Feeds;
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
 use crate::sites::Site;
+use crate::watch::MachineWatch;
 use crate::worker::{Resources, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
+
+/// How the threads of workers are called, before their number.
+pub(crate) const WORKER_NAME: &str = "worker-";
 
 /// The addresses of a plan's targets, one list per target, none empty.
 pub type Resolved = Vec<Arc<[Site]>>;
@@ -120,7 +124,7 @@ pub fn run_logged<O: Open>(
             let log = log.sink(index);
             let shard = Shard { index, of: workers };
             thread::Builder::new()
-                .name(format!("worker-{index}"))
+                .name(format!("{WORKER_NAME}{index}"))
                 .spawn_scoped(scope, move || {
                     let make = |io: O::Backend, unix_offset| {
                         let resources = resources(plan, addresses, shard, feeds, log)?;
@@ -131,7 +135,8 @@ pub fn run_logged<O: Open>(
                 .map_err(|error| RunError::Worker(error.to_string()))?;
         }
         drop(send);
-        conduct(plan, open.name(), control, &receive, &starts, observe)
+        let watch = || MachineWatch::open(control.watched(), addresses);
+        conduct(plan, open.name(), control, (&receive, &starts), watch, observe)
     })
 }
 
@@ -189,13 +194,14 @@ fn resources(
     Ok(Resources { feeds, scripts, log })
 }
 
-/// The run control's side: starts all workers at one instant, and gathers.
+/// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
+/// the machine.
 fn conduct(
     plan: &Plan,
     backend: &'static str,
     control: &Control,
-    receive: &Receiver<Message>,
-    starts: &[Sender<Nanos>],
+    (receive, starts): (&Receiver<Message>, &[Sender<Nanos>]),
+    watch: impl FnOnce() -> MachineWatch,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
     let mut latest = Nanos::ZERO;
@@ -210,7 +216,10 @@ fn conduct(
     if control.wish() == Stop::Now {
         return Err(RunError::Stopped);
     }
-    let start = latest + HEAD_START;
+    let mut machine = watch();
+    // That look may have taken longer than the head start. Without it the workers' clock may be a virtual one.
+    let now = machine.opened().unwrap_or(latest);
+    let start = latest.max(now) + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;
     control.begin(plan, start);
     for worker in starts {
@@ -229,6 +238,7 @@ fn conduct(
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
+        machine.look(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
         intervals.push(interval);
@@ -253,7 +263,7 @@ fn conduct(
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    let mut record = merge(plan, backend, times, intervals, reports)?;
+    let mut record = merge(plan, backend, times, (intervals, machine.finish()), reports)?;
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
@@ -264,7 +274,7 @@ fn merge(
     plan: &Plan,
     backend: &'static str,
     (started_monotonic, started_unix): (Nanos, Nanos),
-    intervals: Vec<Interval>,
+    (intervals, machine): (Vec<Interval>, MachineRecord),
     reports: Vec<WorkerReport>,
 ) -> Result<RunRecord, RunError> {
     let mut steps: Vec<StepRecord> = Vec::new();
@@ -354,6 +364,7 @@ fn merge(
         tls_versions,
         intervals,
         workers,
+        machine,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),
         pacing_budget,

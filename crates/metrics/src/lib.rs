@@ -22,8 +22,10 @@ pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use outline::{Outline, ScenarioOutline};
 pub use record::{
-    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
-    RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, CoreUse, GroupLimits, Http2Record, Interval, IterationRecord,
+    LogRecord, MachineFacts, MachineInterval, MachineRecord, Model, NetworkUse, Peer, ProcessUse, RateChange,
+    RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse,
+    Throttling, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use tally::Tally;

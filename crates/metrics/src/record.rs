@@ -2,6 +2,7 @@
 
 mod accounting;
 mod connection;
+mod machine;
 mod steering;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,10 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::machine::{
+    CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, ProcessUse,
+    TargetProcess, ThreadUse, Throttling,
+};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 use crate::{Histogram, Tally, ThresholdResult, Verdict};
 
@@ -334,6 +339,8 @@ pub struct RunRecord {
     pub intervals: Vec<Interval>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
+    /// What the machine did meanwhile; empty if it was not watched.
+    pub machine: MachineRecord,
     /// Name of the driver backend.
     pub backend: &'static str,
     /// Peak resident memory of the process in bytes.

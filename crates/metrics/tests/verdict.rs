@@ -67,6 +67,7 @@ fn good(model: Model) -> RunRecord {
             };
             2
         ],
+        machine: Default::default(),
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,

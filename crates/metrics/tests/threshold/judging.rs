@@ -73,6 +73,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         tls_versions: Default::default(),
         intervals: Vec::new(),
         workers: Vec::new(),
+        machine: Default::default(),
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,

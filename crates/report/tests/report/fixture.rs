@@ -124,6 +124,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             stamped: completed,
             ..WorkerRecord::default()
         }],
+        machine: Default::default(),
         backend: "io_uring",
         rss_peak_bytes: Some(12_345_678),
         pacing_budget: Nanos::ZERO,
