@@ -32,4 +32,4 @@ pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
-pub use verdict::{Reason, ReasonCode, Verdict, judge};
+pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};

@@ -85,6 +85,11 @@ pub struct StepRecord {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
+    /// Those of `response_time` that met a stall of their worker: due or in flight in it, and ended after its
+    /// begin. They are in `response_time`, too.
+    pub response_in_stall: Histogram,
+    /// The same of `service_time`.
+    pub service_in_stall: Histogram,
     /// The censored values in `response_time`.
     pub censored_response: Censored,
     /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
@@ -128,6 +133,8 @@ impl StepRecord {
         self.start_lag.merge(&other.start_lag);
         self.first_byte_time.merge(&other.first_byte_time);
         self.failed_response_time.merge(&other.failed_response_time);
+        self.response_in_stall.merge(&other.response_in_stall);
+        self.service_in_stall.merge(&other.service_in_stall);
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }

@@ -11,6 +11,7 @@ pub mod context;
 mod csv;
 mod distribution;
 mod layout;
+pub mod machine;
 pub mod result;
 pub mod summary;
 mod text;

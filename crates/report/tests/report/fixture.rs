@@ -182,6 +182,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             governor: Some("performance".to_owned()),
             memory_bytes: 16 << 30,
             soft_descriptors: 1_048_576,
+            ..Host::default()
         },
         preflight: Some(Preflight {
             status: 200,

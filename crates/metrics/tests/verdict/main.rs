@@ -1,5 +1,7 @@
 //! Every rule of the verdict, on both sides of its limit.
 
+mod attribution;
+
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
