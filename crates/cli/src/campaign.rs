@@ -22,7 +22,7 @@ pub(crate) struct Campaign<'a, O> {
     quiet: bool,
 }
 
-impl<'a, O: Open> Campaign<'a, O> {
+impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of `plan`, and tries them unless it says not to.
     pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool) -> Result<Self, Failure> {
         run::fit_descriptors(plan).map_err(Failure::environment)?;

@@ -179,6 +179,7 @@ fn constant(rate: Rate, steps: Option<u64>) -> String {
 /// The machine that generates the load.
 pub(crate) fn host() -> Host {
     let host = usage::host();
+    let beside = plimsoll_monitor::host::host();
     Host {
         hostname: host.hostname,
         kernel: host.kernel,
@@ -187,6 +188,14 @@ pub(crate) fn host() -> Host {
         governor: host.governor,
         memory_bytes: host.memory_bytes,
         soft_descriptors: host.soft_descriptors,
+        hard_descriptors: beside.hard_descriptors,
+        virtualisation: beside.virtualisation,
+        clock_source: beside.clock_source,
+        mitigations: beside.mitigations,
+        cpu_limit: beside.limits.cpus,
+        memory_limit_bytes: beside.limits.memory_bytes,
+        port_range: beside.port_range,
+        accept_queue: beside.accept_queue,
     }
 }
 

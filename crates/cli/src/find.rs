@@ -119,7 +119,7 @@ struct Measured {
     portions: Vec<Vec<Portion>>,
 }
 
-impl<'a, O: Open> Finder<'a, O> {
+impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     fn begin(
         mut plan: Plan,
         open: &'a O,

@@ -469,6 +469,14 @@ pub(crate) struct LiveArgs {
         allow_negative_numbers = true
     )]
     pub(crate) failed_limit: Option<String>,
+    /// Watch this process as the target's, too; one that listens on this machine is found by itself
+    #[arg(
+        long,
+        value_name = "PID",
+        hide_short_help = true,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) watch: Option<u32>,
 }
 
 impl LiveArgs {

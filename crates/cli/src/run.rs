@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
-use plimsoll_engine::{Control, RunError, preflight, resolve, run_logged};
+use plimsoll_engine::{Control, RunError, Watched, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{Format, RunContext, RunResult, Style, render};
@@ -104,7 +104,8 @@ fn execute_on<O: Open + Clone + 'static>(
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
-    let (spec, control) = (control, Control::default());
+    let watched = watched(live)?;
+    let (spec, control) = (control, Control::default().watching(watched));
     let say = say(output.quiet);
     let speak = say.clone();
     let of_run = control.clone();
@@ -146,6 +147,16 @@ fn execute_on<O: Open + Clone + 'static>(
         preflight: first.first().and_then(describe::preflight),
     };
     Ok(Outcome { result: RunResult::new(&record, context), exit, said })
+}
+
+/// What is watched beside the load.
+fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
+    let Some(pid) = live.watch else { return Ok(Watched::Machine) };
+    if std::path::Path::new("/proc").join(pid.to_string()).exists() {
+        return Ok(Watched::Process(pid));
+    }
+    let problem = Problem::new(format!("--watch {pid}: there is no such process on this machine"));
+    Err(Failure::usage(problem.with_hint("give the target's process number, or leave it away")))
 }
 
 /// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.

@@ -26,6 +26,19 @@ pub enum Stop {
     Now,
 }
 
+/// What is watched from the run control beside the load. The default is nothing, as for runs whose time is
+/// virtual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watched {
+    /// Nothing: the record of the run has no [machine](plimsoll_metrics::RunRecord::machine).
+    #[default]
+    Nothing,
+    /// This machine and this process; the target's, too, if it listens on an address of this machine.
+    Machine,
+    /// This machine, this process, and the process with this number as the target's.
+    Process(u32),
+}
+
 /// A handle that steers a run from other threads: stops it, changes its rate, pauses it. Workers look at it
 /// at least every [`worker::LONGEST_WAIT`](crate::worker::LONGEST_WAIT).
 ///
@@ -38,6 +51,7 @@ pub struct Control {
     stop: Arc<AtomicU8>,
     steering: Arc<Steering>,
     leftovers: Arc<Leftovers>,
+    watched: Watched,
 }
 
 /// What the scripts of a run leave behind; their type is their source's.
@@ -51,6 +65,16 @@ impl std::fmt::Debug for Leftovers {
 }
 
 impl Control {
+    /// The same with something watched beside the load.
+    #[must_use]
+    pub fn watching(self, watched: Watched) -> Self {
+        Self { watched, ..self }
+    }
+
+    pub(crate) fn watched(&self) -> Watched {
+        self.watched
+    }
+
     /// Asks to stop. A later, weaker wish does not take back a stronger one.
     pub fn stop(&self, stop: Stop) {
         self.stop.fetch_max(stop as u8, Ordering::Relaxed);

@@ -215,6 +215,8 @@ impl Lane {
             turn: 0,
             stream: None,
             arrivals_end: 0,
+            users: 0,
+            users_wanted: 0,
             failing_since: None,
             server: Arc::new(outline),
         }

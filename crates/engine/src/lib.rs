@@ -24,9 +24,10 @@ mod run;
 mod session;
 mod sites;
 mod timers;
+mod watch;
 pub mod worker;
 
-pub use control::{Control, Progress, RateWish, Status, SteerError, Stop};
+pub use control::{Control, Progress, RateWish, Status, SteerError, Stop, Watched};
 pub use directory::Directory;
 pub use error::RunError;
 pub use preflight::preflight;

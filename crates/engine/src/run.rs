@@ -10,8 +10,9 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, Model, Peer,
-    PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Model,
+    Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord,
+    verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::Feeds;
@@ -21,10 +22,14 @@ use crate::directory::Directory;
 use crate::error::RunError;
 use crate::patience::{LOOK, Patience};
 use crate::sites::Site;
+use crate::watch::MachineWatch;
 use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
+
+/// How the threads of workers are called, before their number.
+pub(crate) const WORKER_NAME: &str = "worker-";
 
 /// The addresses of a plan's targets, one list per target, none empty.
 pub type Resolved = Vec<Arc<[Site]>>;
@@ -138,7 +143,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let directory = Arc::clone(&directory);
         let shard = Shard { index, of: workers };
         let thread = thread::Builder::new()
-            .name(format!("worker-{index}"))
+            .name(format!("{WORKER_NAME}{index}"))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {
                     let resources =
@@ -153,7 +158,8 @@ pub fn run_logged<O: Open + Clone + 'static>(
     drop(send);
     let patience = Patience::new(Nanos::MAX, Nanos::MAX);
     let team = Team { members, receive, control: control.clone(), patience };
-    conduct(plan, open.name(), control, team, observe)
+    let watch = || MachineWatch::open(control.watched(), addresses);
+    conduct(plan, open.name(), control, team, watch, observe)
 }
 
 /// One worker thread, as the run control sees it.
@@ -258,12 +264,14 @@ fn resources(
     Ok(Resources { feeds, scripts, log, ..Resources::default() })
 }
 
-/// The run control's side: starts all workers at one instant, and gathers.
+/// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
+/// the machine.
 fn conduct(
     plan: &Plan,
     backend: &'static str,
     control: &Control,
     mut team: Team,
+    watch: impl FnOnce() -> MachineWatch,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
     let workers = team.members.len();
@@ -280,7 +288,10 @@ fn conduct(
     if control.wish() == Stop::Now {
         return Err(RunError::Stopped);
     }
-    let start = latest + HEAD_START;
+    let mut machine = watch();
+    // That look may have taken longer than the head start. Without it the workers' clock may be a virtual one.
+    let now = machine.opened().unwrap_or(latest);
+    let start = latest.max(now) + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;
     control.begin(plan, start);
     for member in &team.members {
@@ -294,10 +305,8 @@ fn conduct(
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
     let mut phases = PhaseMerger::new(&outline.phases);
-    let mut merger = IntervalMerger::new(workers)
-        .with_length(plan.interval)
-        .with_outline(outline)
-        .with_cuts(plan.cuts());
+    let mut merger =
+        IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline).with_cuts(plan.cuts());
     let mut intervals: Vec<Interval> = Vec::new();
     let mut slicer = Slicer::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
@@ -308,6 +317,7 @@ fn conduct(
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
+        machine.look(&interval);
         slicer.add(&interval);
         phases.add(&interval);
         // They are as large as the histograms, and there is one per second.
@@ -336,7 +346,7 @@ fn conduct(
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    let mut record = merge(plan, backend, times, (intervals, slicer.finish()), reports)?;
+    let mut record = merge(plan, backend, times, (intervals, slicer.finish(), machine.finish()), reports)?;
     let profile = control.profile();
     let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
     record.phases = phases.finish(record.warmup + record.duration, target);
@@ -355,7 +365,7 @@ fn merge(
     plan: &Plan,
     backend: &'static str,
     (started_monotonic, started_unix): (Nanos, Nanos),
-    (intervals, slices): (Vec<Interval>, Vec<Slice>),
+    (intervals, slices, machine): (Vec<Interval>, Vec<Slice>, MachineRecord),
     reports: Vec<WorkerReport>,
 ) -> Result<RunRecord, RunError> {
     let mut steps: Vec<StepRecord> = Vec::new();
@@ -452,6 +462,7 @@ fn merge(
         slices,
         phases: Vec::new(),
         workers,
+        machine,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),
         pacing_budget,

@@ -278,6 +278,9 @@ pub struct Worker<'p, B> {
     follows: bool,
     /// Whether the last pass left events for the next.
     more: bool,
+    /// Begin and end of the last stall. What was due before its end, and ended after its begin, met it: that
+    /// is one comparison per request, and false for all of them while there was no stall.
+    stalled: [Nanos; 2],
     /// Since when an arrival is due and finds no connection.
     blocked_since: Option<Nanos>,
     /// Whether the limit of connections is what blocks it.
@@ -415,6 +418,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             stamped: false,
             follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,
+            stalled: [Nanos::ZERO; 2],
             blocked_since: None,
             blocked_at_limit: false,
         }

@@ -149,6 +149,31 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// The values without those of `part`, all of which are among them. Counts and sum are exact, smallest and
+    /// largest value as exact as a bucket.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Self {
+        if part.count == 0 {
+            return self.clone();
+        }
+        let mut rest = Self::new();
+        if self.count <= part.count {
+            return rest;
+        }
+        rest.reserve();
+        for (left, (all, taken)) in rest.counts.iter_mut().zip(self.counts.iter().zip(&part.counts)) {
+            *left = all.saturating_sub(*taken);
+        }
+        rest.count = self.count - part.count;
+        rest.overflow = self.overflow.saturating_sub(part.overflow);
+        rest.sum = self.sum.saturating_sub(part.sum);
+        let first = rest.counts.iter().position(|count| *count > 0).unwrap_or(0);
+        let last = rest.counts.iter().rposition(|count| *count > 0).unwrap_or(0);
+        rest.min = lowest_of(first).max(self.min);
+        rest.max = highest_of(last).min(self.max);
+        rest
+    }
+
     /// Number of values.
     pub const fn count(&self) -> u64 {
         self.count

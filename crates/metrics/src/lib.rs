@@ -26,9 +26,10 @@ pub use objective::Objective;
 pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    Accounting, Censored, ConnectionRecord, Http2Record, Interval, IterationRecord, LogRecord, Model, Peer,
-    PhaseMerger, PhaseRecord, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering,
-    StepRecord, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, CoreUse, GroupLimits, Http2Record, Interval, IterationRecord,
+    LogRecord, MachineFacts, MachineInterval, MachineRecord, Model, NetworkUse, Peer, PhaseMerger,
+    PhaseRecord, ProcessUse, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering,
+    StepRecord, TargetProcess, ThreadUse, Throttling, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer};
@@ -36,4 +37,4 @@ pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
-pub use verdict::{Reason, ReasonCode, Verdict, judge};
+pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod connection;
+mod machine;
 mod phase;
 mod steering;
 
@@ -11,6 +12,10 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::machine::{
+    CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, ProcessUse,
+    TargetProcess, ThreadUse, Throttling,
+};
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 use crate::{Histogram, Slice, Tally, ThresholdResult, Verdict};
@@ -82,6 +87,11 @@ pub struct StepRecord {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
+    /// Those of `response_time` that met a stall of their worker: due or in flight in it, and ended after its
+    /// begin. They are in `response_time`, too.
+    pub response_in_stall: Histogram,
+    /// The same of `service_time`.
+    pub service_in_stall: Histogram,
     /// The censored values in `response_time`.
     pub censored_response: Censored,
     /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
@@ -125,6 +135,8 @@ impl StepRecord {
         self.start_lag.merge(&other.start_lag);
         self.first_byte_time.merge(&other.first_byte_time);
         self.failed_response_time.merge(&other.failed_response_time);
+        self.response_in_stall.merge(&other.response_in_stall);
+        self.service_in_stall.merge(&other.service_in_stall);
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
@@ -346,6 +358,8 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
+    /// What the machine did meanwhile; empty if it was not watched.
+    pub machine: MachineRecord,
     /// Name of the driver backend.
     pub backend: &'static str,
     /// Peak resident memory of the process in bytes.

@@ -134,6 +134,24 @@ impl Recorder {
         }
     }
 
+    /// Records once more, apart, a request that met a stall of its worker, as far as it has a response time:
+    /// what it measured may be the generator's doing.
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    #[cold]
+    #[inline(never)]
+    pub fn record_in_stall(&mut self, sample: &Sample) {
+        let record = &mut self.steps[sample.step as usize].record;
+        if !matches!(sample.outcome, Outcome::Ok | Outcome::TimedOut) {
+            return;
+        }
+        record.response_in_stall.record(sample.response_time().0);
+        if sample.sent != Nanos::MAX {
+            record.service_in_stall.record(sample.service_time().0);
+        }
+    }
+
     /// Adds bytes that came for a request before its last response: those of redirects.
     ///
     /// # Panics
@@ -320,6 +338,20 @@ mod tests {
         assert_eq!(steps[1].name, "second");
         assert_eq!(only(&steps[1].start_lag), Some(77));
         assert_eq!(steps[1].ok + steps[1].failed + steps[1].timed_out, 0);
+    }
+
+    #[test]
+    fn a_request_that_met_a_stall_is_kept_apart_as_well() {
+        let mut recorder = recorder();
+        recorder.record(&OK);
+        recorder.record(&Sample { step: 1, ..OK });
+        recorder.record_in_stall(&OK);
+        recorder.record_in_stall(&Sample { outcome: Outcome::Failed(ErrorClass::Reset), ..OK });
+        let steps = recorder.finish();
+        assert_eq!(only(&steps[0].response_in_stall), Some(1_000));
+        assert_eq!(only(&steps[0].service_in_stall), Some(700));
+        assert_eq!(only(&steps[0].response_time), Some(1_000));
+        assert_eq!(only(&steps[1].response_in_stall), None);
     }
 
     #[test]

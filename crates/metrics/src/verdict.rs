@@ -1,82 +1,13 @@
 //! The verdict on the instrument: whether the numbers of a run can be believed.
 
+mod attribution;
+mod connections;
+mod reason;
+
 use plimsoll_core::{ErrorClass, Nanos};
 
-use crate::{Model, RunRecord, Stall, WorkerRecord, figure};
-
-/// Whether the numbers of a run can be believed, and if not, why.
-///
-/// The default is that of a run which has not been judged: not valid, and without a reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether they can.
-    pub valid: bool,
-    /// Why not; empty if valid.
-    pub reasons: Vec<Reason>,
-    /// What does not make the run invalid, but should be known.
-    pub warnings: Vec<Reason>,
-}
-
-/// One finding about the instrument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// Which rule found it.
-    pub code: ReasonCode,
-    /// One sentence with figures.
-    pub evidence: String,
-    /// What to change.
-    pub hint: String,
-}
-
-macro_rules! reason_codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// Why a run is invalid or doubtful. The names are part of the result contract.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum ReasonCode { $($(#[$doc])* $variant,)+ }
-
-        impl ReasonCode {
-            /// Every code.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The name in results, in snake case.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
-}
-
-reason_codes! {
-    /// Requests were started later than they should have been.
-    StartLag = "start_lag",
-    /// The generator did not run for a while.
-    Stall = "stall",
-    /// The generator used all of its CPU, or had to share it.
-    CpuSaturation = "cpu_saturation",
-    /// Fewer iterations were started than the plan asked for.
-    RateNotMet = "rate_not_met",
-    /// All connections that the plan allows were busy; with HTTP/2, all streams on them, or a server allowed
-    /// fewer of these than the plan asks for.
-    ConnectionLimit = "connection_limit",
-    /// The generator's system had no local port left for a new connection.
-    PortsExhausted = "ports_exhausted",
-    /// The generator's system had no file descriptor left for a new connection.
-    DescriptorsExhausted = "descriptors_exhausted",
-    /// Arrivals were dealt to scenarios whose data had ended.
-    DataEnded = "data_ended",
-    /// A worker did not come back after the end of the run.
-    WorkerMissing = "worker_missing",
-    /// There is nothing to make percentiles from.
-    TooFewSamples = "too_few_samples",
-    /// Responses were read later than they arrived, and the kernel did not say when they did.
-    UnstampedCoalescing = "unstamped_coalescing",
-}
-
-impl std::fmt::Display for ReasonCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
+use crate::{MachineInterval, Model, RunRecord, Stall, WorkerRecord, figure};
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
@@ -94,6 +25,8 @@ const LIMIT_SHARE: f64 = 0.01;
 const CPU_SHARE: f64 = 0.95;
 /// Share of its wall time for which a worker may have been runnable without a CPU.
 const RUN_DELAY_SHARE: f64 = 0.10;
+/// Share of its control group's periods in which the generator's CPU time may have been used up.
+const THROTTLED_SHARE: f64 = 0.10;
 /// Sum of one worker's stalls in the measured part that makes the run invalid.
 const STALL_LIMIT: Nanos = Nanos::from_millis(100);
 /// Share of responses without a kernel stamp that is let pass.
@@ -103,7 +36,8 @@ const UNSTAMPED_SHARE: f64 = 0.01;
 ///
 /// In the closed model start lag and rate are not judged: its arrivals are made by the responses themselves.
 pub fn judge(record: &RunRecord) -> Verdict {
-    let mut judge = Judge { record, reasons: Vec::new(), warnings: Vec::new() };
+    let machine = record.machine.measured(record.warmup + record.duration);
+    let mut judge = Judge { record, machine, reasons: Vec::new(), warnings: Vec::new() };
     judge.presence();
     judge.samples();
     judge.stalls();
@@ -119,14 +53,18 @@ pub fn judge(record: &RunRecord) -> Verdict {
     }
     judge.cpu(suffers);
     judge.run_delay();
+    judge.throttled(suffers);
     judge.exhausted(ErrorClass::PortsExhausted);
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
-    Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings }
+    let limited_by = attribution::attribute(&judge);
+    Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
 
 struct Judge<'a> {
     record: &'a RunRecord,
+    /// The measured part as the machine saw it, if it was watched.
+    machine: Option<MachineInterval>,
     reasons: Vec<Reason>,
     warnings: Vec<Reason>,
 }
@@ -288,84 +226,6 @@ impl Judge<'_> {
         finding
     }
 
-    /// States the limit of connections, and of streams on them, if it was felt: as a reason if it did harm.
-    fn connection_limit(&mut self, harmed: bool) {
-        let blocked = self.blocked_at_limit();
-        if blocked <= LIMIT_SHARE {
-            return;
-        }
-        let (limit, depth) = (self.record.connections.limit, self.depth());
-        let mut connections = format!("{} connections", figure::count(limit));
-        let mut more_streams = "";
-        if self.speaks_http2() {
-            let streams = if depth == 1 { "stream" } else { "streams" };
-            connections.push_str(&format!(" of {} {streams} each", figure::count(depth)));
-            let http2 = &self.record.connections.http2;
-            match http2.binding_limit() {
-                Some(allowed) => connections.push_str(&format!(
-                    " (the server allows {} on each, {} were asked for)",
-                    figure::count(allowed.into()),
-                    figure::count(http2.streams_asked.into()),
-                )),
-                None => more_streams = ", more streams on each (-m)",
-            }
-        }
-        let waited = format!(
-            "due arrivals waited for a free {} during {} of the time",
-            self.place(),
-            figure::share(blocked)
-        );
-        let mean_service = self.record.total.service_time.mean();
-        let target = self.record.target_per_second;
-        let (evidence, hint) = match (mean_service, target) {
-            (Some(mean), Some(target)) if mean > 0.0 => {
-                // Each request of an iteration takes up its place for its own service time.
-                let steps = self.record.requests_per_iteration();
-                let requests = target * steps;
-                let carried = (limit * depth) as f64 / (mean / 1e9);
-                let needed = (requests * mean / 1e9 / depth as f64).ceil() as u64;
-                let mut asked = format!("{} asked for", figure::per_second(requests));
-                if steps > 1.0 {
-                    let iterations = figure::per_second_of("iterations", target);
-                    let steps = (steps * 10.0).round() / 10.0;
-                    asked.push_str(&format!(" ({iterations} of {steps} requests)"));
-                }
-                let evidence = format!(
-                    "{connections} with a mean service time of {} per reply carry at most {} of the {asked}; {waited}",
-                    figure::nanos_f64(mean),
-                    figure::per_second(carried),
-                );
-                // With slots for the mean, the target's slow moments need more than the mean.
-                let needed = needed.max(limit + 1);
-                (evidence, format!("use -c {needed} or more{more_streams}, or a lower rate"))
-            }
-            _ => (
-                format!("the limit of {connections} was reached; {waited}"),
-                format!("use more connections (-c){more_streams} or a lower rate"),
-            ),
-        };
-        let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
-        self.find(finding, ReasonCode::ConnectionLimit, evidence, hint);
-    }
-
-    /// States in the closed model that a server allowed fewer streams than the plan asks for: then some users
-    /// only waited for one.
-    fn stream_limit(&mut self) {
-        let connections = &self.record.connections;
-        let Some(allowed) = connections.http2.binding_limit() else { return };
-        let server = if self.record.peers.len() > 1 { "a server" } else { "the server" };
-        let evidence = format!(
-            "{server} allows {} on each connection, {} were asked for: fewer requests were in flight than asked for",
-            match allowed {
-                1 => "1 stream".to_owned(),
-                _ => format!("{} streams", figure::count(allowed.into())),
-            },
-            figure::count(connections.http2.streams_asked.into()),
-        );
-        let hint = "use more connections (-c), with no more streams on each (-m) than are allowed";
-        self.find(Finding::Doubtful, ReasonCode::ConnectionLimit, evidence, hint);
-    }
-
     fn cpu(&mut self, open_model_suffers: bool) {
         let used = |worker: &WorkerRecord| {
             ratio((worker.cpu_user + worker.cpu_system).0, worker.wall.0).unwrap_or(0.0)
@@ -418,6 +278,27 @@ impl Judge<'_> {
             ),
             "stop other work on this machine, use fewer threads than CPUs, or put the target on another machine",
         );
+    }
+
+    /// Whether our control group had used up its CPU time, so that the kernel held us up.
+    fn throttled(&mut self, open_model_suffers: bool) {
+        let generator = self.machine.as_ref().and_then(|machine| machine.generator);
+        let Some(throttling) = generator.and_then(|generator| generator.throttling) else { return };
+        let share = ratio(throttling.throttled, throttling.periods).unwrap_or(0.0);
+        if share <= THROTTLED_SHARE {
+            return;
+        }
+        let limit =
+            self.record.machine.facts.limits.cpus.map_or(String::new(), |cpus| format!(" of {cpus:.2} CPUs"));
+        let evidence = format!(
+            "the control group of the generator had used up its CPU time{limit} in {} of the periods, and stood still for {} of CPU time",
+            figure::share(share),
+            figure::nanos(throttling.time),
+        );
+        let harms = self.record.model == Model::Closed || open_model_suffers;
+        let finding = if harms { Finding::Invalid } else { Finding::Doubtful };
+        let hint = "raise the limit of the container (cpu.max, --cpus), or use a lower rate";
+        self.find(finding, ReasonCode::CpuSaturation, evidence, hint);
     }
 
     /// Local ports or descriptors ran out.
@@ -485,40 +366,6 @@ impl Judge<'_> {
             Some(target) if target > 0.0 => Nanos::from_secs_f64(1.0 / target),
             _ => Nanos::ZERO,
         }
-    }
-
-    /// Share of the workers' time for which arrivals waited because of the limit of connections.
-    fn blocked_at_limit(&self) -> f64 {
-        let wall: u64 = self.record.workers.iter().map(|worker| worker.wall.0).sum();
-        ratio(self.record.connections.blocked_at_limit.0, wall).unwrap_or(0.0).min(1.0)
-    }
-
-    /// The end of a sentence, if arrivals had to wait for connections.
-    fn waited(&self) -> String {
-        match self.record.connections.blocked {
-            Nanos::ZERO => String::new(),
-            blocked => {
-                format!("; arrivals waited {} in all for a free {}", figure::nanos(blocked), self.place())
-            }
-        }
-    }
-
-    fn speaks_http2(&self) -> bool {
-        self.record.connections.http2.connections > 0
-    }
-
-    /// What a request takes up while it is in flight.
-    fn place(&self) -> &'static str {
-        if self.speaks_http2() { "stream" } else { "connection" }
-    }
-
-    /// Requests that one connection carries at once, as its server allows. Of several targets only the
-    /// smallest limit is known, which need not hold for the others.
-    fn depth(&self) -> u64 {
-        let connections = &self.record.connections;
-        let asked = connections.depth.max(1);
-        let allowed = connections.http2.stream_limit.filter(|_| self.record.peers.len() <= 1);
-        u64::from(allowed.map_or(asked, |allowed| allowed.clamp(1, asked)))
     }
 }
 

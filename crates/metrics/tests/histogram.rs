@@ -215,3 +215,20 @@ fn a_percentile_needs_as_many_samples_as_its_upper_bound() {
     assert!(histogram.enough_for(99.0));
     assert!(!histogram.enough_for(100.0));
 }
+
+#[test]
+fn what_is_taken_out_leaves_the_rest() {
+    let of = |values: &[u64]| {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    };
+    let all = of(&[5, 1_000, 1_000, 2_000_000, 3_000_000_000]);
+    let rest = all.without(&of(&[5, 1_000, 3_000_000_000]));
+    assert_eq!((rest.count(), rest.sum()), (2, 2_001_000));
+    assert_eq!(rest.min(), Some(1_000));
+    let max = rest.max().expect("two are left");
+    assert!((2_000_000..2_000_000 + 2_000_000 / 1_000).contains(&max), "{max}");
+    assert_eq!(all.without(&Histogram::new()), all);
+    assert_eq!(all.without(&all).count(), 0);
+}

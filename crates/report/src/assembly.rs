@@ -7,17 +7,18 @@ use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::MOST_STEPS;
 use plimsoll_metrics::{
-    Censored, Histogram, Http2Record, Interval, LogRecord, Model, Peer, RateChange, Reason, RunRecord,
-    ScenarioInterval, StepRecord, Tally, ThresholdResult,
+    Censored, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer, RateChange, Reason,
+    RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdResult,
 };
 
 use crate::context::{RunContext, TargetContext};
+use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::result::{
-    AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, LogResult, ModelKind, ModelResult, ObservedResult, Rate,
-    RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, StepResult, Target,
-    ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
+    AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
+    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LogResult, ModelKind, ModelResult,
+    ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, StepResult,
+    Target, ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
@@ -86,6 +87,7 @@ impl RunResult {
             tls_time: Summary::exact(&record.connections.tls_time),
             first_byte_time: Summary::exact(&total.first_byte_time),
             failed_response_time: Summary::exact(&total.failed_response_time),
+            in_stall: InStall::new(total),
             statuses: statuses(total),
             errors: by_class(&total.errors),
             error_examples: record.error_examples.clone(),
@@ -98,7 +100,11 @@ impl RunResult {
                 .map(|(number, step)| StepResult::new(step, number, record))
                 .collect(),
             phases: record.phases.iter().map(PhaseResult::new).collect(),
-            intervals: record.intervals.iter().map(IntervalResult::new).collect(),
+            intervals: record
+                .intervals
+                .iter()
+                .map(|interval| IntervalResult::new(interval).on(&record.machine, interval.at))
+                .collect(),
             generator: Generator::new(record),
         }
     }
@@ -171,7 +177,28 @@ impl VerdictResult {
                 all if all.iter().all(|result| result.passed) => Thresholds::Pass,
                 _ => Thresholds::Fail,
             },
+            limited_by: LimitedByResult {
+                what: record.verdict.limited_by.what.name().to_owned(),
+                evidence: record.verdict.limited_by.evidence.clone(),
+                hint: record.verdict.limited_by.hint.clone(),
+            },
         }
+    }
+}
+
+impl InStall {
+    /// `None` if no request met a stall. A timeout among them is a lower bound, as it is among the others.
+    fn new(total: &StepRecord) -> Option<Self> {
+        let (response, service) = (&total.response_in_stall, &total.service_in_stall);
+        (!response.is_empty()).then(|| Self {
+            response_time: Summary::new(response, total.censored_response),
+            service_time: Summary::new(service, total.censored_service),
+            response_time_without: Summary::new(
+                &total.response_time.without(response),
+                total.censored_response,
+            ),
+            service_time_without: Summary::new(&total.service_time.without(service), total.censored_service),
+        })
     }
 }
 
@@ -347,7 +374,13 @@ impl IntervalResult {
                 .iter()
                 .map(|scenario| ScenarioIntervalResult::new(scenario, interval.length))
                 .collect(),
+            machine: None,
         }
+    }
+
+    /// The same with what the machine did meanwhile.
+    fn on(self, machine: &MachineRecord, at: Nanos) -> Self {
+        Self { machine: machine::at(machine, at).map(Box::new), ..self }
     }
 }
 
@@ -407,6 +440,8 @@ impl Generator {
                 .checked_div(sum(|worker| worker.turnarounds)),
             unstamped: sum(|worker| worker.unstamped),
             workers: record.workers.iter().map(Worker::new).collect(),
+            machine: MachineSummary::new(record),
+            target_process: TargetProcessResult::new(record),
         }
     }
 }

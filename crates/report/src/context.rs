@@ -51,7 +51,7 @@ pub struct ModelContext {
 }
 
 /// The machine that generated the load.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Its name.
     pub hostname: String,
@@ -67,6 +67,31 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Soft limit of open file descriptors.
     pub soft_descriptors: u64,
+    /// Their hard limit; null if there is none.
+    #[serde(default)]
+    pub hard_descriptors: Option<u64>,
+    /// What hypervisor or container it runs in, as that calls itself; null where nothing of the kind was
+    /// noticed.
+    #[serde(default)]
+    pub virtualisation: Option<String>,
+    /// What its kernel takes the time from, e.g. "tsc".
+    #[serde(default)]
+    pub clock_source: Option<String>,
+    /// Weaknesses of its CPU against which its kernel does something, at the cost of speed.
+    #[serde(default)]
+    pub mitigations: Vec<String>,
+    /// Processors' worth of time that the control groups of the generator allow; null: as much as there is.
+    #[serde(default)]
+    pub cpu_limit: Option<f64>,
+    /// Memory in bytes that the control groups of the generator allow; null: as much as there is.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
+    /// Local ports that connections may get: the first and the last.
+    #[serde(default)]
+    pub port_range: Option<[u64; 2]>,
+    /// Connections that may wait to be accepted, at most (net.core.somaxconn).
+    #[serde(default)]
+    pub accept_queue: Option<u64>,
 }
 
 /// What the request before the run found.

@@ -13,6 +13,7 @@ mod csv;
 mod distribution;
 pub mod interval;
 mod layout;
+pub mod machine;
 pub mod phase;
 pub mod result;
 pub mod summary;

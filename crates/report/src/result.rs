@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Host, Preflight};
+use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::summary::Summary;
 
@@ -62,6 +63,9 @@ pub struct RunResult {
     pub first_byte_time: Summary,
     /// As response_time, of failed requests: kept apart so that fast errors do not flatter the percentiles.
     pub failed_response_time: Summary,
+    /// The requests that met a stall of the generator, which may have made them slow; null if none did.
+    #[serde(default)]
+    pub in_stall: Option<InStall>,
     /// Responses by status code.
     pub statuses: BTreeMap<String, u64>,
     /// Failed requests by class.
@@ -102,7 +106,7 @@ pub struct Tool {
 }
 
 /// Identity and circumstances of the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Identity of the run.
     pub id: String,
@@ -193,6 +197,37 @@ pub struct VerdictResult {
     pub warnings: Vec<Finding>,
     /// Whether the thresholds of the plan were met.
     pub thresholds: Thresholds,
+    /// What kept the run from more.
+    #[serde(default)]
+    pub limited_by: LimitedByResult,
+}
+
+/// What kept the run from more: from its rate or level response times (open model), or from a higher
+/// throughput (closed model, which something always limits).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitedByResult {
+    /// "target", "generator" (this process or its machine), "network", "connection_limit" (that of connections,
+    /// streams or users), "none", or "unknown".
+    pub what: String,
+    /// One sentence with figures.
+    pub evidence: String,
+    /// What to change; empty if there is nothing to change.
+    pub hint: String,
+}
+
+/// The requests that met a stall of their worker: due or in flight in it, and ended after its begin. They are
+/// among all others in the result, because a user would have waited for them; but that they were slow may not
+/// be the target's doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InStall {
+    /// Their response times.
+    pub response_time: Summary,
+    /// Their service times.
+    pub service_time: Summary,
+    /// The response times of all others.
+    pub response_time_without: Summary,
+    /// The service times of all others.
+    pub service_time_without: Summary,
 }
 
 /// One finding about the generator.
@@ -484,6 +519,9 @@ pub struct IntervalResult {
     /// The same figures scenario by scenario, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_scenario: Vec<ScenarioIntervalResult>,
+    /// What the machine did meanwhile, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Box<MachineUse>>,
 }
 
 /// The figures of one scenario in an interval.
@@ -565,6 +603,12 @@ pub struct Generator {
     pub unstamped: u64,
     /// The generator thread by thread.
     pub workers: Vec<Worker>,
+    /// The generator's machine in the measured part; null if it was not watched.
+    #[serde(default)]
+    pub machine: Option<MachineSummary>,
+    /// The target's process in the measured part; null if it is not on this machine, or was not found.
+    #[serde(default)]
+    pub target_process: Option<TargetProcessResult>,
 }
 
 /// One worker thread of the generator.

@@ -122,7 +122,27 @@ fn verdict(page: &mut Page<'_>, result: &RunResult) {
     for warning in &verdict.warnings {
         finding(page, Emphasis::Doubtful, &format!("warning, {}", warning.code), warning);
     }
+    limited_by(page, result);
     thresholds(page, result);
+}
+
+/// What kept the run from more. What the findings above have said already is not said again.
+fn limited_by(page: &mut Page<'_>, result: &RunResult) {
+    let limited = &result.verdict.limited_by;
+    let said = result.verdict.evidence.iter().chain(&result.verdict.warnings);
+    let mut said = said.map(|finding| &finding.evidence);
+    let name = limited.what.replace('_', " ");
+    if limited.evidence.is_empty() {
+        return;
+    }
+    if said.any(|evidence| *evidence == limited.evidence) {
+        page.field("limited by", &format!("{name}, see above"));
+        return;
+    }
+    page.field("limited by", &format!("{name}: {}", limited.evidence));
+    if !limited.hint.is_empty() {
+        page.field("", &format!("hint: {}", limited.hint));
+    }
 }
 
 /// One line per threshold: whether it held, and what was seen.
@@ -357,6 +377,20 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
         let text = format!(
             "≥ marks lower bounds: {} timed-out requests count as at least as long as they were waited for",
             figure::count(censored)
+        );
+        page.field("", &text);
+    }
+    if let Some(stalled) = &result.in_stall {
+        let (name, rest) = match result.model.kind {
+            ModelKind::Open => ("response time", &stalled.response_time_without),
+            ModelKind::Closed => ("service time", &stalled.service_time_without),
+        };
+        let text = format!(
+            "{} requests met a stall of the generator; {name} without them: p50 {}, p99 {}, max {}",
+            figure::count(stalled.response_time.count),
+            cell(rest, "50", rest.p.p50),
+            cell(rest, "99", rest.p.p99),
+            cell(rest, "max", rest.max),
         );
         page.field("", &text);
     }

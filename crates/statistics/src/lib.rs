@@ -5,16 +5,16 @@
 //! where they come from and what was simulated to check them are in `docs/statistics.md`.
 #![forbid(unsafe_code)]
 
-mod percentile;
-mod search;
-mod share;
-mod slices;
 pub mod bootstrap;
 pub mod change_points;
 pub mod holm;
 pub mod judgement;
+mod percentile;
 pub mod rank;
+mod search;
+mod share;
 pub mod shift;
+mod slices;
 mod student;
 pub mod usl;
 

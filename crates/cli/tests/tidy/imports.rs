@@ -20,13 +20,14 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire"]]),
     // Layer 2: mechanism.
     ("driver", &[WORDS]),
-    ("engine", &[PURE, &["driver"]]),
+    ("monitor", &[WORDS, &["metrics"]]),
+    ("engine", &[PURE, &["driver", "monitor"]]),
     // Layer 3: edge.
     ("report", &[WORDS, &["metrics", "statistics"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "engine", "report", "targets", "import"]]),
+    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "targets", "import"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

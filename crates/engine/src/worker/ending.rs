@@ -59,6 +59,10 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.recorder.record(&sample);
+        let [begin, end] = self.stalled;
+        if intended < end && at >= begin {
+            self.recorder.record_in_stall(&sample);
+        }
         let accounting = &mut self.counts.accounting;
         match outcome {
             Outcome::Ok => accounting.ok += 1,

@@ -95,6 +95,10 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
+        // While the backlog of the last one is worked off, both are one.
+        let [begin, end] = self.stalled;
+        let begin = if at <= end + LONGEST_WAIT { begin } else { at };
+        self.stalled = [begin, at + length];
         if at >= self.times.measure && self.record.stalls.len() < STALLS_KEPT {
             self.record.stalls.push(Stall {
                 worker: self.shard.index,

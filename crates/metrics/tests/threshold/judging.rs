@@ -76,6 +76,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         slices: Vec::new(),
         phases: Vec::new(),
         workers: Vec::new(),
+        machine: Default::default(),
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,

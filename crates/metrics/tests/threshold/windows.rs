@@ -75,6 +75,7 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
         slices: Vec::new(),
         phases: Vec::new(),
         workers: Vec::new(),
+        machine: Default::default(),
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,

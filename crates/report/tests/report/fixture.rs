@@ -4,8 +4,8 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
     Accounting, Gauges, Histogram, Http2Record, Interval, IntervalMerger, IterationRecord, LogRecord, Model,
     Outline, Peer, PhaseMerger, PhaseOutline, RateChange, Recorder, RunRecord, Sample, ScenarioOutline,
-    Slicer, Stall, SteeredBy, Steering, StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict, WorkerRecord,
-    judge,
+    Slicer, Stall, SteeredBy, Steering, StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict,
+    WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -135,6 +135,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             stamped: completed,
             ..WorkerRecord::default()
         }],
+        machine: Default::default(),
         backend: "io_uring",
         rss_peak_bytes: Some(12_345_678),
         pacing_budget: Nanos::ZERO,
@@ -192,6 +193,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             governor: Some("performance".to_owned()),
             memory_bytes: 16 << 30,
             soft_descriptors: 1_048_576,
+            ..Host::default()
         },
         preflight: Some(Preflight {
             status: 200,
@@ -341,6 +343,7 @@ pub(crate) fn huge() -> RunResult {
         in_flight_at_stop: 100_000_000,
         undelivered: 12_345_678,
         unmeasured: 1_000_000_000,
+        without_data: 0,
         redirects_followed: 7_000_000_000,
     };
     record.iterations = IterationRecord {

@@ -430,7 +430,6 @@ fn without_the_feature_an_xpath_is_an_error() {
 #[cfg(feature = "xpath")]
 mod xpath {
     use super::*;
-    use crate::Form;
 
     fn found(path: &str, body: &str) -> Option<String> {
         let extract = vec![take(Source::XPath(path.to_owned()))];

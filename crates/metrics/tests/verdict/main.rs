@@ -1,5 +1,7 @@
 //! Every rule of the verdict, on both sides of its limit.
 
+mod attribution;
+
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
@@ -69,6 +71,7 @@ fn good(model: Model) -> RunRecord {
             };
             2
         ],
+        machine: Default::default(),
         backend: "simulated",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,

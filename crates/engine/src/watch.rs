@@ -1,0 +1,74 @@
+//! Watching the machine from the run control, beside the load and never in a worker.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Endpoint, clock};
+use plimsoll_metrics::{Interval, MachineRecord};
+use plimsoll_monitor::{Sampler, Watch};
+
+use crate::control::Watched;
+use crate::run::WORKER_NAME;
+use crate::sites::Site;
+
+/// Looks are at least so far apart, however short the intervals of the plan: one costs some tenths of a
+/// millisecond, and CPU time is counted in ticks of 10 ms.
+const SHORTEST: Nanos = Nanos::from_millis(100);
+
+/// The machine's part of a record while it grows.
+#[derive(Debug, Default)]
+pub(crate) struct MachineWatch {
+    sampler: Option<Sampler>,
+    last: Nanos,
+    record: MachineRecord,
+}
+
+impl MachineWatch {
+    /// Takes the first look, if the machine is to be watched at all; the worker threads run already.
+    pub(crate) fn open(watched: Watched, addresses: &[Arc<[Site]>]) -> Self {
+        let watch = match watched {
+            Watched::Nothing => return Self::default(),
+            Watched::Machine => local_listeners(addresses),
+            Watched::Process(pid) => Watch::Process(pid),
+        };
+        let now = clock::monotonic();
+        let sampler = Sampler::open(WORKER_NAME, &watch, now);
+        let record = MachineRecord { facts: sampler.facts().clone(), intervals: Vec::new() };
+        Self { sampler: Some(sampler), last: now, record }
+    }
+
+    /// When the first look was over, on the clock of real backends; `None` if nothing is watched.
+    pub(crate) fn opened(&self) -> Option<Nanos> {
+        self.sampler.as_ref().map(|_| clock::monotonic())
+    }
+
+    /// What the machine did in an interval of the run that is complete.
+    pub(crate) fn look(&mut self, interval: &Interval) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let now = clock::monotonic();
+        if now.since(self.last) < SHORTEST {
+            return;
+        }
+        self.last = now;
+        let mut found = sampler.sample(now);
+        (found.at, found.warmup) = (interval.at, interval.warmup);
+        self.record.push(found);
+    }
+
+    pub(crate) fn finish(self) -> MachineRecord {
+        self.record
+    }
+}
+
+/// Where the target listens if that is this machine: its loopback addresses, and unix sockets.
+fn local_listeners(addresses: &[Arc<[Site]>]) -> Watch {
+    let (mut ports, mut sockets) = (Vec::new(), Vec::new());
+    for site in addresses.iter().flat_map(|list| list.iter()) {
+        match &site.endpoint {
+            Endpoint::Tcp(address) if address.ip().is_loopback() => ports.push(address.port()),
+            Endpoint::Tcp(_) => {}
+            Endpoint::Unix(path) => sockets.push(path.clone()),
+        }
+    }
+    Watch::Listeners { ports, sockets }
+}

@@ -1,0 +1,337 @@
+//! What the machine and the processes on it did beside the load, interval by interval.
+
+use plimsoll_core::Nanos;
+
+/// Intervals that are kept one by one: more than an hour of seconds. Of a longer run neighbours are joined,
+/// so that its record stays as large as this.
+const INTERVALS_KEPT: usize = 4096;
+
+/// What the machine did during a run. Empty where nothing was watched.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineRecord {
+    /// What does not change.
+    pub facts: MachineFacts,
+    /// What happened, in order of time.
+    pub intervals: Vec<MachineInterval>,
+}
+
+/// What about the machine does not change during a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineFacts {
+    /// Local ports that connections may get, per pair of addresses.
+    pub ports: Option<u64>,
+    /// Soft limit of open file descriptors of the generator.
+    pub soft_descriptors: Option<u64>,
+    /// What the control groups of the generator let it have.
+    pub limits: GroupLimits,
+    /// The target's process, if it is on this machine and was found.
+    pub target: Option<TargetProcess>,
+    /// What could not be read, and why; each once.
+    pub missing: Vec<String>,
+}
+
+/// Limits of a control group, the tightest on the way to its root.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GroupLimits {
+    /// Processors' worth of time; `None`: as much as there is.
+    pub cpus: Option<f64>,
+    /// Memory in bytes; `None`: as much as there is.
+    pub memory_bytes: Option<u64>,
+}
+
+/// The processes of the target on this machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetProcess {
+    /// Their numbers.
+    pub pids: Vec<u32>,
+    /// The name of the first.
+    pub name: String,
+    /// What the control groups of the first let it have.
+    pub limits: GroupLimits,
+}
+
+/// What happened between two looks at the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineInterval {
+    /// The end of the interval of the run that it belongs to, since the start of the run.
+    pub at: Nanos,
+    /// Time between the two looks.
+    pub length: Nanos,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// The generator's worker threads, by their numbers.
+    pub workers: Vec<ThreadUse>,
+    /// The generator's process as a whole.
+    pub generator: Option<ProcessUse>,
+    /// The target's processes together, if they are on this machine and were found.
+    pub target: Option<ProcessUse>,
+    /// The processors.
+    pub cores: Vec<CoreUse>,
+    /// Time for which some task on this machine waited for a processor (pressure stall information).
+    pub pressure: Option<Nanos>,
+    /// Tasks that were running or ready to, in hundredths, as a mean over the last minute.
+    pub load_hundredths: Option<u64>,
+    /// The network.
+    pub network: NetworkUse,
+}
+
+/// What one thread used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// CPU time of both kinds, exactly where the system counts it so.
+    pub cpu: Nanos,
+    /// The part of it in the kernel, in ticks of 10 ms.
+    pub system: Nanos,
+    /// Time for which it was ready to run but had no processor.
+    pub run_delay: Option<Nanos>,
+    /// Switches because it waited for something.
+    pub voluntary_switches: Option<u64>,
+    /// Switches because the scheduler took the processor away.
+    pub involuntary_switches: Option<u64>,
+}
+
+/// What a process used, or several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUse {
+    /// CPU time of both kinds, in ticks of 10 ms.
+    pub cpu: Nanos,
+    /// CPU time of the thread that used most of it.
+    pub busiest_thread: Option<Nanos>,
+    /// The longest time for which one of its threads was ready to run but had no processor.
+    pub run_delay: Option<Nanos>,
+    /// Threads at the end.
+    pub threads: u64,
+    /// Resident memory at the end, in bytes.
+    pub rss_bytes: Option<u64>,
+    /// Open descriptors at the end.
+    pub descriptors: Option<u64>,
+    /// How its control group held it up.
+    pub throttling: Option<Throttling>,
+    /// Memory of its control group at the end, in bytes.
+    pub group_memory_bytes: Option<u64>,
+}
+
+/// How a control group with a limit on CPU time held up its processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods of the limit that there were.
+    pub periods: u64,
+    /// Periods in which the time was used up.
+    pub throttled: u64,
+    /// Time for which threads were held up, summed over processors.
+    pub time: Nanos,
+}
+
+/// What one processor did, in ticks of 10 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreUse {
+    /// Time in which it worked, for whomever: not idle and not taken away.
+    pub busy: Nanos,
+    /// The part of it in which it handled interrupts' work, that of the network above all.
+    pub softirq: Nanos,
+    /// Time that the hypervisor took away.
+    pub steal: Nanos,
+}
+
+/// What happened on the network of this machine (of its namespace), by whomever it is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkUse {
+    /// TCP segments sent, those sent again included.
+    pub segments_sent: Option<u64>,
+    /// TCP segments sent again.
+    pub retransmitted: Option<u64>,
+    /// Retransmission timeouts of TCP.
+    pub timeouts: Option<u64>,
+    /// Connections that a full accept queue turned away.
+    pub listen_overflows: Option<u64>,
+    /// Connections that a listener turned away for any reason.
+    pub listen_drops: Option<u64>,
+    /// Segments thrown away for want of room in a receive buffer.
+    pub receive_drops: Option<u64>,
+    /// Datagrams thrown away for want of room in a receive buffer.
+    pub datagram_drops: Option<u64>,
+    /// Packets that network devices threw away or found broken, in both directions.
+    pub device_drops: Option<u64>,
+    /// TCP sockets in use at the end, both ends of local connections.
+    pub tcp_in_use: Option<u64>,
+    /// TCP sockets in TIME_WAIT at the end, each of which holds a port.
+    pub tcp_time_wait: Option<u64>,
+}
+
+impl MachineRecord {
+    /// Adds what happened since the last one. Of a long run neighbours are joined.
+    pub fn push(&mut self, interval: MachineInterval) {
+        if self.intervals.len() >= INTERVALS_KEPT {
+            let mut pairs = std::mem::take(&mut self.intervals).into_iter();
+            while let Some(mut first) = pairs.next() {
+                match pairs.next() {
+                    Some(second) if first.warmup == second.warmup => first.join(&second),
+                    Some(second) => self.intervals.push(std::mem::replace(&mut first, second)),
+                    None => {}
+                }
+                self.intervals.push(first);
+            }
+        }
+        self.intervals.push(interval);
+    }
+
+    /// The measured part as one interval: what ended after the warm-up and not after `end`, a moment of grace
+    /// included, because a look comes a little after the end of its interval. `None` if nothing was watched.
+    pub fn measured(&self, end: Nanos) -> Option<MachineInterval> {
+        let mut parts = self.intervals.iter().filter(|part| !part.warmup && part.at <= end);
+        let mut total = parts.next()?.clone();
+        parts.for_each(|part| total.join(part));
+        Some(total)
+    }
+}
+
+impl MachineInterval {
+    /// Adds the interval that follows.
+    pub fn join(&mut self, next: &Self) {
+        self.at = next.at;
+        self.length += next.length;
+        if self.workers.len() < next.workers.len() {
+            self.workers.resize(next.workers.len(), ThreadUse::default());
+        }
+        self.workers.iter_mut().zip(&next.workers).for_each(|(mine, theirs)| mine.join(theirs));
+        self.generator = joined(self.generator, next.generator, ProcessUse::join);
+        self.target = joined(self.target, next.target, ProcessUse::join);
+        if self.cores.len() < next.cores.len() {
+            self.cores.resize(next.cores.len(), CoreUse::default());
+        }
+        for (mine, theirs) in self.cores.iter_mut().zip(&next.cores) {
+            mine.busy += theirs.busy;
+            mine.softirq += theirs.softirq;
+            mine.steal += theirs.steal;
+        }
+        self.pressure = joined(self.pressure, next.pressure, |a, b| *a += *b);
+        self.load_hundredths = next.load_hundredths.or(self.load_hundredths);
+        self.network.join(&next.network);
+    }
+
+    /// `time` as a share of the interval; 0 if that has no length.
+    pub fn share(&self, time: Nanos) -> f64 {
+        if self.length == Nanos::ZERO { 0.0 } else { time.0 as f64 / self.length.0 as f64 }
+    }
+
+    /// The share of all processors' time that `part` sums up to.
+    pub fn cores_share(&self, part: impl Fn(&CoreUse) -> Nanos) -> f64 {
+        let sum = self.cores.iter().fold(Nanos::ZERO, |sum, core| sum + part(core));
+        if self.cores.is_empty() { 0.0 } else { self.share(sum) / self.cores.len() as f64 }
+    }
+}
+
+impl ThreadUse {
+    fn join(&mut self, next: &Self) {
+        self.cpu += next.cpu;
+        self.system += next.system;
+        self.run_delay = joined(self.run_delay, next.run_delay, |a, b| *a += *b);
+        self.voluntary_switches = sum(self.voluntary_switches, next.voluntary_switches);
+        self.involuntary_switches = sum(self.involuntary_switches, next.involuntary_switches);
+    }
+}
+
+impl ProcessUse {
+    fn join(&mut self, next: &Self) {
+        self.cpu += next.cpu;
+        self.busiest_thread = joined(self.busiest_thread, next.busiest_thread, |a, b| *a += *b);
+        self.run_delay = joined(self.run_delay, next.run_delay, |a, b| *a += *b);
+        self.threads = self.threads.max(next.threads);
+        self.rss_bytes = self.rss_bytes.max(next.rss_bytes);
+        self.descriptors = self.descriptors.max(next.descriptors);
+        self.throttling = joined(self.throttling, next.throttling, |a, b| {
+            a.periods += b.periods;
+            a.throttled += b.throttled;
+            a.time += b.time;
+        });
+        self.group_memory_bytes = self.group_memory_bytes.max(next.group_memory_bytes);
+    }
+
+    /// Time for which its control group held it up.
+    pub fn throttled_time(&self) -> Nanos {
+        self.throttling.unwrap_or_default().time
+    }
+}
+
+impl NetworkUse {
+    fn join(&mut self, next: &Self) {
+        self.segments_sent = sum(self.segments_sent, next.segments_sent);
+        self.retransmitted = sum(self.retransmitted, next.retransmitted);
+        self.timeouts = sum(self.timeouts, next.timeouts);
+        self.listen_overflows = sum(self.listen_overflows, next.listen_overflows);
+        self.listen_drops = sum(self.listen_drops, next.listen_drops);
+        self.receive_drops = sum(self.receive_drops, next.receive_drops);
+        self.datagram_drops = sum(self.datagram_drops, next.datagram_drops);
+        self.device_drops = sum(self.device_drops, next.device_drops);
+        self.tcp_in_use = self.tcp_in_use.max(next.tcp_in_use);
+        self.tcp_time_wait = self.tcp_time_wait.max(next.tcp_time_wait);
+    }
+}
+
+/// Two parts that may be unknown: what is known of them.
+fn joined<T: Copy>(mine: Option<T>, theirs: Option<T>, join: impl Fn(&mut T, &T)) -> Option<T> {
+    match (mine, theirs) {
+        (Some(mut mine), Some(theirs)) => {
+            join(&mut mine, &theirs);
+            Some(mine)
+        }
+        (mine, theirs) => mine.or(theirs),
+    }
+}
+
+fn sum(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
+    joined(mine, theirs, |a, b| *a += b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(number: u64) -> MachineInterval {
+        let thread = ThreadUse { cpu: Nanos::from_millis(10), ..ThreadUse::default() };
+        MachineInterval {
+            at: Nanos::from_secs(number),
+            length: Nanos::from_secs(1),
+            warmup: number <= 3,
+            workers: vec![thread; 2],
+            cores: vec![CoreUse { busy: Nanos::from_millis(500), ..CoreUse::default() }; 4],
+            network: NetworkUse {
+                retransmitted: Some(number),
+                tcp_in_use: Some(number),
+                ..NetworkUse::default()
+            },
+            target: Some(ProcessUse { threads: number, ..ProcessUse::default() }),
+            ..MachineInterval::default()
+        }
+    }
+
+    #[test]
+    fn counts_add_up_and_gauges_keep_their_peak() {
+        let mut record = MachineRecord::default();
+        (1..=6).for_each(|number| record.push(second(number)));
+        let measured = record.measured(Nanos::from_secs(5)).expect("it was watched");
+        assert_eq!((measured.at, measured.length), (Nanos::from_secs(5), Nanos::from_secs(2)));
+        assert_eq!((measured.network.retransmitted, measured.network.tcp_in_use), (Some(9), Some(5)));
+        assert_eq!(measured.network.timeouts, None);
+        assert_eq!(measured.workers[1].cpu, Nanos::from_millis(20));
+        assert_eq!(measured.target.map(|target| target.threads), Some(5));
+        assert!((measured.cores_share(|core| core.busy) - 0.5).abs() < 1e-9);
+        assert_eq!(MachineRecord::default().measured(Nanos::MAX), None);
+    }
+
+    #[test]
+    fn a_long_run_is_joined_without_loss() {
+        let mut record = MachineRecord::default();
+        let count = 3 * INTERVALS_KEPT as u64 + 1;
+        (1..=count).for_each(|number| record.push(second(number)));
+        assert!(record.intervals.len() <= INTERVALS_KEPT, "{}", record.intervals.len());
+        let length = |warmup| {
+            let parts = record.intervals.iter().filter(|part| part.warmup == warmup);
+            parts.fold(Nanos::ZERO, |sum, part| sum + part.length)
+        };
+        assert_eq!(length(true), Nanos::from_secs(3));
+        assert_eq!(length(false), Nanos::from_secs(count - 3));
+        let measured = record.measured(Nanos::MAX).expect("it was watched");
+        assert_eq!(measured.network.retransmitted, Some((4..=count).sum()));
+    }
+}

@@ -1,0 +1,427 @@
+//! What limited a run: the target, the generator, the network, the limit of connections, or nothing.
+//!
+//! The rules are asked in the order of how surely their evidence speaks. First what was wrong with the
+//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost segments,
+//! a full accept queue, a target without CPU time); then the shape of the times, which tells a target that
+//! queues from one that is only far away.
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use super::{Judge, LIMIT_SHARE, Limitation, LimitedBy, Reason, ReasonCode, ratio};
+use crate::{Interval, MachineInterval, Model, ProcessUse, figure};
+
+/// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
+const LOSS_SHARE: f64 = 0.01;
+/// The same within one interval, with at least [`LOSS_COUNT`] of them: a cut, which leaves few segments to
+/// send again.
+const CUT_SHARE: f64 = 0.05;
+const LOSS_COUNT: u64 = 10;
+/// Share of an interval's processor from which a thread of the target has none left.
+const BUSY_SHARE: f64 = 0.95;
+/// Share of the time for which a thread of the target may have been ready to run without a processor.
+const STARVED_SHARE: f64 = 0.10;
+/// Share of the target's periods in which its CPU time may have been used up.
+const THROTTLED_SHARE: f64 = 0.10;
+/// A target that queues serves most requests in so many times the time of the fastest, or more...
+const QUEUE_FACTOR: u64 = 5;
+/// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
+/// p50. (Exponential times have 0.15, lognormal ones of σ = 1 have 0.28, 64 in one queue 0.84.)
+const QUEUE_SHARE: f64 = 0.5;
+/// Share of the service time between the first and the last byte from which the way is what takes time.
+const TRANSFER_SHARE: f64 = 0.5;
+/// Bytes of a response below which its transfer is none.
+const TRANSFER_BYTES: u64 = 16 << 10;
+/// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
+/// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).
+const GROWTH_SHARE: f64 = 0.01;
+/// An interval whose p90 is so many times the usual one was slow.
+const SLOW_FACTOR: u64 = 10;
+/// Below this no interval is slow: a wake-up may cost as much.
+const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
+/// Share of requests from which failures limit a run.
+const FAILED_SHARE: f64 = 0.01;
+
+/// Says what limited the run, after the judge has found what is wrong with the generator.
+pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
+    let suffers = judge.record.model == Model::Closed || judge.fell_short();
+    judge
+        .generator()
+        .or_else(|| judge.accept_queue())
+        .or_else(|| judge.loss())
+        .or_else(|| judge.failures())
+        .or_else(|| if suffers { judge.busy_target() } else { None })
+        .or_else(|| if suffers { judge.in_flight_limit() } else { None })
+        .or_else(|| judge.growth())
+        .or_else(|| judge.slow_intervals())
+        .unwrap_or_else(|| judge.rest(suffers))
+}
+
+fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limitation {
+    Limitation { what, evidence, hint: hint.into() }
+}
+
+/// What helps where the target is the limit.
+const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
+
+impl Judge<'_> {
+    /// What made the run invalid on the generator's side; the first of it, the others are in the verdict.
+    fn generator(&self) -> Option<Limitation> {
+        let own = |reason: &&Reason| {
+            use ReasonCode as Code;
+            match reason.code {
+                Code::Stall | Code::CpuSaturation | Code::PortsExhausted | Code::DescriptorsExhausted => true,
+                Code::StartLag => self.blocked_at_limit() <= LIMIT_SHARE,
+                _ => false,
+            }
+        };
+        let reason = self.reasons.iter().find(own)?;
+        Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
+    }
+
+    /// Whether an open run did not get what it asked for.
+    fn fell_short(&self) -> bool {
+        let own = |reason: &Reason| {
+            matches!(reason.code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit | ReasonCode::StartLag)
+        };
+        self.reasons.iter().any(own)
+            || self.blocked_at_limit() > LIMIT_SHARE
+            || self.growth_per_second().is_some()
+    }
+
+    /// A target on this machine that did not accept as fast as connections came.
+    fn accept_queue(&self) -> Option<Limitation> {
+        let machine = self.machine.as_ref()?;
+        machine.target?;
+        let refused = machine.network.listen_overflows?.max(machine.network.listen_drops?);
+        let resent = machine.network.retransmitted.unwrap_or(0);
+        if refused < LOSS_COUNT || refused * 10 < resent {
+            return None;
+        }
+        let evidence = format!(
+            "the target's accept queue was full: {} connections were turned away by its system",
+            figure::count(refused)
+        );
+        let hint = "raise the target's backlog (and net.core.somaxconn), or open connections more slowly (--connection-rate)";
+        Some(limited(LimitedBy::Target, evidence, hint))
+    }
+
+    /// Segments that had to be sent again.
+    fn loss(&self) -> Option<Limitation> {
+        let share_of = |part: &MachineInterval| {
+            let resent = part.network.retransmitted?;
+            let share = ratio(resent, part.network.segments_sent?)?;
+            Some((resent, share))
+        };
+        let (resent, share) = share_of(self.machine.as_ref()?)?;
+        let end = self.record.warmup + self.record.duration;
+        let parts = self.record.machine.intervals.iter().filter(|part| !part.warmup && part.at <= end);
+        let cuts = parts.filter_map(|part| share_of(part).map(|(resent, share)| (share, resent, part.at)));
+        let worst =
+            cuts.filter(|(_, resent, _)| *resent >= LOSS_COUNT).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let timeouts = self.machine.as_ref()?.network.timeouts.unwrap_or(0);
+        let evidence = if share >= LOSS_SHARE && resent >= LOSS_COUNT {
+            format!("{} of the TCP segments of this machine were sent again", figure::share(share))
+        } else {
+            let (share, _, at) = worst.filter(|(share, ..)| *share >= CUT_SHARE)?;
+            format!(
+                "{} of the TCP segments of this machine were sent again in the interval that ended at {}",
+                figure::share(share),
+                figure::nanos(at)
+            )
+        };
+        let evidence =
+            format!("{evidence} ({} timeouts): they were lost on their way", figure::count(timeouts));
+        let hint =
+            "look for loss on the way (ip -s link, nstat, tc -s qdisc): the slow responses are the network's";
+        Some(limited(LimitedBy::Network, evidence, hint))
+    }
+
+    /// Requests that the target did not serve.
+    fn failures(&self) -> Option<Limitation> {
+        let (record, total) = (self.record, &self.record.total);
+        let own = [ErrorClass::PortsExhausted, ErrorClass::DescriptorsExhausted];
+        let asked = [
+            ErrorClass::Status4xx,
+            ErrorClass::Redirect,
+            ErrorClass::Extraction,
+            ErrorClass::Check,
+            ErrorClass::Script,
+            ErrorClass::Scenario,
+        ];
+        let is_targets = |class: &&ErrorClass| !own.contains(class) && !asked.contains(class);
+        let classes = ErrorClass::ALL.iter().filter(is_targets);
+        let failed: u64 = classes.clone().map(|class| total.errors[*class as usize]).sum();
+        let share = ratio(failed + total.timed_out, record.accounting.started)?;
+        if share <= FAILED_SHARE {
+            return None;
+        }
+        let most = classes.max_by_key(|class| total.errors[**class as usize])?;
+        let most = if total.timed_out > total.errors[*most as usize] { "timed out" } else { most.name() };
+        let evidence =
+            format!("{} of the requests were not served, most of them: {most}", figure::share(share));
+        Some(limited(LimitedBy::Target, evidence, "look at the errors below and at the target's own log"))
+    }
+
+    /// A target on this machine that had no CPU time left.
+    fn busy_target(&self) -> Option<Limitation> {
+        let machine = self.machine.as_ref()?;
+        let target = machine.target?;
+        let name = self.record.machine.facts.target.as_ref().map_or("", |target| &target.name);
+        let own_machine = "put the target on a machine of its own, or give it more CPU time";
+        if let Some(share) = throttled(&target).filter(|share| *share > THROTTLED_SHARE) {
+            let evidence = format!(
+                "the target's control group ({name}) had used up its CPU time in {} of the periods",
+                figure::share(share)
+            );
+            return Some(limited(LimitedBy::Target, evidence, "raise the limit of the target's container"));
+        }
+        let delayed = machine.share(target.run_delay.unwrap_or_default());
+        if delayed > STARVED_SHARE {
+            let evidence = format!(
+                "the target's process ({name}) was ready to run but had no CPU for {} of the time",
+                figure::share(delayed)
+            );
+            return Some(limited(LimitedBy::Target, evidence, own_machine));
+        }
+        let busiest = machine.share(target.busiest_thread.unwrap_or_default());
+        if busiest >= BUSY_SHARE {
+            let evidence = format!(
+                "a thread of the target's process ({name}) used {} of its core; the process used {:.2} CPUs",
+                figure::share(busiest.min(1.0)),
+                machine.share(target.cpu)
+            );
+            return Some(limited(LimitedBy::Target, evidence, TARGET_HINT));
+        }
+        let busy = machine.cores_share(|core| core.busy);
+        let part = machine.share(target.cpu) / machine.cores.len().max(1) as f64;
+        if busy >= BUSY_SHARE && part >= 0.5 {
+            let evidence = format!(
+                "all cores were busy, and the target's process ({name}) used {} of them",
+                figure::share(part)
+            );
+            return Some(limited(LimitedBy::Target, evidence, own_machine));
+        }
+        None
+    }
+
+    /// All places for requests in flight were taken (always so in the closed model): by whose fault?
+    fn in_flight_limit(&self) -> Option<Limitation> {
+        let open = self.record.model == Model::Open;
+        if open && self.blocked_at_limit() <= LIMIT_SHARE {
+            return None;
+        }
+        self.transfer()
+            .or_else(|| if open { self.one_freeze() } else { None })
+            .or_else(|| self.queue())
+            .or_else(|| if open { Some(self.too_few_connections()) } else { self.too_few_users() })
+    }
+
+    /// Responses that take long from their first byte to their last.
+    fn transfer(&self) -> Option<Limitation> {
+        let total = &self.record.total;
+        let bytes = total.bytes_received / total.ok.max(1);
+        let service = total.service_time.percentile(50.0)?;
+        let first = total.first_byte_time.percentile(50.0)?;
+        let share = ratio(service.saturating_sub(first), service)?;
+        if share < TRANSFER_SHARE || bytes < TRANSFER_BYTES {
+            return None;
+        }
+        let rate = (total.bytes_received as f64 / self.record.duration.as_secs_f64()) as u64;
+        let evidence = format!(
+            "{} of the median service time passed between the first and the last byte of responses of {}, while {}/s came in",
+            figure::share(share),
+            figure::bytes(bytes),
+            figure::bytes(rate),
+        );
+        let hint = "the way, or the target's sending, carries no more bytes: compare with the bandwidth between both";
+        Some(limited(LimitedBy::Network, evidence, hint))
+    }
+
+    /// Arrivals waited no longer for a connection than the target once stood still.
+    fn one_freeze(&self) -> Option<Limitation> {
+        let total = &self.record.total;
+        let longest = Nanos(total.service_time.max()?);
+        let usual = total.service_time.percentile(50.0)?;
+        let workers = self.record.workers.len().max(1) as u64;
+        let blocked = Nanos(self.record.connections.blocked_at_limit.0 / workers);
+        if longest < SLOW_FLOOR
+            || longest.0 < usual.saturating_mul(SLOW_FACTOR)
+            || blocked.0 > longest.0 / 2 * 3
+        {
+            return None;
+        }
+        let evidence = format!(
+            "the target kept requests for up to {}, usually for {}; arrivals waited {} for it to free a connection",
+            figure::nanos(longest),
+            figure::nanos(Nanos(usual)),
+            figure::nanos(blocked),
+        );
+        Some(limited(
+            LimitedBy::Target,
+            evidence,
+            "look at what the target did then: the intervals say when it was",
+        ))
+    }
+
+    /// Nearly all requests took many times the time of the fastest: they waited for one another.
+    fn queue(&self) -> Option<Limitation> {
+        let service = &self.record.total.service_time;
+        let (fastest, p10, p50) = (service.min()?, service.percentile(10.0)?, service.percentile(50.0)?);
+        let alike = p10 as f64 >= p50 as f64 * QUEUE_SHARE;
+        if p50 < fastest.saturating_mul(QUEUE_FACTOR) || !alike {
+            return None;
+        }
+        let in_flight = self.record.connections.peak_open * self.depth();
+        let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
+        let evidence = format!(
+            "with {} in flight the target served {}, half of them in {} or more; alone a request took {}: they wait for one another",
+            figure::count(in_flight),
+            figure::per_second(carried),
+            figure::nanos(Nanos(p50)),
+            figure::nanos(Nanos(fastest)),
+        );
+        Some(limited(LimitedBy::Target, evidence, TARGET_HINT))
+    }
+
+    fn too_few_connections(&self) -> Limitation {
+        let (evidence, hint) = self.connection_limit_words();
+        limited(LimitedBy::ConnectionLimit, evidence, hint)
+    }
+
+    /// A closed run whose target would answer more users as fast.
+    fn too_few_users(&self) -> Option<Limitation> {
+        if let Some(allowed) = self.record.connections.http2.binding_limit() {
+            let (evidence, hint) = self.stream_limit_words(allowed);
+            return Some(limited(LimitedBy::ConnectionLimit, evidence, hint));
+        }
+        let total = &self.record.total;
+        let mean = total.service_time.mean()?;
+        let users = self.record.connections.peak_open * self.depth();
+        let mut evidence = format!(
+            "{} user{} with a mean service time of {} make {}",
+            figure::count(users),
+            if users == 1 { "" } else { "s" },
+            figure::nanos_f64(mean),
+            figure::per_second(self.record.completed_in_window as f64 / self.record.duration.as_secs_f64()),
+        );
+        if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {
+            let machine = self.machine.as_ref()?;
+            let busiest = machine.share(target.busiest_thread.unwrap_or(target.cpu)).min(1.0);
+            let words = format!(
+                ", and the target's busiest thread had {} of its core left",
+                figure::share(1.0 - busiest)
+            );
+            evidence.push_str(&words);
+        }
+        let hint =
+            "use more connections (-c) to find out what the target carries, or --rate to ask for a rate";
+        Some(limited(LimitedBy::ConnectionLimit, evidence, hint))
+    }
+
+    /// Requests in flight that grew all the time.
+    fn growth(&self) -> Option<Limitation> {
+        let growth = self.growth_per_second()?;
+        if let Some(transfer) = self.transfer() {
+            return Some(transfer);
+        }
+        let last = self.measured_intervals().last().map_or(0, |interval| interval.in_flight);
+        let evidence = format!(
+            "requests in flight grew by {} to {}, with the generator on time: the target answers fewer than arrive",
+            figure::per_second(growth),
+            figure::count(last),
+        );
+        let hint =
+            "the target is overloaded, and the percentiles depend on the length of the run: use a lower rate";
+        Some(limited(LimitedBy::Target, evidence, hint))
+    }
+
+    /// By how much the requests in flight grew per second; `None` if they did not.
+    ///
+    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those in
+    /// flight will take at the interval's own rate of responses (Little's law): in a stable run that is level.
+    fn growth_per_second(&self) -> Option<f64> {
+        if self.record.model == Model::Closed {
+            return None;
+        }
+        let answered = || self.measured_intervals().filter(|interval| interval.completed > 0);
+        let points: Vec<(f64, f64)> = answered()
+            .map(|interval| {
+                let owed = interval.in_flight as f64 * interval.length.as_secs_f64();
+                (interval.at.as_secs_f64(), owed / interval.completed as f64)
+            })
+            .collect();
+        if points.len() < 4 {
+            return None;
+        }
+        // One interval that stands out at the end makes a slope, too: two of three steps have to go up.
+        let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+        if slope(&points) <= GROWTH_SHARE || rises * 3 < (points.len() - 1) * 2 {
+            return None;
+        }
+        let in_flight: Vec<(f64, f64)> =
+            answered().map(|interval| (interval.at.as_secs_f64(), interval.in_flight as f64)).collect();
+        Some(slope(&in_flight)).filter(|growth| *growth > 0.0)
+    }
+
+    /// Intervals whose responses were many times slower than usual, though the generator was on time.
+    fn slow_intervals(&self) -> Option<Limitation> {
+        let p90 = |interval: &Interval| interval.response_time.map(|times| times[1]);
+        let mut values: Vec<u64> = self.measured_intervals().filter_map(p90).collect();
+        values.sort_unstable();
+        let usual = *values.get(values.len() / 4).filter(|_| values.len() >= 3)?;
+        let limit = usual.saturating_mul(SLOW_FACTOR).max(usual + SLOW_FLOOR.0);
+        let slow = || self.measured_intervals().filter(|interval| p90(interval) > Some(limit));
+        let first = slow().next()?;
+        let worst = slow().filter_map(p90).max()?;
+        let evidence = format!(
+            "in {} of {} intervals, first in the one that ended at {}, the p90 was up to {}; usually it is {}, and the generator was on time",
+            figure::count(slow().count() as u64),
+            figure::count(values.len() as u64),
+            figure::nanos(first.at),
+            figure::nanos(Nanos(worst)),
+            figure::nanos(Nanos(usual)),
+        );
+        // If the system shows why, that is the better evidence.
+        let shown = self.busy_target();
+        shown.or_else(|| Some(limited(LimitedBy::Target, evidence, "look at what the target did then")))
+    }
+
+    /// Nothing of all this.
+    fn rest(&self, suffers: bool) -> Limitation {
+        if self.record.total.ok == 0 {
+            let hint = "look at the errors below, and try one request with curl";
+            return limited(LimitedBy::Unknown, "nothing ended well".to_owned(), hint);
+        }
+        if suffers {
+            let evidence =
+                "the run got less than it asked for, and neither the times nor the machine show why";
+            let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
+            return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
+        }
+        let evidence =
+            "the load that was asked for was delivered on time, and requests in flight did not grow";
+        limited(LimitedBy::None, evidence.to_owned(), "")
+    }
+
+    fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
+        self.record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain)
+    }
+}
+
+/// The slope of the line through some points, by least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len().max(1) as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let (mut along, mut squares) = (0.0, 0.0);
+    for point in points {
+        along += (point.0 - x) * (point.1 - y);
+        squares += (point.0 - x).powi(2);
+    }
+    if squares > 0.0 { along / squares } else { 0.0 }
+}
+
+/// Share of the periods in which the control group of a process had used up its CPU time.
+fn throttled(process: &ProcessUse) -> Option<f64> {
+    let throttling = process.throttling?;
+    ratio(throttling.throttled, throttling.periods)
+}

@@ -1,0 +1,121 @@
+//! What a verdict is made of: findings with their evidence, and what limited the run.
+
+/// Whether the numbers of a run can be believed, and if not, why.
+///
+/// The default is that of a run which has not been judged: not valid, and without a reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether they can.
+    pub valid: bool,
+    /// Why not; empty if valid.
+    pub reasons: Vec<Reason>,
+    /// What does not make the run invalid, but should be known.
+    pub warnings: Vec<Reason>,
+    /// What kept the run from more: from its rate or flat response times (open model), from a higher
+    /// throughput (closed).
+    pub limited_by: Limitation,
+}
+
+/// What limited a run, as far as the run itself and the machine show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limitation {
+    /// What it was.
+    pub what: LimitedBy,
+    /// One sentence with figures.
+    pub evidence: String,
+    /// What to change; empty if there is nothing to change.
+    pub hint: String,
+}
+
+/// What may limit a run. The names are part of the result contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LimitedBy {
+    /// The server under load, or what lies behind it.
+    Target,
+    /// This process or its machine.
+    Generator,
+    /// What lies between both.
+    Network,
+    /// The number of connections, streams or users that the plan, or the server, allows.
+    ConnectionLimit,
+    /// Nothing: the target got the load that was asked for and kept up with it.
+    None,
+    /// Something did, and nothing shows what.
+    #[default]
+    Unknown,
+}
+
+impl LimitedBy {
+    /// The name in results, in snake case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Generator => "generator",
+            Self::Network => "network",
+            Self::ConnectionLimit => "connection_limit",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One finding about the instrument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which rule found it.
+    pub code: ReasonCode,
+    /// One sentence with figures.
+    pub evidence: String,
+    /// What to change.
+    pub hint: String,
+}
+
+macro_rules! reason_codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// Why a run is invalid or doubtful. The names are part of the result contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ReasonCode { $($(#[$doc])* $variant,)+ }
+
+        impl ReasonCode {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name in results, in snake case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+reason_codes! {
+    /// Requests were started later than they should have been.
+    StartLag = "start_lag",
+    /// The generator did not run for a while.
+    Stall = "stall",
+    /// The generator used all of its CPU, or had to share it.
+    CpuSaturation = "cpu_saturation",
+    /// Fewer iterations were started than the plan asked for.
+    RateNotMet = "rate_not_met",
+    /// All connections that the plan allows were busy; with HTTP/2, all streams on them, or a server allowed
+    /// fewer of these than the plan asks for.
+    ConnectionLimit = "connection_limit",
+    /// The generator's system had no local port left for a new connection.
+    PortsExhausted = "ports_exhausted",
+    /// The generator's system had no file descriptor left for a new connection.
+    DescriptorsExhausted = "descriptors_exhausted",
+    /// Arrivals were dealt to scenarios whose data had ended.
+    DataEnded = "data_ended",
+    /// A worker did not come back after the end of the run.
+    WorkerMissing = "worker_missing",
+    /// There is nothing to make percentiles from.
+    TooFewSamples = "too_few_samples",
+    /// Responses were read later than they arrived, and the kernel did not say when they did.
+    UnstampedCoalescing = "unstamped_coalescing",
+}
+
+impl std::fmt::Display for ReasonCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,383 @@
+//! Every rule of the attribution, on both sides of its limit, on records made by hand.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::{
+    CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, ProcessUse, RunRecord, Stall,
+    TargetProcess, Throttling, judge,
+};
+
+use crate::{filled, good, limited, ms, us};
+
+/// A change to a good run, what limited it then, and words of the evidence.
+type Case = (&'static str, fn(&mut RunRecord), LimitedBy, &'static str);
+
+fn check(model: Model, cases: &[Case]) {
+    for (name, change, expected, words) in cases {
+        let mut record = good(model);
+        watched(&mut record);
+        change(&mut record);
+        let found = judge(&record).limited_by;
+        assert_eq!(found.what, *expected, "{name}: {found:?}");
+        assert!(found.evidence.contains(words), "{name}: {}", found.evidence);
+        assert_eq!(found.hint.is_empty(), *expected == LimitedBy::None, "{name}: {found:?}");
+    }
+}
+
+/// Ten seconds of a quiet machine with four cores and the target on it, which has half of its core left.
+fn watched(record: &mut RunRecord) {
+    let process = ProcessUse {
+        cpu: ms(500),
+        busiest_thread: Some(ms(500)),
+        run_delay: Some(ms(1)),
+        threads: 1,
+        ..ProcessUse::default()
+    };
+    record.machine.facts.target = Some(TargetProcess { name: "sink".to_owned(), ..TargetProcess::default() });
+    record.machine.intervals = (2..=11)
+        .map(|second| MachineInterval {
+            at: Nanos::from_secs(second),
+            length: Nanos::from_secs(1),
+            generator: Some(process),
+            target: Some(process),
+            cores: vec![CoreUse { busy: ms(300), ..CoreUse::default() }; 4],
+            network: NetworkUse {
+                segments_sent: Some(4_000),
+                retransmitted: Some(1),
+                timeouts: Some(0),
+                listen_overflows: Some(0),
+                listen_drops: Some(0),
+                ..NetworkUse::default()
+            },
+            ..MachineInterval::default()
+        })
+        .collect();
+    record.connections.peak_open = 64;
+    let times = Some([us(1_000).0, us(1_300).0, us(2_000).0, us(2_000).0, us(2_000).0]);
+    record.intervals = (2..=11)
+        .map(|second| Interval {
+            at: Nanos::from_secs(second),
+            length: Nanos::from_secs(1),
+            completed: 1_000,
+            in_flight: 2 + second % 2,
+            response_time: times,
+            ..Interval::default()
+        })
+        .collect();
+}
+
+fn every_second(record: &mut RunRecord, change: fn(&mut MachineInterval)) {
+    record.machine.intervals.iter_mut().for_each(change);
+}
+
+fn target_of(part: &mut MachineInterval) -> &mut ProcessUse {
+    part.target.as_mut().expect("there is one")
+}
+
+/// 5 connections of 10 ms each for 1,000/s: half of it.
+fn five_connections(record: &mut RunRecord) {
+    limited(record, ms(9_000), 5_000);
+    record.connections.peak_open = 5;
+    record.completed_in_window = 5_000;
+}
+
+/// All places taken, and most requests waiting for the others.
+fn queueing(record: &mut RunRecord) {
+    five_connections(record);
+    record.total.service_time = filled(&[(us(100), 1), (ms(50), 100), (ms(60), 900)]);
+}
+
+#[test]
+fn a_run_that_got_what_it_asked_for_is_limited_by_nothing() {
+    check(Model::Open, &[("quiet", |_| {}, LimitedBy::None, "on time")]);
+    // Without the machine as well.
+    assert_eq!(judge(&good(Model::Open)).limited_by.what, LimitedBy::None);
+}
+
+#[test]
+fn what_is_wrong_with_the_generator_comes_first() {
+    let stall: fn(&mut RunRecord) = |r| {
+        every_second(r, |part| target_of(part).busiest_thread = Some(ms(1_000)));
+        r.workers[0].stalls.push(Stall { worker: 0, at: ms(3_000), length: ms(500) });
+    };
+    let busy: fn(&mut RunRecord) = |r| r.workers[0].cpu_user = ms(7_900);
+    let delayed: fn(&mut RunRecord) = |r| r.workers[1].run_delay = Some(ms(2_000));
+    let held_up: fn(&mut RunRecord) = |r| {
+        r.machine.facts.limits.cpus = Some(0.5);
+        every_second(r, |part| {
+            let throttling = Throttling { periods: 10, throttled: 2, time: ms(80) };
+            part.generator.as_mut().expect("there is one").throttling = Some(throttling);
+        });
+    };
+    check(
+        Model::Closed,
+        &[
+            ("stopped", stall, LimitedBy::Generator, "stood still for 500 ms"),
+            ("its core used up", busy, LimitedBy::Generator, "99.0 % of its core"),
+            ("a hog beside it", delayed, LimitedBy::Generator, "had no CPU for 20.0 % of the time"),
+            ("its control group", held_up, LimitedBy::Generator, "0.50 CPUs in 20.0 % of the periods"),
+        ],
+    );
+    check(
+        Model::Open,
+        &[
+            ("stopped", stall, LimitedBy::Generator, "stood still"),
+            ("busy, but on time", busy, LimitedBy::None, ""),
+            ("held up, but on time", held_up, LimitedBy::None, ""),
+            (
+                "late, and nobody knows why",
+                |r| r.total.start_lag = filled(&[(ms(5), 1_000)]),
+                LimitedBy::Generator,
+                "start lag",
+            ),
+            (
+                "no ports",
+                |r| {
+                    r.connections.failed[ErrorClass::PortsExhausted as usize] = 500;
+                    r.total.errors[ErrorClass::PortsExhausted as usize] = 500;
+                },
+                LimitedBy::Generator,
+                "local port",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn connections_are_the_limit_if_a_request_takes_as_long_alone() {
+    check(
+        Model::Open,
+        &[
+            ("too few", five_connections, LimitedBy::ConnectionLimit, "carry at most 500/s"),
+            ("a queue behind them", queueing, LimitedBy::Target, "wait for one another"),
+            (
+                "one freeze",
+                |r| {
+                    five_connections(r);
+                    r.connections.blocked_at_limit = ms(1_900);
+                    r.total.service_time = filled(&[(us(100), 10_000), (ms(1_000), 5)]);
+                },
+                LimitedBy::Target,
+                "kept requests for up to 1.00 s",
+            ),
+            (
+                "more than one freeze explains",
+                |r| {
+                    five_connections(r);
+                    r.connections.blocked_at_limit = ms(3_100);
+                    r.total.service_time = filled(&[(us(100), 10_000), (ms(1_000), 5)]);
+                },
+                LimitedBy::ConnectionLimit,
+                "5 connections",
+            ),
+            (
+                "the target's thread is busy",
+                |r| {
+                    five_connections(r);
+                    every_second(r, |part| target_of(part).busiest_thread = Some(ms(960)));
+                },
+                LimitedBy::Target,
+                "96.0 % of its core",
+            ),
+            (
+                "the target's thread is nearly busy",
+                |r| {
+                    five_connections(r);
+                    every_second(r, |part| target_of(part).busiest_thread = Some(ms(940)));
+                },
+                LimitedBy::ConnectionLimit,
+                "",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_closed_run_is_always_limited_by_something() {
+    check(
+        Model::Closed,
+        &[
+            ("users", |_| {}, LimitedBy::ConnectionLimit, "busiest thread had 50.0 % of its core left"),
+            ("a queue", queueing, LimitedBy::Target, "alone a request took 100 µs"),
+            (
+                "the target's CPU",
+                |r| every_second(r, |part| target_of(part).busiest_thread = Some(ms(990))),
+                LimitedBy::Target,
+                "(sink) used 99.0 % of its core",
+            ),
+            (
+                "a hog beside the target",
+                |r| every_second(r, |part| target_of(part).run_delay = Some(ms(450))),
+                LimitedBy::Target,
+                "ready to run but had no CPU for 45.0 % of the time",
+            ),
+            (
+                "the target's control group",
+                |r| {
+                    every_second(r, |part| {
+                        let throttling = Throttling { periods: 10, throttled: 6, time: ms(300) };
+                        target_of(part).throttling = Some(throttling);
+                    });
+                },
+                LimitedBy::Target,
+                "60.0 % of the periods",
+            ),
+            (
+                "all cores",
+                |r| {
+                    every_second(r, |part| {
+                        part.cores.iter_mut().for_each(|core| core.busy = ms(990));
+                        target_of(part).cpu = ms(2_400);
+                    });
+                },
+                LimitedBy::Target,
+                "used 60.0 % of them",
+            ),
+            (
+                "bandwidth",
+                |r| {
+                    r.total.bytes_received = r.total.ok * 100_000;
+                    r.total.first_byte_time = filled(&[(us(400), 10_000)]);
+                },
+                LimitedBy::Network,
+                "60.0 % of the median service time",
+            ),
+            (
+                "small responses in pieces",
+                |r| {
+                    r.total.bytes_received = r.total.ok * 10_000;
+                    r.total.first_byte_time = filled(&[(us(400), 10_000)]);
+                },
+                LimitedBy::ConnectionLimit,
+                "",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn lost_segments_are_the_networks() {
+    check(
+        Model::Open,
+        &[
+            (
+                "1 % all the time",
+                |r| every_second(r, |part| part.network.retransmitted = Some(40)),
+                LimitedBy::Network,
+                "1.0 % of the TCP segments",
+            ),
+            (
+                "less than that",
+                |r| every_second(r, |part| part.network.retransmitted = Some(39)),
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "a cut",
+                |r| {
+                    let network = &mut r.machine.intervals[4].network;
+                    (network.segments_sent, network.retransmitted, network.timeouts) =
+                        (Some(100), Some(30), Some(30));
+                },
+                LimitedBy::Network,
+                "30.0 % of the TCP segments of this machine were sent again in the interval that ended at 6.00 s",
+            ),
+            (
+                "nine segments are chance",
+                |r| {
+                    let network = &mut r.machine.intervals[4].network;
+                    (network.segments_sent, network.retransmitted) = (Some(100), Some(9));
+                },
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "resent because nobody accepted",
+                |r| {
+                    every_second(r, |part| {
+                        (part.network.listen_drops, part.network.retransmitted) = (Some(50), Some(60));
+                    });
+                },
+                LimitedBy::Target,
+                "500 connections were turned away",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_target_that_falls_behind_is_the_limit() {
+    check(
+        Model::Open,
+        &[
+            (
+                "5 % more than it carries",
+                |r| {
+                    for (number, interval) in (1..).zip(&mut r.intervals) {
+                        interval.in_flight = 50 * number;
+                    }
+                },
+                LimitedBy::Target,
+                "grew by 50.0/s to 500",
+            ),
+            (
+                "a rate that rises",
+                |r| {
+                    for (number, interval) in (1..).zip(&mut r.intervals) {
+                        (interval.in_flight, interval.completed) = (50 * number, 500 * number);
+                    }
+                },
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "a second in which everything waited",
+                |r| {
+                    let times = r.intervals[5].response_time.as_mut().expect("there were some");
+                    times[1] = ms(700).0;
+                },
+                LimitedBy::Target,
+                "in 1 of 10 intervals, first in the one that ended at 7.00 s, the p90 was up to 700 ms",
+            ),
+            (
+                "a second that was slow",
+                |r| {
+                    let times = r.intervals[5].response_time.as_mut().expect("there were some");
+                    times[1] = ms(12).0;
+                },
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "2 % of errors",
+                |r| {
+                    r.total.errors[ErrorClass::Status5xx as usize] = 100;
+                    r.total.timed_out = 101;
+                },
+                LimitedBy::Target,
+                "2.0 % of the requests were not served, most of them: timed out",
+            ),
+            (
+                "wrong requests are no limit",
+                |r| r.total.errors[ErrorClass::Status4xx as usize] = 900,
+                LimitedBy::None,
+                "",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_nothing_shows_is_unknown() {
+    check(
+        Model::Open,
+        &[
+            (
+                "dropped, though there was room",
+                |r| (r.iterations.started, r.accounting.dropped) = (9_000, 1_000),
+                LimitedBy::Unknown,
+                "neither",
+            ),
+            ("nothing", |r| r.total.ok = 0, LimitedBy::Unknown, "nothing ended well"),
+        ],
+    );
+}

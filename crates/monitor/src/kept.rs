@@ -1,0 +1,71 @@
+//! Files that stay open and are read again and again.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// What a read buffer begins with: more than any file here has on a small machine.
+const FIRST_SIZE: usize = 64 << 10;
+/// Beyond this a file is cut: `/proc/stat` of a machine with thousands of processors is smaller.
+const LARGEST: usize = 4 << 20;
+
+/// Where files are read to, one after the other.
+#[derive(Debug)]
+pub(crate) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    pub(crate) fn new() -> Self {
+        Self(vec![0; FIRST_SIZE])
+    }
+}
+
+/// A file of `/proc` or `/sys`, which is made anew when it is read from its beginning.
+#[derive(Debug)]
+pub(crate) struct Kept(File);
+
+impl Kept {
+    /// Opens it; a failure is noted in `missing`.
+    pub(crate) fn open(path: &Path, missing: &mut Vec<String>) -> Option<Self> {
+        match File::open(path) {
+            Ok(file) => Some(Self(file)),
+            Err(error) => {
+                missing.push(format!("{}: {error}", path.display()));
+                None
+            }
+        }
+    }
+
+    /// Opens it if it is there.
+    pub(crate) fn find(path: &Path) -> Option<Self> {
+        File::open(path).ok().map(Self)
+    }
+
+    /// What is in it now; `None` if it can no longer be read, as when its process has ended. Allocates only
+    /// if it is larger than any before.
+    pub(crate) fn read<'b>(&self, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
+        let Buffer(bytes) = buffer;
+        let mut filled = 0;
+        loop {
+            match self.0.read_at(&mut bytes[filled..], filled as u64) {
+                Ok(0) => return Some(&bytes[..filled]),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+            if filled == bytes.len() {
+                if filled >= LARGEST {
+                    return Some(&bytes[..filled]);
+                }
+                bytes.resize(filled * 2, 0);
+            }
+        }
+    }
+}
+
+/// What is in a small file, without white space around it; `None` if it is not there or empty.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
