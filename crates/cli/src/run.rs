@@ -127,7 +127,10 @@ fn execute_on<O: Open + Clone + 'static>(
     drop((line, steerers));
     statistics.finish();
     log.finish();
-    let mut record = record.map_err(failure)?;
+    let mut record = record.map_err(|error| match signals.received() {
+        Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
+        None => failure(error),
+    })?;
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {

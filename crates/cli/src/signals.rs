@@ -1,40 +1,66 @@
-//! `^C` once stops and drains, twice reports at once.
+//! `^C` once stops and drains, twice reports at once, and ends the process in any case.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::{io, thread};
 
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
 use plimsoll_engine::{Control, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level;
 
-/// Turns signals into wishes of the run's control, as long as it lives.
+/// From the second signal to the end of the process, whatever it is busy with: the run control gives its
+/// workers 2 s, and then there is a report to be written.
+const GRACE: Nanos = Nanos::from_secs(5);
+
+/// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
+/// process as if nobody had watched.
 pub(crate) struct SignalWatch {
     handle: Handle,
     first: Arc<AtomicI32>,
+    /// Whether a signal ends the process at once.
+    ends: Arc<AtomicBool>,
 }
 
 impl SignalWatch {
-    /// Watches for `SIGINT` and `SIGTERM`, which are for the run whose control is asked for then. `say` gets what the user should know.
+    /// Watches for `SIGINT` and `SIGTERM`, which are for the run whose control is asked for then. `say` gets
+    /// what the user should know.
     pub(crate) fn start(
         control: impl Fn() -> Control + Send + 'static,
-        say: impl Fn(&str) + Send + 'static,
-    ) -> std::io::Result<Self> {
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let ends = flag_of_the_end()?;
+        ends.store(false, Ordering::Relaxed);
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
-        let seen = first.clone();
+        let (seen, at_once) = (first.clone(), ends.clone());
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            let say = Arc::new(say);
             for signal in signals.forever() {
                 if seen.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                    say("stopping: waiting for what is in flight; once more to report at once");
                     control().stop(Stop::Drain);
+                    // Who reads it may have stopped to, and the next signal must be heard all the same.
+                    let say = say.clone();
+                    thread::spawn(move || {
+                        say("stopping: waiting for what is in flight; once more to report at once");
+                    });
                 } else {
                     control().stop(Stop::Now);
+                    // A third one does not wait.
+                    at_once.store(true, Ordering::Relaxed);
+                    thread::spawn(move || {
+                        clock::sleep_until(clock::monotonic() + GRACE);
+                        // Without the ordinary end, which may wait for what holds the process up.
+                        low_level::exit(128 + signal);
+                    });
                 }
             }
         })?;
-        Ok(Self { handle, first })
+        Ok(Self { handle, first, ends })
     }
 
     /// The first signal that came.
@@ -46,5 +72,20 @@ impl SignalWatch {
 impl Drop for SignalWatch {
     fn drop(&mut self) {
         self.handle.close();
+        self.ends.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether `SIGINT` and `SIGTERM` end the process at once. There is one for all watches, for what is done in a
+/// signal's handler cannot be taken back.
+fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
+    static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(flag) = ENDS.get() {
+        return Ok(flag.clone());
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())?;
+    }
+    Ok(ENDS.get_or_init(|| flag).clone())
 }

@@ -206,6 +206,8 @@ pub struct Worker<'p, B> {
     scripts: Option<Box<dyn Scripts>>,
     /// What is kept of responses, by step.
     needs: Vec<Needs>,
+    /// Whether any body is.
+    keeps_bodies: bool,
     captures: Captures,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
@@ -397,7 +399,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
-            facts: plan.steps.iter().map(Facts::of).collect(),
+            facts: plan.steps.iter().map(|step| Facts::of(plan, step, keeps)).collect(),
+            keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))

@@ -1,6 +1,10 @@
 //! Signals: `^C` once and twice, and a generator that is held up.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -71,6 +75,39 @@ fn a_second_interrupt_reports_at_once() {
         // arrive.
         assert_eq!(sink.stop().requests, delivered(&result));
     });
+}
+
+/// Data that never comes holds up every worker, and the end comes all the same.
+#[test]
+fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
+    let folder = Folder::new();
+    let rows = folder.file("rows.csv");
+    let made = Command::new("mkfifo").arg(&rows).status();
+    assert!(made.is_ok_and(|ended| ended.success()), "a pipe can be made");
+    let mut sink = Sink::telling("");
+    let text = format!(
+        "run: {{connections: 2, threads: 2, duration: 60s}}\ntargets: {{api: \"{}\"}}\n\
+         data: {{n: {{csv: rows.csv, columns: [n]}}}}\n\
+         scenarios: [{{steps: [{{get: \"/?${{n}}\"}}]}}]\n",
+        sink.url()
+    );
+    let plan = folder.write("plan.yaml", text);
+    // Open for both, so that it neither waits for a reader nor is ever at its end.
+    let mut pipe = File::options().read(true).write(true).open(&rows).expect("the pipe is there");
+    let enough = Arc::new(AtomicBool::new(false));
+    let stop = enough.clone();
+    let row = [&[b'x'; 1000][..], b"\n"].concat();
+    // It may be left behind, waiting for room in the pipe.
+    std::thread::spawn(move || while !stop.load(Ordering::Relaxed) && pipe.write_all(&row).is_ok() {});
+    let mut run = Process::plimsoll(&format!("run {plan}"));
+    sink.wait_for_load();
+    enough.store(true, Ordering::Relaxed);
+    run.signal("TERM");
+    run.stderr.wait_for("stopping: waiting for what is in flight");
+    run.signal("INT");
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(143), "{finished:?}");
+    assert!(finished.stderr.contains("no worker came back"), "{}", finished.stderr);
 }
 
 /// MEASUREMENT R4: a pause of the generator itself is named as such, and not blamed on the target.

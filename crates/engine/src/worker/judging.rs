@@ -29,6 +29,9 @@ impl<B: Backend> Worker<'_, B> {
     /// HTTP/2: the whole response came; keeps its body if that is needed.
     #[inline]
     pub(super) fn keep_body(&mut self, slot: u32, ticket: u32) {
+        if !self.keeps_bodies {
+            return;
+        }
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
@@ -79,12 +82,7 @@ impl<B: Backend> Worker<'_, B> {
     /// expects; takes its values into the session.
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
-        let step = &self.plan.steps[request.step as usize];
-        if self.reactions[request.step as usize].is_plain()
-            && step.check_script.is_none()
-            && self.plan.scripts.is_none()
-            && !self.keeps
-        {
+        if self.facts[request.step as usize].status_alone {
             return match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => Outcome::Ok,
                 Err(failure) => Outcome::Failed(failure.class),

@@ -172,11 +172,10 @@ impl<B: Backend> Worker<'_, B> {
             let Some(home) = self.sessions.get(number).map(|session| session.home) else { continue };
             // It owes its next request to its own plan: being late is the generator's matter.
             let due = Due { intended: at, ready: Nanos::MAX, since: at, begins: false };
-            if self.proceed(number, home, None, due) == Course::Over {
-                if matches!(self.plan.load, Load::Closed) {
-                    // It has taken its time already.
-                    self.retries.push(Reverse((now, home)));
-                }
+            let over = self.proceed(number, home, None, due) == Course::Over;
+            if over && matches!(self.plan.load, Load::Closed) {
+                // It has taken its time already.
+                self.retries.push(Reverse((now, home)));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, ConnId};
-use plimsoll_plan::Step;
+use plimsoll_plan::{Plan, Step};
 use plimsoll_scenario::reference::Origin;
 use plimsoll_scenario::{Context, DynamicRequest, FieldNeeds, Needs, RequestTemplate, Scheme};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
@@ -38,11 +38,16 @@ pub(super) struct Facts {
     authority: bool,
     /// The request is wanted later.
     request: bool,
+    /// Its responses are judged by their status, and by nothing else.
+    pub(super) status_alone: bool,
 }
 
 impl Facts {
-    pub(super) fn of(step: &Step) -> Self {
+    /// Those of a step of the plan; `keeps` says whether every exchange is kept for the log.
+    pub(super) fn of(plan: &Plan, step: &Step, keeps: bool) -> Self {
+        let scripted = step.check_script.is_some() || plan.scripts.is_some();
         Self {
+            status_alone: step.reaction.is_plain() && !scripted && !keeps,
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             request: step.needs.path || step.needs.request,

@@ -337,6 +337,7 @@ pub(crate) fn huge() -> RunResult {
         started: 12_960_000_000_000,
         dropped: 960_000_000_000,
         never_started: 12_000_000_000_000,
+        without_data: 3_000_000_000_000,
         ok: 12_900_000_000_000,
         failed: 59_000_000_000,
         timed_out: 900_000_000,
