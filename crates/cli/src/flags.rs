@@ -180,12 +180,12 @@ struct LoadArgs {
     /// Closed model: users, each with a connection when it needs one [default: one per connection]
     ///
     /// With --http2 or --pipeline several users share a connection: as many as may have requests in flight on it.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
     users: Option<String>,
     /// Closed model: users over time, such as 30s@10,1m@50
     ///
     /// Written like --stages. Whoever goes ends its iteration first.
-    #[arg(long, value_name = "STAGES")]
+    #[arg(long, value_name = "STAGES", hide_short_help = true)]
     user_stages: Option<String>,
     /// How arrivals are spread: uniform or poisson [default: uniform]
     #[arg(long, value_name = "KIND")]

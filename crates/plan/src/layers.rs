@@ -21,6 +21,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     // Stages fix the length of the run. The other way round there is a contradiction: a duration does not say
     // what becomes of the stages.
     (&["stages", "user_stages"], &["duration"]),
+    // How arrivals come says nothing about users.
+    (&["users", "user_stages"], &["arrival", "overload"]),
     (&PROTOCOL, &PROTOCOL),
     (&["http1"], &OF_HTTP2),
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),

@@ -42,7 +42,14 @@ impl Resolver<'_> {
             let Course::Users(stages) = &phased.course else { return Some(None) };
             let by = Given::new("phases", "");
             let by = Given { place: phased.place, ..by };
-            return self.some_users(Users { stages: stages.clone(), timed: true, by });
+            // Those of the warm-up alone would not be measured.
+            let mut end = Nanos::ZERO;
+            let is_measured = |stage: &UserStage| {
+                end += stage.duration;
+                end > phased.warmup && stage.from.max(stage.to) > 0
+            };
+            let anybody = stages.iter().any(is_measured);
+            return self.some_users(Users { stages: stages.clone(), timed: true, by }, anybody);
         }
         let count = self.read(patch.users.as_ref(), parse_users);
         let stages = self.read(patch.user_stages.as_ref(), |text| parse_user_stages_after(None, text));
@@ -66,9 +73,13 @@ impl Resolver<'_> {
         match (count?, stages?) {
             (Some(users), _) => {
                 let stage = UserStage { duration: Nanos::MAX, from: users, to: users };
-                self.some_users(Users { stages: vec![stage], timed: false, by: given.clone() })
+                self.some_users(Users { stages: vec![stage], timed: false, by: given.clone() }, users > 0)
             }
-            (_, Some(stages)) => self.some_users(Users { stages, timed: true, by: given.clone() }),
+            (_, Some(stages)) => {
+                let users = Users { stages, timed: true, by: given.clone() };
+                let anybody = users.peak() > 0;
+                self.some_users(users, anybody)
+            }
             _ => None,
         }
     }
@@ -102,10 +113,10 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses a course in which there never is a user.
-    fn some_users(&mut self, users: Users) -> Option<Option<Users>> {
-        if users.peak() == 0 {
-            let message = format!("{}: there is never a user", users.by.by);
+    /// Refuses a course without `anybody` in its measured part.
+    fn some_users(&mut self, users: Users, anybody: bool) -> Option<Option<Users>> {
+        if !anybody {
+            let message = format!("{}: there is never a user in the measured part", users.by.by);
             return self.fail(users.by.problem(message).with_hint("write a number of users above 0"));
         }
         Some(Some(users))

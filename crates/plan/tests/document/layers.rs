@@ -90,6 +90,12 @@ fn what_a_higher_layer_makes_pointless_gives_way() {
     assert_eq!(profile.stages().len(), 1);
     assert_eq!(gave_way(&resolved), ["run.stages to --rate"]);
 
+    let users = |flags: &mut PlanPatch| flags.user_stages = flag("--user-stages", "2s@100");
+    let resolved = good("{rate: 5, duration: 3s, arrival: poisson}", &[], users);
+    assert!(matches!(resolved.plan.load, Load::Closed) && resolved.plan.users.is_some());
+    let gone = ["run.duration to --user-stages", "run.rate to --user-stages", "run.arrival to --user-stages"];
+    assert_eq!(gave_way(&resolved), gone);
+
     let resolved = good("{rate: 5, duration: 3s}", &[], |flags| flags.stages = flag("--stages", "2s@100"));
     assert_eq!(resolved.plan.end.duration, Some(Nanos::from_secs(2)));
     assert_eq!(gave_way(&resolved), ["run.duration to --stages", "run.rate to --stages"]);

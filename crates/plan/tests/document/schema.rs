@@ -79,6 +79,7 @@ fn around(of: &str, value: Value) -> Value {
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
         "DataSpec" => json!({"data": {"d": value}}),
         "ThresholdSpec" => json!({"thresholds": [value]}),
+        "PhaseSpec" => json!({"phases": [value]}),
         "ScriptSettings" => json!({"scripts": value}),
         other => panic!("where does {other} belong?"),
     }
@@ -94,7 +95,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 12, "{types:?}");
+    assert_eq!(types.len(), 13, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

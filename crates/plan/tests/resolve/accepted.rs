@@ -151,6 +151,30 @@ fn a_number_of_iterations_at_a_rate_fixes_the_profile() {
 }
 
 #[test]
+fn users_open_connections_when_they_need_them() {
+    let of = |line: &[&str]| {
+        let plan = plan(&[&[URL], line].concat());
+        let users = plan.users.clone().expect("a course");
+        (users, plan.connections.initial, plan.connections.max, plan.end)
+    };
+    let (users, initial, max, end) = of(&["--users", "50"]);
+    assert_eq!((users.at(seconds(99)), users.peak(), initial, max), (50, 50, 50, 50));
+    assert_eq!(end, End { duration: Some(seconds(10)), iterations: None });
+    let (_, initial, max, end) = of(&["--users", "50", "--iterations", "7", "--connections", "60"]);
+    assert_eq!((initial, max, end), (50, 60, End { duration: None, iterations: Some(7) }));
+    // Each of three threads has up to seven users, and four of them share a connection.
+    let (_, initial, max, _) = of(&["--users", "20", "--threads", "3", "--pipeline", "4"]);
+    assert_eq!((initial, max), (5, 6));
+    let (users, initial, max, end) = of(&["--user-stages", "2s@4,3s@10,1s@=2", "--warmup", "5s"]);
+    assert_eq!((initial, max, end), (4, 10, End { duration: Some(seconds(6)), iterations: None }));
+    let counts = [0, 4, 6, 7, 8, 9, 10, 11].map(|at| users.at(seconds(at)));
+    assert_eq!(counts, [4, 4, 4, 4, 6, 8, 2, 2]);
+    let (_, initial, max, _) = of(&["http://b.test/", "--user-stages", "1s@0,1s@9", "--threads", "2"]);
+    assert_eq!((initial, max), (4, 20));
+    assert_eq!(plan(&[URL]).users, None);
+}
+
+#[test]
 fn stages_and_a_warm_up_in_front() {
     let ramp = plan(&[URL, "--stages", "2s@100,3s@500", "--warmup", "4s"]);
     let (profile, ..) = open(&ramp);

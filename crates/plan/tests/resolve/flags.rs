@@ -95,6 +95,8 @@ fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<Given> {
         "--threads" => &mut patch.threads,
         "--rate" => &mut patch.rate,
         "--stages" => &mut patch.stages,
+        "--users" => &mut patch.users,
+        "--user-stages" => &mut patch.user_stages,
         "--arrival" => &mut patch.arrival,
         "--overload" => &mut patch.overload,
         "--warmup" => &mut patch.warmup,

@@ -14,7 +14,8 @@ pub(super) fn phases(page: &mut Page<'_>, result: &RunResult) {
         return;
     }
     let rows: Vec<Row> = (1_u32..).zip(&result.phases).map(|(number, phase)| row(number, phase)).collect();
-    page.table(&["achieved", "ok", "failed", "timed out", "response p50", "response p99"], &rows);
+    page.table(&["achieved", "ok", "failed", "timed out", "p50", "p99"], &rows);
+    page.field("", "p50 and p99 are of the response time of what ended in the phase");
     page.blank();
 }
 
