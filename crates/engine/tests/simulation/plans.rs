@@ -32,7 +32,7 @@ fn plan(settings: &str, rest: &str) -> Plan {
     of_text(text)
 }
 
-fn of_text(text: String) -> Plan {
+pub(super) fn of_text(text: String) -> Plan {
     let flags =
         PlanPatch { default_seed: 7, no_preflight: Switch::on("--no-preflight"), ..PlanPatch::default() };
     let command = Command { plan: Some("plan.yaml".to_owned()), flags, ..Command::default() };
@@ -42,22 +42,22 @@ fn of_text(text: String) -> Plan {
     }
 }
 
-fn answering(answer: Answer) -> Behaviour {
+pub(super) fn answering(answer: Answer) -> Behaviour {
     Behaviour { answer, service: Law::Constant(MS), ..Behaviour::default() }
 }
 
-fn good() -> Behaviour {
+pub(super) fn good() -> Behaviour {
     answering(Answer::with_body("{\"id\": 5}"))
 }
 
 /// Started, completed, failed and unfinished iterations.
-fn iterations(record: &RunRecord) -> [u64; 4] {
+pub(super) fn iterations(record: &RunRecord) -> [u64; 4] {
     let i = &record.iterations;
     [i.started, i.completed, i.failed, i.unfinished]
 }
 
 /// Good responses by step.
-fn good_by_step(record: &RunRecord) -> Vec<u64> {
+pub(super) fn good_by_step(record: &RunRecord) -> Vec<u64> {
     record.steps.iter().map(|step| step.ok).collect()
 }
 
