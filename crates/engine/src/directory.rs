@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn directory() -> Directory {
+    fn directory(family: Family) -> Directory {
         let patch = PlanPatch {
             urls: vec![Given::new("URL", "http://127.0.0.1/")],
             follow_redirects: Some(Given::new("--follow-redirects", "1")),
@@ -154,7 +154,7 @@ mod tests {
             ..PlanPatch::default()
         };
         let plan = Plan::resolve(patch, &Disk).expect("a valid plan");
-        Directory::new(plan.elsewhere, Family::Any, true)
+        Directory::new(plan.elsewhere, family, true)
     }
 
     fn newcomer(authority: &str) -> Newcomer {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_server_is_found_as_the_plan_leads_to_it() {
-        let directory = directory();
+        let directory = directory(Family::Any);
         for (authority, address) in [("a.test:81", "192.0.2.7:81"), ("192.0.2.9", "192.0.2.9:80")] {
             let Answer::Found(found) = directory.ask(&newcomer(authority), false) else {
                 panic!("{authority} was not found")
@@ -174,8 +174,25 @@ mod tests {
     }
 
     #[test]
+    fn another_thread_finds_it_meanwhile() {
+        let Directory { elsewhere, family, .. } = directory(Family::Any);
+        let directory = Directory::new(elsewhere, family, false);
+        let newcomer = newcomer("192.0.2.9:82");
+        assert!(matches!(directory.ask(&newcomer, false), Answer::Pending));
+        loop {
+            match directory.ask(&newcomer, false) {
+                Answer::Pending => std::thread::yield_now(),
+                Answer::Found(found) => {
+                    break assert_eq!(found.sites[0].endpoint.to_string(), "192.0.2.9:82");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn there_is_an_end_to_new_servers_but_not_to_known_ones() {
-        let directory = directory();
+        let directory = directory(Family::Any);
         for number in 0..Elsewhere::MOST {
             let answer = directory.ask(&newcomer(&format!("h{number}.test:81")), false);
             assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
@@ -185,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_an_address_is_lost_and_can_be_asked_for_again() {
-        let directory = directory();
-        let unknown = newcomer("name.invalid");
+    fn a_server_without_an_address_is_lost_and_can_be_asked_for_again() {
+        let directory = directory(Family::V4);
+        let unknown = newcomer("[::1]");
         for again in [false, false, true] {
             assert!(matches!(directory.ask(&unknown, again), Answer::Lost(_)));
         }

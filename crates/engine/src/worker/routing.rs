@@ -154,7 +154,6 @@ impl<B: Backend> Worker<'_, B> {
     /// What the directory says of the server of this lane.
     fn take_answer(&mut self, lane: u32, answer: Answer) {
         let state = &mut self.lanes[lane as usize];
-        let was_asked = matches!(state.whereabouts, Whereabouts::Asked);
         match answer {
             Answer::Found(found) => self.settle_lane(lane, &found),
             Answer::Pending => state.whereabouts = Whereabouts::Asked,
@@ -169,8 +168,8 @@ impl<B: Backend> Worker<'_, B> {
             // It has an entry already, so that there is room for it.
             Answer::Full => {}
         }
-        let is_asked = matches!(self.lanes[lane as usize].whereabouts, Whereabouts::Asked);
-        self.asked = self.asked - u32::from(was_asked) + u32::from(is_asked);
+        let asked = |lane: &&Lane| matches!(lane.whereabouts, Whereabouts::Asked);
+        self.asked = self.lanes.iter().filter(asked).count() as u32;
     }
 
     /// The server is found: connections to it may be opened.

@@ -2,6 +2,7 @@
 //! the accounts, the intended times and the measured distributions are checked exactly.
 
 mod ends;
+mod elsewhere;
 mod http1;
 mod http2;
 mod phases;

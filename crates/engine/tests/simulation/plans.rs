@@ -42,7 +42,7 @@ pub(super) fn of_text(text: String) -> Plan {
     }
 }
 
-fn answering(answer: Answer) -> Behaviour {
+pub(super) fn answering(answer: Answer) -> Behaviour {
     Behaviour { answer, service: Law::Constant(MS), ..Behaviour::default() }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn iterations(record: &RunRecord) -> [u64; 4] {
 }
 
 /// Good responses by step.
-fn good_by_step(record: &RunRecord) -> Vec<u64> {
+pub(super) fn good_by_step(record: &RunRecord) -> Vec<u64> {
     record.steps.iter().map(|step| step.ok).collect()
 }
 
