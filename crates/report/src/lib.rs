@@ -7,10 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+pub mod comparison;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod history;
 mod layout;
+pub mod measure;
+mod reading;
 pub mod result;
 pub mod summary;
 mod text;
@@ -18,7 +22,10 @@ mod timestamp;
 
 use std::io;
 
+pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
+pub use history::{History, schema_history};
+pub use reading::ReadError;
 pub use result::RunResult;
 pub use summary::Summary;
 
