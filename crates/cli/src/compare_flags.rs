@@ -11,7 +11,7 @@ use crate::flags::OutputFormat;
 pub(crate) struct CompareArgs {
     /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such as
     /// 'base/*.json' (quoted), or lists of these with commas
-    #[arg(value_name = "GROUP", required = true, num_args = 1..)]
+    #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
     /// Judge these figures only: p50 to p99.99, mean, service_time.p99, rate, errors, cpu
     ///

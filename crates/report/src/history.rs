@@ -16,7 +16,7 @@ use crate::{Format, Style};
 /// The version of the contract of histories: raised when a field changes its meaning or goes.
 pub const HISTORY_VERSION: u32 = 1;
 /// Columns of the bar that shows a value.
-const BAR: f64 = 24.0;
+const BAR: f64 = 12.0;
 
 /// One figure over many runs, in the order of time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -195,7 +195,7 @@ impl History {
     fn told(&self, change: &Change) -> String {
         let by = change.relative.map_or("from zero".to_owned(), |by| format!("by {:+.1} %", by * 100.0));
         let (before, after) = (self.shown(Some(change.before)), self.shown(Some(change.after)));
-        let p = if change.p < 0.001 { "p < 0.001".to_owned() } else { format!("p {:.3}", change.p) };
+        let p = if change.p < 0.001 { "p below 0.001".to_owned() } else { format!("p {:.3}", change.p) };
         format!("{by} from the run of {} on: {before} to {after}, {p}", change.started_at)
     }
 
@@ -216,7 +216,7 @@ impl History {
         let bar = "█".repeat((share * BAR).round() as usize);
         Row {
             label: format!("{}", index + 1),
-            cells: vec![point.run.started_at.clone(), self.shown(point.value), format!("{bar:<24}")],
+            cells: vec![point.run.started_at.clone(), self.shown(point.value), format!("{bar:<12}")],
             note,
         }
     }

@@ -27,11 +27,7 @@ pub(super) fn page(comparison: &Comparison, style: &Style) -> String {
     }
     page.blank();
     table(&mut page, comparison);
-    for metric in &comparison.metrics {
-        if let Some(reason) = &metric.reason {
-            page.field(short(metric), &format!("{}: {reason}", word(metric)));
-        }
-    }
+    reasons(&mut page, comparison);
     methods(&mut page, comparison);
     page.finish()
 }
@@ -54,8 +50,7 @@ fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
         return;
     }
     let named = |word: Word| -> Vec<&str> {
-        let metrics = comparison.metrics.iter().filter(|metric| metric.verdict == Some(word));
-        metrics.map(|metric| metric.metric.as_str()).collect()
+        comparison.metrics.iter().filter(|metric| metric.verdict == Some(word)).map(short).collect()
     };
     let (emphasis, start) = match comparison.verdict {
         Word::Better => (Emphasis::Good, "BETTER"),
@@ -63,12 +58,13 @@ fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
         Word::Same => (Emphasis::Good, "SAME"),
         Word::Undecided => (Emphasis::Doubtful, "UNDECIDED"),
     };
-    let parts: Vec<String> = [Word::Worse, Word::Better, Word::Undecided]
-        .into_iter()
-        .filter(|word| !named(*word).is_empty())
-        .map(|word| format!("{} {}", word.name(), named(word).join(", ")))
-        .collect();
-    let rest = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
+    let others = [Word::Worse, Word::Better, Word::Undecided].into_iter();
+    let others = others.filter(|word| *word != comparison.verdict && !named(*word).is_empty());
+    let mut rest = String::new();
+    if comparison.verdict != Word::Same && !named(comparison.verdict).is_empty() {
+        rest = format!(": {}", named(comparison.verdict).join(", "));
+    }
+    others.for_each(|word| rest.push_str(&format!("; {}: {}", word.name(), named(word).join(", "))));
     page.emphasised_field("verdict", emphasis, start, &rest);
 }
 
@@ -115,6 +111,21 @@ fn amount(change: &ChangeResult, value: Option<f64>) -> String {
     }
 }
 
+/// Why figures are undecided or not judged, each reason once.
+fn reasons(page: &mut Page<'_>, comparison: &Comparison) {
+    let mut reasons: Vec<&String> = Vec::new();
+    for reason in comparison.metrics.iter().filter_map(|metric| metric.reason.as_ref()) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    for reason in reasons {
+        let metrics = comparison.metrics.iter().filter(|metric| metric.reason.as_ref() == Some(reason));
+        let names: Vec<&str> = metrics.map(short).collect();
+        page.field("why", &format!("{}: {reason}", names.join(", ")));
+    }
+}
+
 /// The name without the usual kind of time, which is told below the table.
 fn short(metric: &MetricResult) -> &str {
     let name = metric.metric.as_str();
@@ -133,7 +144,9 @@ fn methods(page: &mut Page<'_>, comparison: &Comparison) {
     let has = |method: &str| {
         comparison.metrics.iter().any(|m| m.change.as_ref().is_some_and(|change| change.method == method))
     };
-    let judged = comparison.metrics.iter().filter(|metric| metric.judged).count();
+    // Those that could differ at all: these are the tests that are made at once.
+    let tests = comparison.metrics.iter().filter_map(|metric| metric.change.as_ref());
+    let tests = tests.filter(|change| change.p_adjusted.is_some() && change.method != "equal").count();
     let mut parts = Vec::new();
     if !kinds.is_empty() {
         parts.push(format!("times are {}", kinds.join(" and ").replace('_', " ")));
@@ -145,8 +158,8 @@ fn methods(page: &mut Page<'_>, comparison: &Comparison) {
     if has("means") {
         parts.push("changes are those of means of few runs, with Welch's interval".to_owned());
     }
-    if judged > 1 && (has("ranks") || has("means")) {
-        parts.push(format!("raised for {judged} figures (Holm)"));
+    if tests > 1 {
+        parts.push(format!("raised for {tests} figures (Holm)"));
     }
     page.field("method", &parts.join("; "));
 }
