@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
+use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
@@ -90,9 +91,30 @@ pub(crate) enum Command {
     ///
     /// What cannot be imported as it is, is noted on stderr.
     Import(ImportArgs),
+    /// Say whether one group of runs is better or worse than another, the same, or undecided
+    ///
+    /// The unit is the run: requests within one run depend on each other, and say little about how runs
+    /// differ. From 5 runs a side ranks are compared (Mann-Whitney, Hodges-Lehmann), with 2 to 4 means
+    /// (Welch), always with all judged figures in mind (Holm). One run a side shows the change, and leaves it
+    /// undecided.
+    ///
+    /// The same: the interval of the change lies within what does not matter (--effect). Better or worse:
+    /// it does not hold zero. Undecided: it holds zero and changes that matter.
+    #[command(after_long_help = COMPARE_HELP)]
+    Compare(CompareArgs),
+    /// Show a figure over many runs, and when it changed
+    ///
+    /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001, as
+    /// Hunter and Apache Otava do.
+    History(HistoryArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
 }
+
+const COMPARE_HELP: &str = "\
+Exit codes:
+  0 better, the same or undecided    2 bad usage, or runs that cannot be compared
+  3 nothing judged, because a run is invalid    4 worse    5 undecided, with --strict";
 
 const TEMPLATE_HELP: &str = "\
 Templates:
@@ -544,6 +566,10 @@ pub(crate) enum SchemaOf {
     Result,
     /// What `find --output json` writes
     Capacity,
+    /// What `compare --output json` writes
+    Comparison,
+    /// What `history --output json` writes
+    History,
 }
 
 /// What a run takes from its surroundings, besides its flags.
@@ -718,7 +744,8 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 9] = ["run", "check", "explain", "find", "sink", "target", "demo", "import", "schema"];
+const COMMANDS: [&str; 11] =
+    ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "history", "schema"];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -772,7 +799,7 @@ mod tests {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
         let commands =
-            ["run", "check", "explain", "find", "sink", "target", "demo", "import", "schema", "--help", "-V"];
+            ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "--help", "-V"];
         for command in commands {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
@@ -787,7 +814,7 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, find, sink, target, demo, import, schema; \
+                "commands: run, check, explain, find, sink, target, demo, import, compare, history, schema; \
                  for a host write http://webserver/"
             )
         );

@@ -3,6 +3,8 @@
 
 mod campaign;
 mod check;
+mod compare;
+mod compare_flags;
 mod control_flags;
 mod control_port;
 mod demo;
@@ -13,6 +15,7 @@ mod explain;
 mod find;
 mod find_flags;
 mod flags;
+mod history;
 mod import;
 mod import_flags;
 mod keys;
@@ -20,6 +23,7 @@ mod problems;
 mod progress;
 mod rate_file;
 mod request_log;
+mod result_files;
 mod run;
 mod script_flags;
 mod script_host;
@@ -51,6 +55,10 @@ pub(crate) enum Exit {
     Usage,
     /// The measurement is invalid.
     Invalid,
+    /// A comparison found a change for the worse.
+    Regression,
+    /// A comparison decided nothing, and was asked to.
+    Undecided,
     /// A threshold failed on a valid run.
     Thresholds,
     /// Ended by this signal, after the partial result was written.
@@ -64,6 +72,8 @@ impl From<Exit> for ExitCode {
             Exit::Environment => Self::from(1),
             Exit::Usage => Self::from(2),
             Exit::Invalid => Self::from(3),
+            Exit::Regression => Self::from(4),
+            Exit::Undecided => Self::from(5),
             Exit::Thresholds => Self::from(99),
             Exit::Interrupted(signal) => Self::from(u8::try_from(128 + signal).unwrap_or(1)),
         }
@@ -115,6 +125,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Demo(args) => demo::command(args, &style),
         Command::Import(args) => import::command(args),
+        Command::Compare(args) => compare::command(args, &style),
+        Command::History(args) => history::command(args, &style),
         Command::Schema(args) => schema(args.of),
     }
 }
@@ -123,6 +135,8 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     let schema = match of {
         SchemaOf::Result => plimsoll_report::schema_result(),
         SchemaOf::Capacity => plimsoll_report::schema_capacity(),
+        SchemaOf::Comparison => plimsoll_report::schema_comparison(),
+        SchemaOf::History => plimsoll_report::schema_history(),
         SchemaOf::Plan => Document::schema(),
     };
     run::to_stdout(|out| {

@@ -8,13 +8,17 @@
 
 mod assembly;
 pub mod capacity;
+pub mod comparison;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod history;
 pub mod interval;
 mod layout;
 pub mod machine;
+pub mod measure;
 pub mod phase;
+mod reading;
 pub mod result;
 pub mod summary;
 mod text;
@@ -23,7 +27,10 @@ mod timestamp;
 use std::io;
 
 pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity};
+pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
+pub use history::{History, schema_history};
+pub use reading::ReadError;
 pub use result::RunResult;
 pub use summary::Summary;
 pub use timestamp::rfc3339;

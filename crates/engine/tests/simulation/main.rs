@@ -1,8 +1,8 @@
 //! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which
 //! the accounts, the intended times and the measured distributions are checked exactly.
 
-mod ends;
 mod elsewhere;
+mod ends;
 mod http1;
 mod http2;
 mod phases;
@@ -119,7 +119,8 @@ fn assert_intervals_add_up(record: &RunRecord) {
 
 /// What the slices counted together is what the histograms did, and they are the measured part.
 fn assert_slices_add_up(record: &RunRecord) {
-    let values = |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect::<Vec<_>>();
+    let values =
+        |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect::<Vec<_>>();
     let (mut response, mut service) = (Delta::default(), Delta::default());
     for slice in &record.slices {
         response.merge(&slice.total.response_time);

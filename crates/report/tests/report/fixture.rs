@@ -344,7 +344,6 @@ pub(crate) fn huge() -> RunResult {
         in_flight_at_stop: 100_000_000,
         undelivered: 12_345_678,
         unmeasured: 1_000_000_000,
-        without_data: 0,
         redirects_followed: 7_000_000_000,
     };
     record.iterations = IterationRecord {

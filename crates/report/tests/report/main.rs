@@ -1,5 +1,6 @@
 //! Every format of fixed results, as users see them.
 
+mod comparison;
 mod contract;
 mod fixture;
 

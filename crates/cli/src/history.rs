@@ -1,0 +1,32 @@
+//! `plimsoll history`: one figure over many runs, and when it changed.
+
+use plimsoll_report::{Format, History, Style};
+
+use crate::compare::tool;
+use crate::compare_flags::HistoryArgs;
+use crate::flags::OutputFormat;
+use crate::{Exit, Failure, result_files, run};
+
+/// The command.
+pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure> {
+    let names: Vec<&str> = args.files.iter().map(String::as_str).collect();
+    let (question, groups) = (args.to_question(), result_files::read(&names));
+    let ((measure, effect), groups) = match (question, groups) {
+        (Ok(question), Ok(groups)) => (question, groups),
+        (question, groups) => {
+            // All problems at once.
+            let mut problems = question.err().unwrap_or_default();
+            problems.extend(groups.err().unwrap_or_default());
+            return Err(Failure::usage(problems));
+        }
+    };
+    let members = groups.into_iter().flatten().collect();
+    let history = History::new(tool(), members, measure, effect, args.allow_invalid);
+    let format = match args.output {
+        OutputFormat::Text => Format::Text,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::Csv => Format::Csv,
+    };
+    run::to_stdout(|out| history.render(format, style, out))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,100 @@
+//! Results of earlier runs: from what names them to what is in them.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::RunResult;
+use plimsoll_report::comparison::Member;
+
+/// Reads the results that each text names: a file, a folder (all files in it that end in `.json`), a pattern, or
+/// several of these with commas between them. Everything that is wrong is reported together.
+///
+/// # Errors
+/// What cannot be found or read, or is in it twice.
+pub(crate) fn read(names: &[&str]) -> Result<Vec<Vec<Member>>, Problems> {
+    let mut problems = Problems::default();
+    let mut groups = Vec::new();
+    for name in names {
+        let mut members = Vec::new();
+        for file in files(name, &mut problems) {
+            match member(&file) {
+                Ok(member) => members.push(member),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        groups.push(members);
+    }
+    twice(groups.iter().flatten(), &mut problems);
+    if problems.is_empty() { Ok(groups) } else { Err(problems) }
+}
+
+/// The files that a text names, in the order of their names.
+fn files(name: &str, problems: &mut Problems) -> Vec<PathBuf> {
+    // A comma may also be a part of a name.
+    let parts: Vec<&str> = if Path::new(name).exists() { vec![name] } else { name.split(',').collect() };
+    let mut found = Vec::new();
+    for part in parts {
+        match one(part) {
+            Ok(files) => found.extend(files),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    found
+}
+
+fn one(name: &str) -> Result<Vec<PathBuf>, Problem> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        let unreadable = |error| Problem::new(format!("cannot read the folder {name}: {error}"));
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(unreadable)? {
+            files.push(entry.map_err(unreadable)?.path());
+        }
+        files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "json"));
+        files.sort();
+        return match files.is_empty() {
+            true => Err(Problem::new(format!("no results in the folder {name}"))
+                .with_hint("results are files that end in .json: `plimsoll run … --json FILE` writes them")),
+            false => Ok(files),
+        };
+    }
+    if path.exists() || !name.contains(['*', '?', '[']) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let bad = |error: &dyn std::fmt::Display| Problem::new(format!("`{name}`: {error}"));
+    let mut files = Vec::new();
+    for file in glob::glob(name).map_err(|error| bad(&error))? {
+        files.push(file.map_err(|error| bad(&error))?);
+    }
+    files.retain(|file| file.is_file());
+    if files.is_empty() { Err(Problem::new(format!("no file matches `{name}`"))) } else { Ok(files) }
+}
+
+fn member(file: &Path) -> Result<Member, Problem> {
+    let name = file.display();
+    let text = std::fs::read(file).map_err(|error| {
+        Problem::new(format!("cannot read {name}: {error}"))
+            .with_hint("name a file that `plimsoll run --json FILE` wrote, a folder of these, or a pattern")
+    })?;
+    let result = RunResult::from_json(&text)
+        .map_err(|error| Problem::new(format!("{name}: {error}")).with_hint(error.hint()))?;
+    Ok(Member { file: name.to_string(), result })
+}
+
+/// A run that is given twice would count twice.
+fn twice<'a>(members: impl Iterator<Item = &'a Member>, problems: &mut Problems) {
+    let mut seen: Vec<&Member> = Vec::new();
+    for member in members {
+        let run = |member: &'a Member| {
+            let run = &member.result.run;
+            (&run.id, run.started_at_unix_ns, &run.host.hostname)
+        };
+        match seen.iter().find(|other| run(other) == run(member)) {
+            Some(other) => problems.push(
+                Problem::new(format!("{} and {} are the same run", other.file, member.file))
+                    .with_hint("name every run once: a run says nothing new the second time"),
+            ),
+            None => seen.push(member),
+        }
+    }
+}

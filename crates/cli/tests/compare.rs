@@ -1,0 +1,215 @@
+//! `plimsoll compare` and `plimsoll history` as commands: files, exit codes, messages. What is concluded from
+//! figures is tested in the crates `report` and `statistics`.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+/// A folder of a test's own, in which the command runs. It goes with this.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("plimsoll-compare-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+
+    /// Writes results whose times are those of `result` times one of `factors`.
+    fn results(&self, name: &str, result: &Value, factors: &[f64]) {
+        std::fs::create_dir_all(self.0.join(name)).expect("the folder can be written");
+        for (index, factor) in factors.iter().enumerate() {
+            let mut result = result.clone();
+            for time in ["response_time", "service_time"] {
+                for value in result[time]["p"].as_object_mut().expect("percentiles").values_mut() {
+                    if let Some(time) = value.as_f64() {
+                        *value = json!((time * factor) as u64);
+                    }
+                }
+            }
+            result["rate"]["achieved_per_s"] = json!(1000.0);
+            result["run"]["id"] = json!(format!("{name}{index}"));
+            result["run"]["started_at"] = json!(format!("2026-03-0{}T12:00:00.000Z", index + 1));
+            result["run"]["started_at_unix_ns"] = json!(index);
+            result["verdict"]["valid"] = json!(true);
+            self.write(&format!("{name}/{index}.json"), &result.to_string());
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.join(name), text).expect("the folder can be written");
+    }
+
+    fn plimsoll(&self, line: &str) -> Output {
+        plimsoll(line, &self.0).output().expect("the command starts")
+    }
+
+    /// What a command printed, with its exit code.
+    fn shown(&self, line: &str) -> String {
+        let output = self.plimsoll(line);
+        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+        let code = output.status.code().expect("no signal ended it");
+        format!("$ plimsoll {line}\n{}---\n{}exit {code}\n", text(output.stdout), text(output.stderr))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's cleaning.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn plimsoll(line: &str, folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
+    for name in ["COLUMNS", "CLICOLOR_FORCE", "FORCE_COLOR", "SSLKEYLOGFILE"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A sink, killed when this is dropped.
+struct Sink(Child, String);
+
+impl Sink {
+    fn start(folder: &Path) -> Self {
+        let mut command = plimsoll("sink --listen 127.0.0.1:0", folder);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the command starts");
+        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut lines = stderr.lines().map_while(Result::ok);
+        let begin = "sink: listening on ";
+        let line = lines.find(|line| line.starts_with(begin)).expect("it says where it listens");
+        Self(child, line[begin.len()..].to_owned())
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // Fails only if it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The result of a real run; with the machine being busy, perhaps an invalid one.
+fn real_result(folder: &Folder) -> Value {
+    let sink = Sink::start(&folder.0);
+    let output = folder.plimsoll(&format!("run http://{}/ -n 400 -c 2 --json real.json --quiet", sink.1));
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
+    let text = std::fs::read_to_string(folder.0.join("real.json")).expect("the result was written");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let folder = Folder::new("codes");
+    let result = real_result(&folder);
+    folder.results("base", &result, &[1.0, 1.002, 0.998, 1.004, 0.997]);
+    folder.results("like", &result, &[1.001, 1.003, 0.999, 1.002, 0.996]);
+    folder.results("slow", &result, &[1.10, 1.103, 1.099, 1.102, 1.096]);
+    folder.results("wild", &result, &[1.30, 0.8, 1.1, 0.9, 1.2]);
+    for (line, expected) in [
+        ("compare base like", 0),
+        ("compare base slow", 4),
+        ("compare slow base", 0),
+        ("compare base wild", 0),
+        ("compare base wild --strict", 5),
+        ("compare base/0.json slow/0.json", 0),
+        ("compare base/0.json slow/0.json --strict", 5),
+        ("compare base slow --effect 20%", 0),
+        ("compare base/*.json slow/[0-9].json", 4),
+        (
+            "compare base/0.json,base/1.json,base/2.json slow/0.json,slow/1.json,slow/2.json -m service_time.p90",
+            4,
+        ),
+    ] {
+        let output = folder.plimsoll(line);
+        assert_eq!(code(&output), Some(expected), "{line}: {output:?}");
+        assert!(output.stderr.is_empty() && !output.stdout.is_empty(), "{line}: {output:?}");
+    }
+    let output = folder.plimsoll("compare base slow -o json");
+    let comparison: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((&comparison["verdict"], &comparison["schema_version"]), (&json!("worse"), &json!(1)));
+    // Nothing is concluded from a run that cannot be believed, unless it is asked for.
+    let mut invalid: Value = result.clone();
+    invalid["verdict"]["valid"] = json!(false);
+    invalid["run"]["id"] = json!("invalid");
+    folder.write("slow/invalid.json", &invalid.to_string());
+    assert_eq!(code(&folder.plimsoll("compare base slow")), Some(3));
+    assert_eq!(code(&folder.plimsoll("compare base slow --allow-invalid -m p50,p90")), Some(4));
+}
+
+#[test]
+fn a_history_shows_when_a_figure_changed() {
+    let folder = Folder::new("history");
+    folder.results("runs", &real_result(&folder), &[1.0, 1.002, 0.998, 1.004, 1.3, 1.303, 1.299, 1.302]);
+    let output = folder.plimsoll("history runs -m service_time.p90 -o json");
+    assert_eq!(code(&output), Some(0), "{output:?}");
+    let history: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(history["changes"][0]["at"], 4, "{history:#}");
+    assert_eq!(history["changes"][0]["verdict"], "worse");
+    let text = folder.shown("history runs -m service_time.p90");
+    assert!(text.contains("WORSE by +30.") && text.contains("worse from here on; runs/4.json"), "{text}");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let folder = Folder::new("mistakes");
+    folder.write("plan.yaml", "run: {rate: 1}\n");
+    folder.write("other.json", "{\"name\": \"not a result\"}");
+    folder.write("later.json", "{\"schema_version\": 99, \"run\": {}}");
+    folder.write("cut.json", "{\"schema_version\": 1, \"run\": {\"id\"");
+    folder.write("broken.json", "{\"schema_version\": 1, \"run\": {\"id\": 1}}");
+    std::fs::create_dir_all(folder.0.join("empty")).expect("the folder can be written");
+    let all: Vec<_> = [
+        "compare",
+        "compare a",
+        "compare a b c",
+        "compare missing.json plan.yaml",
+        "compare other.json later.json",
+        "compare cut.json broken.json",
+        "compare empty none*.json",
+        "compare empty empty --effect 5 --confidence 100% --error-effect -1% -m p98,latency,p50,p50",
+        "history",
+        "history later.json -m p42",
+    ]
+    .into_iter()
+    .map(|line| folder.shown(line))
+    .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn runs_are_not_counted_twice_and_not_mixed() {
+    let folder = Folder::new("mixed");
+    let result = real_result(&folder);
+    folder.results("base", &result, &[1.0, 1.01]);
+    let output = folder.shown("compare base base/1.json");
+    assert!(output.contains("error: base/1.json and base/1.json are the same run"), "{output}");
+    let mut other = result;
+    (other["model"]["kind"], other["run"]["id"]) = (json!("open"), json!("other"));
+    folder.write("other.json", &other.to_string());
+    let output = folder.shown("compare base other.json");
+    assert!(
+        output.contains("error: these runs cannot be compared: models differ: A closed, B open"),
+        "{output}"
+    );
+    assert!(output.ends_with("exit 2\n"), "{output}");
+    assert!(folder.shown("compare base other.json --force --allow-invalid").ends_with("exit 0\n"));
+}
+
+#[test]
+fn help() {
+    for name in ["compare", "history"] {
+        let output =
+            plimsoll(&format!("{name} --help"), Path::new(".")).output().expect("the command starts");
+        insta::assert_snapshot!(format!("help_{name}"), String::from_utf8(output.stdout).unwrap());
+    }
+}
