@@ -47,7 +47,8 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
             load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
         );
         let live = (&LiveArgs::default(), &ControlSpec::default());
-        let run::Outcome { result, exit, .. } = run::execute(plan, &args.output, live, line)?;
+        let before = run::Before { command_line: line, calibration: None };
+        let run::Outcome { result, exit, .. } = run::execute(plan, &args.output, live, before)?;
         run::write(&result, &args.output, style)?;
         if args.output.output == OutputFormat::Text {
             run::to_stdout(|out| out.write_all(b"\n"))?;

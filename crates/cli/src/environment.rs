@@ -48,6 +48,13 @@ fn unicode() -> bool {
     })
 }
 
+/// The user's folder for data of this program (XDG Base Directory Specification); `None` without a home.
+pub(crate) fn data_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
+    Some(data.join("plimsoll"))
+}
+
 /// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,
 /// and the variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
 pub(crate) fn surroundings() -> Surroundings {

@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
+use crate::calibrate::CalibrateArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::find_flags::FindArgs;
@@ -77,6 +78,12 @@ pub(crate) enum Command {
     /// blamed on the server.
     #[command(after_long_help = FIND_HELP)]
     Find(Box<FindArgs>),
+    /// Measure what this machine can generate at most, against the built-in server, and keep it
+    ///
+    /// Requests per second and thread by protocol, TLS, connections, sizes and scripts, and what this machine
+    /// adds to response times at half of that. Runs state then how much of it they have used, and warn above
+    /// 50 %. `run --calibrate` does the same with the requests of a plan itself.
+    Calibrate(CalibrateArgs),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
     ///
     /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell
@@ -143,6 +150,9 @@ pub(crate) struct RunArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
+    /// Put the requests of the plan on the built-in server first, and state how much of that speed was used
+    #[arg(long, help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) calibrate: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -564,6 +574,8 @@ pub(crate) enum SchemaOf {
     Plan,
     /// What `run --output json` writes
     Result,
+    /// What `calibrate --output json` writes
+    Calibration,
     /// What `find --output json` writes
     Capacity,
     /// What `compare --output json` writes
@@ -744,8 +756,20 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 11] =
-    ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "history", "schema"];
+const COMMANDS: [&str; 12] = [
+    "run",
+    "check",
+    "explain",
+    "find",
+    "calibrate",
+    "sink",
+    "target",
+    "demo",
+    "import",
+    "compare",
+    "history",
+    "schema",
+];
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -798,8 +822,9 @@ mod tests {
         for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
             assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
         }
-        let commands =
-            ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "--help", "-V"];
+        let commands = [
+            "run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "--help", "-V",
+        ];
         for command in commands {
             assert_eq!(rewritten(&[command]).unwrap(), [command]);
         }
@@ -814,7 +839,8 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, find, sink, target, demo, import, compare, history, schema; \
+                "commands: run, check, explain, find, calibrate, sink, target, demo, import, compare, history, \
+                 schema; \
                  for a host write http://webserver/"
             )
         );

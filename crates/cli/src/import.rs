@@ -72,9 +72,9 @@ pub(crate) fn resolve_amended(
 }
 
 /// The file system, and in it a plan that was made a moment ago.
-struct WithPlan {
-    name: PathBuf,
-    text: String,
+pub(crate) struct WithPlan {
+    pub(crate) name: PathBuf,
+    pub(crate) text: String,
 }
 
 impl Files for WithPlan {

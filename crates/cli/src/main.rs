@@ -1,7 +1,9 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod calibrate;
 mod campaign;
+mod certificate;
 mod check;
 mod compare;
 mod compare_flags;
@@ -119,6 +121,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::command(args, &style),
         Command::Check(args) => check::command(args),
+        Command::Calibrate(args) => calibrate::command(args, &style),
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
@@ -134,6 +137,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
 fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     let schema = match of {
         SchemaOf::Result => plimsoll_report::schema_result(),
+        SchemaOf::Calibration => plimsoll_report::schema_calibration(),
         SchemaOf::Capacity => plimsoll_report::schema_capacity(),
         SchemaOf::Comparison => plimsoll_report::schema_comparison(),
         SchemaOf::History => plimsoll_report::schema_history(),

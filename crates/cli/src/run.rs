@@ -8,7 +8,7 @@ use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits,
 use plimsoll_engine::{Control, RunError, Watched, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
-use plimsoll_report::{Format, RunContext, RunResult, Style, render};
+use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, Style, render};
 
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
@@ -17,7 +17,7 @@ use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, describe, import, wrk};
+use crate::{Exit, Failure, calibrate, describe, import, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -28,6 +28,15 @@ pub(crate) struct Outcome {
     pub(crate) exit: Exit,
     /// What the script's `done` printed.
     said: Option<String>,
+}
+
+/// What is known before a run.
+#[derive(Default)]
+pub(crate) struct Before {
+    /// The command line, without secrets.
+    pub(crate) command_line: Vec<String>,
+    /// What the requests of its plan cost.
+    pub(crate) calibration: Option<CalibrationCell>,
 }
 
 /// What is told and heard while a run goes on.
@@ -49,7 +58,12 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
     };
     let command_line = describe::redacted(std::env::args());
-    let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), command_line)?;
+    let own = match args.calibrate {
+        true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
+        false => None,
+    };
+    let before = Before { command_line, calibration: own };
+    let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), before)?;
     write(&result, &args.output, style)?;
     match said {
         // Beside a report for programs, it would be in their way.
@@ -68,13 +82,13 @@ pub(crate) fn execute(
     plan: Plan,
     output: &OutputArgs,
     live: Live<'_>,
-    command_line: Vec<String>,
+    before: Before,
 ) -> Result<Outcome, Failure> {
     let options = BackendOptions::default();
     if uses_uring(plan.backend)? {
-        execute_on(plan, &OpenUring(options), output, live, command_line)
+        execute_on(plan, &OpenUring(options), output, live, before)
     } else {
-        execute_on(plan, &OpenEpoll(options), output, live, command_line)
+        execute_on(plan, &OpenEpoll(options), output, live, before)
     }
 }
 
@@ -98,7 +112,7 @@ fn execute_on<O: Open + Clone + 'static>(
     open: &O,
     output: &OutputArgs,
     (live, control): Live<'_>,
-    command_line: Vec<String>,
+    before: Before,
 ) -> Result<Outcome, Failure> {
     fit_descriptors(&mut plan).map_err(Failure::environment)?;
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
@@ -107,6 +121,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let watched = watched(live)?;
     let (spec, control) = (control, Control::default().watching(watched));
     let say = say(output.quiet);
+    let notice = say.clone();
     let speak = say.clone();
     let of_run = control.clone();
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
@@ -136,18 +151,29 @@ fn execute_on<O: Open + Clone + 'static>(
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
         record.accounting.unmeasured += started - undelivered + redirects_followed;
     }
+    let calibration = match calibrate::used(&record, &plan, before.calibration.as_ref()) {
+        Ok(used) => {
+            record.verdict.warnings.extend(calibrate::warning(&used));
+            Some(used)
+        }
+        Err(why) => {
+            why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
+            None
+        }
+    };
     let exit = exit_of(&record);
     let context = RunContext {
         tool_name: "plimsoll".to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         run_id: format!("{:x}", clock::unix().0),
         seed: plan.seed,
-        args: command_line,
+        args: before.command_line,
         plan_hash: plan.fingerprint().to_string(),
         targets: describe::targets(&plan),
         model: describe::model(&plan),
         host: describe::host(),
         preflight: first.first().and_then(describe::preflight),
+        calibration,
     };
     Ok(Outcome { result: RunResult::new(&record, context), exit, said })
 }

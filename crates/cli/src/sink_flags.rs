@@ -130,6 +130,9 @@ struct SinkConnectionArgs {
     /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Speak TLS with a certificate made for this process; clients have to go without verification (-k)
+    #[arg(long, conflicts_with = "tls_cert")]
+    self_signed: bool,
     /// System interface: auto, epoll or uring
     #[arg(long, value_name = "NAME", default_value = "auto")]
     backend: String,
@@ -237,11 +240,20 @@ impl ConductArgs {
     }
 
     fn read_tls(&self, reader: &mut Reader, files: &dyn Files) -> Option<ServerConfig> {
+        let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.connection.self_signed {
+            return match certificate::self_signed() {
+                Ok((cert, key)) => ServerConfig::new(cert.as_bytes(), key.as_bytes(), &alpn, None).ok(),
+                Err(error) => {
+                    reader.problems.push(Problem::new(format!("--self-signed: {error}")));
+                    None
+                }
+            };
+        }
         // The parser lets neither stand alone.
         let (cert, key) = (self.connection.tls_cert.as_ref()?, self.connection.tls_key.as_ref()?);
         let cert = reader.file("--tls-cert", cert, files);
         let key = reader.file("--tls-key", key, files);
-        let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
         match ServerConfig::new(&cert?, &key?, &alpn, None) {
             Ok(config) => Some(config),
             Err(error) => {
@@ -288,6 +300,7 @@ fn parse_seed(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certificate;
     use crate::flags::{Cli, Command};
     use clap::Parser as _;
     use plimsoll_core::Rate;

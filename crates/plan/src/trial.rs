@@ -1,6 +1,7 @@
 //! Variants of a plan: the same requests to the same servers, under another load.
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_scenario::{Op, Program, Reaction};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
 use crate::load::requests_per_iteration;
@@ -16,6 +17,33 @@ impl Plan {
     pub fn requests_per_iteration(&self) -> Option<f64> {
         let (requests, iterations) = requests_per_iteration(&self.scenarios)?;
         Some(requests as f64 / iterations as f64)
+    }
+
+    /// The same requests as fast as they go: in the closed model, for `duration` after `warmup`, without think
+    /// times, loops and conditions, and without a look at the responses, which may be another server's. It
+    /// judges no thresholds and tries no request first.
+    pub fn at_full_speed(&self, warmup: Nanos, duration: Nanos) -> Self {
+        let mut plan = Self {
+            load: Load::Closed,
+            users: None,
+            phases: Vec::new(),
+            end: End { duration: Some(duration), iterations: None },
+            warmup,
+            preflight: false,
+            thresholds: Vec::new(),
+            ..self.clone()
+        };
+        plan.connections.max = plan.connections.initial;
+        for step in &mut plan.steps {
+            step.reaction = Reaction::default();
+            step.check_script = None;
+        }
+        for scenario in &mut plan.scenarios {
+            let sends = |op: &&Op| matches!(op, Op::Send(_) | Op::Fork(_) | Op::Set { .. } | Op::Draw(_));
+            scenario.program = Program::new(scenario.program.ops().iter().filter(sends).cloned().collect());
+            scenario.start_after = Nanos::ZERO;
+        }
+        plan
     }
 
     /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries
@@ -41,6 +69,8 @@ impl Plan {
         Ok(Self {
             load: Load::Open { profile: Profile::new(stages)?, process, overload },
             end: End { duration: Some(duration), iterations: None },
+            users: None,
+            phases: Vec::new(),
             warmup: lead.iter().fold(Nanos::ZERO, |sum, (_, length)| sum + *length),
             preflight: false,
             thresholds: Vec::new(),

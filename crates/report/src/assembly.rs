@@ -105,7 +105,7 @@ impl RunResult {
                 .iter()
                 .map(|interval| IntervalResult::new(interval).on(&record.machine, interval.at))
                 .collect(),
-            generator: Generator::new(record),
+            generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
     }
 }

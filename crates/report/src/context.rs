@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::CalibrationUse;
+
 /// What the caller knows about a run beside its record.
 #[derive(Clone, Debug, Default)]
 pub struct RunContext {
@@ -26,6 +28,8 @@ pub struct RunContext {
     pub host: Host,
     /// What the request before the run found, if one was sent.
     pub preflight: Option<Preflight>,
+    /// How much of what the machine can generate the run has used, if that is known.
+    pub calibration: Option<CalibrationUse>,
 }
 
 /// A server under load, as the plan has it.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+pub mod calibration;
 pub mod capacity;
 pub mod comparison;
 pub mod context;
@@ -26,6 +27,9 @@ mod timestamp;
 
 use std::io;
 
+pub use calibration::{
+    CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, CalibrationUse, LoadKind, schema_calibration,
+};
 pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity};
 pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};

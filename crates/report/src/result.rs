@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
@@ -591,8 +592,9 @@ pub struct Generator {
     pub rss_peak_bytes: Option<u64>,
     /// What drove the sockets: "io_uring" or "epoll".
     pub backend: String,
-    /// What this machine can generate at most; null if it was not calibrated.
-    pub calibration: Option<serde_json::Value>,
+    /// How much of what this machine can generate the run has used; null if it was not calibrated for such a
+    /// load, or has changed since.
+    pub calibration: Option<CalibrationUse>,
     /// Closed model: mean time in nanoseconds from the arrival of a response to the sending of its user's
     /// next request, which is the generator's own part of a user's cycle and lowers the achieved rate; null
     /// in the open model.

@@ -10,6 +10,7 @@ use plimsoll_metrics::figure;
 
 use crate::Style;
 use crate::assembly;
+use crate::calibration::CalibrationUse;
 use crate::distribution;
 use crate::interval::PercentileBounds;
 use crate::layout::{Emphasis, Page, Row};
@@ -546,6 +547,25 @@ fn steps(page: &mut Page<'_>, result: &RunResult) {
 }
 
 /// What the generator itself cost.
+/// `31.0 % of this machine's calibrated limit: 182,000/s for HTTP/1.1, 64 connections; it adds 120 µs …`
+fn calibrated(calibration: &CalibrationUse) -> String {
+    let of = if calibration.of_this_plan {
+        "this plan's requests".to_owned()
+    } else {
+        calibration.load.describe()
+    };
+    let mut line = format!(
+        "{} of this machine's calibrated limit of {} for {of}",
+        figure::share(calibration.used_share),
+        figure::per_second(calibration.limit_per_s),
+    );
+    if let (Some(p50), Some(p99)) = (calibration.added_p50_ns, calibration.added_p99_ns) {
+        let (p50, p99) = (figure::nanos(Nanos(p50)), figure::nanos(Nanos(p99)));
+        line.push_str(&format!("; at half of it, it adds {p50} (p99 {p99})"));
+    }
+    line
+}
+
 fn generator(page: &mut Page<'_>, result: &RunResult) {
     let generator = &result.generator;
     let mut line = format!(
@@ -569,6 +589,9 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
     }
     page.field("generator", &line);
+    if let Some(calibration) = &generator.calibration {
+        page.field("", &calibrated(calibration));
+    }
     if let Some(turnaround) = generator.turnaround_mean_ns {
         let share = result.service_time.mean.map_or_else(String::new, |service| {
             let share = turnaround as f64 / (service + turnaround).max(1) as f64;

@@ -108,6 +108,8 @@ reason_codes! {
     DataEnded = "data_ended",
     /// A worker did not come back after the end of the run.
     WorkerMissing = "worker_missing",
+    /// The generator used more than half of what this machine was calibrated for.
+    CalibratedLimit = "calibrated_limit",
     /// There is nothing to make percentiles from.
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
