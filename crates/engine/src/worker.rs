@@ -437,11 +437,14 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.edge_after(start);
         let mut cpu_end = None;
+        // What was prepared may have ended long ago.
+        self.now = self.io.now();
         if matches!(self.plan.load, Load::Closed) {
             self.start_users(start);
         }
         let mut now = self.io.now();
         loop {
+            self.now = self.now.max(now);
             // A load that ended in its warm-up has no measured part.
             if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;

@@ -140,7 +140,7 @@ fn machine(
         .and_then(|()| functions::install(&machine.lua, options, shared, stream));
     match added {
         Ok(()) => Ok(machine),
-        Err(error) => Err(ScriptError { message: format!("cannot make a Lua state: {error}") }),
+        Err(error) => Err(ScriptError::new(format!("cannot make a Lua state: {error}"))),
     }
 }
 
@@ -365,7 +365,7 @@ impl Scripts for StepWorker {
     }
 
     fn wants_to_stop(&self) -> bool {
-        false
+        self.machine.is_spent()
     }
 
     fn finish(self: Box<Self>) -> Box<dyn Any + Send> {

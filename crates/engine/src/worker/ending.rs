@@ -246,7 +246,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Closed model: whether a script has asked for the end of the load.
+    /// Whether a script has asked for the end of the load, or was the end of it.
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
         if stops {

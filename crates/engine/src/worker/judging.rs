@@ -2,12 +2,13 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_scenario::{Needs, Received, Session};
+use plimsoll_scenario::{Needs, Received, ScriptError, Session};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::connection::Client;
+use crate::control::Stop;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
@@ -107,7 +108,7 @@ impl<B: Backend> Worker<'_, B> {
             ..Received::new(status, &captured.fields, &captured.body)
         };
         let reaction = &self.reactions[request.step as usize];
-        let (mut outcome, mut reason) = (Outcome::Ok, None);
+        let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let accepted = match self.sessions.get_mut(request.session) {
             Some(session) => reaction.apply(&received, &mut session.state),
             None => reaction.accepts(status),
@@ -127,8 +128,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Err(error) => {
                     outcome = Outcome::Failed(ErrorClass::Script);
-                    reason = Some(error.message);
                     self.record.script_errors += 1;
+                    fault = Some(error);
                 }
             }
         } else if let Err(failure) = accepted {
@@ -137,6 +138,7 @@ impl<B: Backend> Worker<'_, B> {
                 reason = Some(reaction.describe(failure, &received));
             }
         }
+        let reason = fault.map(|error| self.script_failed(error)).or(reason);
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
             if self.keeps {
@@ -170,9 +172,19 @@ impl<B: Backend> Worker<'_, B> {
 
     /// How long a script wants its user to wait.
     pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
-        match &mut self.scripts {
-            Some(scripts) => scripts.delay(script).map_err(|error| error.message),
-            None => Ok(Nanos::ZERO),
+        let Some(scripts) = &mut self.scripts else { return Ok(Nanos::ZERO) };
+        scripts.delay(script).map_err(|error| self.script_failed(error))
+    }
+
+    /// A call of a script has failed: ends the run if no later one can succeed. The reason in words.
+    #[cold]
+    pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
+        // It may have taken long, and a pass in which nothing is sent would not notice.
+        self.now = self.now.max(self.io.now());
+        if error.ends_run {
+            self.control.stop(Stop::Now);
+            self.end_load(self.now);
         }
+        error.message
     }
 }

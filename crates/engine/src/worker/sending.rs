@@ -328,13 +328,17 @@ impl<B: Backend> Worker<'_, B> {
         template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
         let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
         let made = scripts.make_request(script, &session.state, &mut self.dynamic);
-        made.map_err(|error| error.message)?;
+        if let Err(error) = made {
+            return Err(self.script_failed(error));
+        }
         if http2 && !self.dynamic.raw.is_empty() {
             self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
         }
         self.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;
-        if needs.path || needs.request {
+        if (needs.path || needs.request)
+            && let Some(session) = self.sessions.get_mut(request.session)
+        {
             session.state.sent.copy_from(&self.dynamic);
         }
         Ok(())

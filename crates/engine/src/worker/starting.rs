@@ -94,7 +94,12 @@ impl<B: Backend> Worker<'_, B> {
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
-            if now >= self.times.end || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+            let over = now.max(self.now) >= self.times.end;
+            if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+                return false;
+            }
+            if self.is_long_over(now) {
+                self.retries.push(Reverse((self.now, lane)));
                 return false;
             }
             if self.control.is_paused() {
@@ -196,7 +201,10 @@ impl<B: Backend> Worker<'_, B> {
             at_limit |= state.blocked && state.open >= state.max;
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
-                if intended > now || intended >= self.times.end {
+                if intended > now || intended >= self.times.end || self.is_long_over(now) {
+                    break;
+                }
+                if self.is_stopped_by_script(now) {
                     break;
                 }
                 if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
@@ -225,6 +233,13 @@ impl<B: Backend> Worker<'_, B> {
             self.pacer.started(now);
         }
         self.note_blocked(blocked, at_limit, now);
+    }
+
+    /// Whether a pass that began at `now` has taken so long that the control and the deadlines come first:
+    /// scripts may take their time.
+    #[inline]
+    pub(super) fn is_long_over(&self, now: Nanos) -> bool {
+        self.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
     }
 
     /// Whether [`place`](Self::place) would find or may open a connection.

@@ -278,7 +278,7 @@ impl Scripts for WrkWorker {
     }
 
     fn wants_to_stop(&self) -> bool {
-        self.stop.get()
+        self.stop.get() || self.state.machine.is_spent()
     }
 
     fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
