@@ -264,14 +264,13 @@ impl StepWorker {
         fields: &FieldList,
         body: &[u8],
     ) -> mlua::Result<Option<Value>> {
-        if uses.0[0] {
-            if let Message::Response { status: kept, fields: copy, .. } =
+        if uses.0[0]
+            && let Message::Response { status: kept, fields: copy, .. } =
                 &mut *self.response.message().borrow_mut()
-            {
-                *kept = status;
-                copy.clear();
-                fields.iter().for_each(|(name, value)| copy.push(name, value));
-            }
+        {
+            *kept = status;
+            copy.clear();
+            fields.iter().for_each(|(name, value)| copy.push(name, value));
         }
         self.body(uses.0[1], body)
     }

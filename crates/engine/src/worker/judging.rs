@@ -60,6 +60,7 @@ impl<B: Backend> Worker<'_, B> {
         if !self.plan.steps[request.step as usize].request.uses_cookies() {
             return;
         }
+        self.recall_sent(request);
         let Some(session) = self.sessions.get_mut(request.session) else { return };
         let lane = &self.lanes[lane as usize];
         let host = &lane.name_of(site).host;
@@ -68,6 +69,18 @@ impl<B: Backend> Worker<'_, B> {
         let Session { cookies, sent, .. } = &mut session.state;
         for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
             cookies.store(cookie, host, &sent.path, secure, unix_s);
+        }
+    }
+
+    /// The session takes what was sent for the response that is looked at: others of its requests may have
+    /// been written since.
+    fn recall_sent(&mut self, request: &InFlight) {
+        let needs = &self.plan.steps[request.step as usize].needs;
+        if (needs.path || needs.request)
+            && request.capture != NO_CAPTURE
+            && let Some(session) = self.sessions.get_mut(request.session)
+        {
+            std::mem::swap(&mut session.state.sent, &mut self.captures.get_mut(request.capture).sent);
         }
     }
 
@@ -97,6 +110,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
         self.reason = None;
+        self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);

@@ -205,12 +205,12 @@ impl WrkWorker {
             let message = "`response` was replaced by a function that reads more: define it in one place";
             return Err(mlua::Error::RuntimeError(message.to_owned()));
         }
-        if headers {
-            if let Message::Response { status, fields, .. } = &mut *self.response.message().borrow_mut() {
-                *status = received.status;
-                fields.clear();
-                received.fields.iter().for_each(|(name, value)| fields.push(name, value));
-            }
+        if headers
+            && let Message::Response { status, fields, .. } = &mut *self.response.message().borrow_mut()
+        {
+            *status = received.status;
+            fields.clear();
+            received.fields.iter().for_each(|(name, value)| fields.push(name, value));
         }
         let lua = &self.state.machine.lua;
         let body = if body { Value::String(lua.create_string(received.body)?) } else { Value::Nil };
