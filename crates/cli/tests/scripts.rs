@@ -165,3 +165,40 @@ fn a_script_that_is_wrong_in_the_run_fails_its_requests() {
         assert_eq!(errors(&result, "script"), account(&result, "failed"), "{text}");
     }
 }
+
+/// The result of a plan with a script that is wrong: it ends, with code 2.
+fn wrong_plan(settings: &str, script: &str) -> Value {
+    let (sink, folder) = (Sink::start(""), Folder::new());
+    let plan = format!(
+        "targets: {{sink: '{}'}}\nrun: {{{settings}}}\nscripts: {{memory_limit: 8MiB}}\nscenarios:\n  \
+         - steps:\n      - get: /\n        name: login\n        script: |\n          {script}\n",
+        sink.url()
+    );
+    let plan = folder.write("plan.yaml", &plan);
+    let finished = run(&format!("{plan} -t 1 -o json"));
+    assert_eq!(finished.code, Some(2), "{settings}: {}", finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
+    assert_balance(&result);
+    assert_eq!(account(&result, "ok"), 0, "{settings}");
+    result
+}
+
+#[test]
+fn a_script_without_memory_ends_the_run() {
+    let script = "function make_request() local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(1e5) .. i end end";
+    for settings in ["connections: 2, duration: 1h", "connections: 2, duration: 1h, rate: 1000"] {
+        let result = wrong_plan(settings, script);
+        let shown = result["errors"].to_string() + &result["error_examples"].to_string();
+        assert!(errors(&result, "script") > 0, "{shown}");
+    }
+}
+
+#[test]
+fn a_script_that_fails_each_time_does_not_hold_up_the_end() {
+    // So many that one pass over all of them takes longer than the pause of each.
+    for load in ["connections: 200", "connections: 200, rate: 5k"] {
+        let settings = format!("{load}, duration: 300ms");
+        let result = wrong_plan(&settings, "function make_request() error(('x'):rep(1e4)) end");
+        assert!(errors(&result, "script") >= 200, "{settings}: {}", result["errors"]);
+    }
+}

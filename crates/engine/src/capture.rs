@@ -34,6 +34,9 @@ pub(crate) struct Captured {
     pub(crate) request: Message,
     /// How the request is written, if not as its step says.
     pub(crate) detour: Option<Detour>,
+    /// The request, if its step wants to know of it. A session has several at once, so that it is not kept
+    /// there.
+    pub(crate) sent: SentRequest,
 }
 
 impl Captured {
@@ -98,6 +101,14 @@ impl Captures {
                 &mut self.unwanted
             }
         }
+    }
+
+    /// Keeps what was sent, and gives other memory for it; begins a capture if there is none.
+    pub(crate) fn keep_sent(&mut self, number: &mut u32, sent: &mut SentRequest) {
+        if *number == NO_CAPTURE {
+            *number = self.begin();
+        }
+        std::mem::swap(&mut self.get_mut(*number).sent, sent);
     }
 
     /// Keeps the bytes of a request of HTTP/1.1, of which `more` is the rest; begins a capture if there is

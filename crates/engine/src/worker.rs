@@ -481,6 +481,8 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut next_edge = self.edge_after(start);
         let mut cpu_end = None;
         self.border = self.border_after(start);
+        // What was prepared may have ended long ago.
+        self.now = self.io.now();
         if self.users_have_connections() {
             self.start_users(start);
         } else if self.plan.users.is_some() {
@@ -488,6 +490,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         }
         let mut now = self.io.now();
         loop {
+            self.now = self.now.max(now);
             // A load that ended in its warm-up has no measured part.
             if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;

@@ -11,6 +11,16 @@ use crate::{DynamicRequest, Needs, Received, Session};
 pub struct ScriptError {
     /// The file (or `inline`), the line and the reason.
     pub message: String,
+    /// Whether the worker's state is of no use any more: it had no time or no memory left, and every later
+    /// call fails at once. The run is to end.
+    pub ends_run: bool,
+}
+
+impl ScriptError {
+    /// An error after which scripts can be called again.
+    pub const fn new(message: String) -> Self {
+        Self { message, ends_run: false }
+    }
 }
 
 impl fmt::Display for ScriptError {
@@ -66,7 +76,8 @@ pub trait Scripts {
     /// An error of the script.
     fn delay(&mut self, script: u32) -> Result<Nanos, ScriptError>;
 
-    /// Whether a script asked for the end of the load on this worker: wrk's `thread:stop()`.
+    /// Whether there is to be no more load on this worker: a script asked for its end, as wrk's
+    /// `thread:stop()` does, or an error was one that [ends the run](ScriptError::ends_run).
     fn wants_to_stop(&self) -> bool;
 
     /// At the end: what the scripts leave behind, for wrk's `thread:get` in `done`; the type is that of the

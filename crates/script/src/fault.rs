@@ -17,9 +17,10 @@ pub(crate) struct Doing<'a> {
     pub(crate) what: &'a str,
 }
 
-/// `script.lua:12: reason, in make_request of step x`.
+/// `script.lua:12: reason, in make_request of step x`. Without memory the state is of no use any more.
 pub(crate) fn script_error(error: &Error, doing: &Doing<'_>, memory_limit: usize) -> ScriptError {
     let found = text(error);
+    let ends_run = matches!(found.reason, Reason::Memory);
     let mut message = match found.reason {
         Reason::Memory => format!("needs more memory than the limit of {}", size(memory_limit)),
         Reason::Text(text) => text,
@@ -36,7 +37,7 @@ pub(crate) fn script_error(error: &Error, doing: &Doing<'_>, memory_limit: usize
         message.push_str(", in ");
         message.push_str(doing.what);
     }
-    ScriptError { message }
+    ScriptError { message, ends_run }
 }
 
 enum Reason {

@@ -8,6 +8,7 @@ use mlua::debug::Debug;
 use mlua::{HookTriggers, Lua, VmState};
 use plimsoll_core::Nanos;
 
+use crate::fault::OWN_CHUNK;
 use crate::{Host, ScriptOptions};
 
 /// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost, more
@@ -124,7 +125,8 @@ impl Guard {
 /// `script.lua:12: `, if it is known.
 fn place(debug: &Debug<'_>) -> String {
     match (debug.source().short_src, debug.current_line()) {
-        (Some(name), Some(line)) => format!("{name}:{line}: "),
+        // In our own Lua no place is the script's: the caller knows it.
+        (Some(name), Some(line)) if name != OWN_CHUNK[1..] => format!("{name}:{line}: "),
         _ => String::new(),
     }
 }

@@ -5,8 +5,6 @@
 //! copy, which only then is made.
 
 use std::cell::RefCell;
-use std::ffi::c_void;
-use std::ptr;
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaString, Table, Value};
@@ -38,78 +36,82 @@ pub(crate) enum Message {
 #[derive(Debug)]
 pub(crate) struct Headers {
     message: Rc<RefCell<Message>>,
-    meta: Table,
-    current: Rc<RefCell<Current>>,
+    open: Function,
+    close: Function,
 }
 
-/// Which table stands for the message now. Those of earlier calls are errors to read: what they stood for is
-/// gone, and another message's fields would be wrong.
-#[derive(Debug)]
-struct Current {
-    table: *const c_void,
-    /// The copy that `next` walks through.
-    copy: Option<Table>,
+/// Which table stands for the message now is known in Lua, so that a call that makes a table and reads nothing
+/// of it never comes to Rust. Tables of earlier calls are errors to read: what they stood for is gone, and
+/// another message's fields would be wrong.
+const TABLES: &str = r#"
+local get, set, copy = ...
+local setmetatable, error = setmetatable, error
+-- What stands for the message, and the copy of it that `next` walks through.
+local current, walked
+local function check(t)
+    if t ~= current then
+        -- Without a place: the script's is found in the trace.
+        error("these are the headers of an earlier call: copy the values that are needed later", 0)
+    end
+end
+local meta = {
+    __index = function(t, name)
+        check(t)
+        return get(name)
+    end,
+    __newindex = function(t, name, value)
+        check(t)
+        walked = nil
+        set(name, value)
+    end,
+    -- Not a metamethod: `pairs` and `next` ask for it.
+    copy = function(t)
+        check(t)
+        if not walked then walked = copy() end
+        return walked
+    end,
 }
+return function()
+    current, walked = setmetatable({}, meta), nil
+    return current
+end, function()
+    current, walked = nil, nil
+end
+"#;
 
 impl Headers {
     /// Header tables for `message`.
     pub(crate) fn new(lua: &Lua, message: Message) -> mlua::Result<Self> {
         let message = Rc::new(RefCell::new(message));
-        let current = Rc::new(RefCell::new(Current { table: ptr::null(), copy: None }));
-        let meta = lua.create_table()?;
-
-        let (of, now) = (Rc::clone(&message), Rc::clone(&current));
-        let index = move |lua: &Lua, (table, key): (Table, Value)| {
-            now.borrow().check(&table)?;
-            match key {
-                Value::String(name) => of.borrow().get(lua, &name),
-                _ => Ok(Value::Nil),
-            }
-        };
-        meta.set("__index", lua.create_function(index)?)?;
-
-        let (of, now) = (Rc::clone(&message), Rc::clone(&current));
-        let new_index = move |lua: &Lua, (table, key, value): (Table, Value, Value)| {
-            let mut now = now.borrow_mut();
-            now.check(&table)?;
-            now.copy = None;
-            of.borrow_mut().set(lua, key, value)
-        };
-        meta.set("__newindex", lua.create_function(new_index)?)?;
-
-        // Not a metamethod: `pairs` and `next` ask for it.
-        let (of, now) = (Rc::clone(&message), Rc::clone(&current));
-        let copy = move |lua: &Lua, table: Table| {
-            let mut now = now.borrow_mut();
-            now.check(&table)?;
-            if now.copy.is_none() {
-                now.copy = Some(of.borrow().copy(lua)?);
-            }
-            Ok(now.copy.clone())
-        };
-        meta.set(COPY, lua.create_function(copy)?)?;
-        Ok(Self { message, meta, current })
+        let of = Rc::clone(&message);
+        let get = lua.create_function(move |lua, key: Value| match key {
+            Value::String(name) => of.borrow().get(lua, &name),
+            _ => Ok(Value::Nil),
+        })?;
+        let of = Rc::clone(&message);
+        let set = move |lua: &Lua, (key, value): (Value, Value)| of.borrow_mut().set(lua, key, value);
+        let set = lua.create_function(set)?;
+        let of = Rc::clone(&message);
+        let copy = lua.create_function(move |lua, ()| of.borrow().copy(lua))?;
+        let (open, close) = lua.load(TABLES).set_name(OWN_CHUNK).call((get, set, copy))?;
+        Ok(Self { message, open, close })
     }
 
-    /// A table for the message as it is now; tables of earlier calls are void.
-    #[inline]
-    pub(crate) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
-        let table = lua.create_table()?;
-        table.set_metatable(Some(self.meta.clone()))?;
-        let mut current = self.current.borrow_mut();
-        current.table = table.to_pointer();
-        current.copy = None;
-        Ok(table)
+    /// In Lua: gives a table for the message as it is when it is read; tables of earlier calls are void.
+    pub(crate) const fn opener(&self) -> &Function {
+        &self.open
     }
 
-    /// Whether this is the table of the present call.
-    pub(crate) fn is_current(&self, table: &Table) -> bool {
-        ptr::eq(self.current.borrow().table, table.to_pointer())
+    /// In Lua: makes the table void.
+    pub(crate) const fn closer(&self) -> &Function {
+        &self.close
     }
 
-    /// The call is over.
-    pub(crate) fn end(&self) {
-        self.current.borrow_mut().table = ptr::null();
+    /// A call did not come to its end: makes the table void.
+    #[cold]
+    pub(crate) fn close(&self) {
+        // Without memory for it, there is none for reading the table either.
+        let _ = self.close.call::<()>(());
     }
 
     /// The message.
@@ -117,19 +119,6 @@ impl Headers {
         &self.message
     }
 }
-
-impl Current {
-    fn check(&self, table: &Table) -> mlua::Result<()> {
-        if ptr::eq(self.table, table.to_pointer()) {
-            return Ok(());
-        }
-        let message = "these are the headers of an earlier call: copy the values that are needed later";
-        Err(mlua::Error::RuntimeError(message.to_owned()))
-    }
-}
-
-/// Name of the function in the metatable that copies the fields.
-const COPY: &str = "copy";
 
 /// Makes `pairs`, `next` and `rawget` work with header tables.
 pub(crate) fn install(lua: &Lua) -> mlua::Result<()> {

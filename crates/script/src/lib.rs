@@ -22,7 +22,8 @@
 //! ```
 //!
 //! An error of any call is a [`ScriptError`](plimsoll_scenario::ScriptError) that names file and line. The
-//! state can be called again after it.
+//! state can be called again after it, unless it was one of time or memory, which
+//! [ends the run](plimsoll_scenario::ScriptError::ends_run).
 //!
 //! # Limits
 //!

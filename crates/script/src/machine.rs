@@ -1,5 +1,6 @@
 //! One guarded Lua state.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table};
@@ -21,6 +22,8 @@ pub(crate) struct Machine {
     pub(crate) output: Rc<Output>,
     modules: Rc<Modules>,
     memory_limit: usize,
+    /// Set by the error that leaves the state without use: a call was stopped, or its memory is full.
+    spent: RefCell<Option<ScriptError>>,
     /// LuaJIT's view into functions.
     pub(crate) util: Table,
 }
@@ -29,7 +32,7 @@ impl Machine {
     /// A state with the restricted library. `stream` tells apart the random numbers of the states of a run.
     pub(crate) fn new(options: &ScriptOptions, sink: Sink, stream: u64) -> Result<Self, ScriptError> {
         Self::build(options, sink, stream)
-            .map_err(|error| ScriptError { message: format!("cannot make a Lua state: {error}") })
+            .map_err(|error| ScriptError::new(format!("cannot make a Lua state: {error}")))
     }
 
     fn build(options: &ScriptOptions, sink: Sink, stream: u64) -> mlua::Result<Self> {
@@ -56,7 +59,8 @@ impl Machine {
         if options.memory_limit > 0 {
             lua.set_memory_limit(options.memory_limit)?;
         }
-        Ok(Self { lua, guard, output, modules, memory_limit: options.memory_limit, util })
+        let memory_limit = options.memory_limit;
+        Ok(Self { lua, guard, output, modules, memory_limit, spent: RefCell::default(), util })
     }
 
     /// Compiles and runs a script with these globals, or the state's.
@@ -75,6 +79,11 @@ impl Machine {
         self.call(&function, (), &doing)
     }
 
+    /// Whether the state is of no use any more: every call fails.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.spent.borrow().is_some()
+    }
+
     /// Calls a function within the limits.
     #[inline]
     pub(crate) fn call<R: FromLuaMulti>(
@@ -83,23 +92,37 @@ impl Machine {
         arguments: impl IntoLuaMulti,
         doing: &Doing<'_>,
     ) -> Result<R, ScriptError> {
+        if let Some(error) = &*self.spent.borrow() {
+            return Err(error.clone());
+        }
         self.guard.begin();
         let result = function.call(arguments);
         let verdict = self.guard.end(&self.lua);
-        let error = match (result, verdict) {
+        let (error, stopped) = match (result, verdict) {
             (Ok(result), None) => return Ok(result),
-            (_, Some(verdict)) => mlua::Error::RuntimeError(verdict),
-            (Err(error), None) => error,
+            (_, Some(verdict)) => (mlua::Error::RuntimeError(verdict), true),
+            (Err(error), None) => (error, false),
         };
         // What failed behind a tail call has no line of its own.
         let line = if doing.line == 0 { Self::line_of(function) } else { doing.line };
-        Err(self.error(&error, &Doing { line, ..*doing }))
+        let error = script_error(&error, &Doing { line, ..*doing }, self.memory_limit);
+        // The next call would take as long, and may find anything half done.
+        Err(self.remember(ScriptError { ends_run: error.ends_run || stopped, ..error }))
     }
 
     /// An error of this state in words.
     #[cold]
     pub(crate) fn error(&self, error: &mlua::Error, doing: &Doing<'_>) -> ScriptError {
-        script_error(error, doing, self.memory_limit)
+        self.remember(script_error(error, doing, self.memory_limit))
+    }
+
+    /// What is full stays so: the memory is that of values which the script, or its error, still has, and
+    /// LuaJIT collects none of them when it finds no more. A call after it would fail at its first string.
+    fn remember(&self, error: ScriptError) -> ScriptError {
+        if error.ends_run {
+            self.spent.replace(Some(error.clone()));
+        }
+        error
     }
 
     /// The line where a function begins.

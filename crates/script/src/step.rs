@@ -20,7 +20,7 @@ use plimsoll_scenario::{
 };
 
 use crate::analysis::Uses;
-use crate::fault::Doing;
+use crate::fault::{Doing, OWN_CHUNK};
 use crate::functions::{self, Shared};
 use crate::headers::{self, Headers, Message, write_field};
 use crate::machine::Machine;
@@ -124,9 +124,39 @@ impl ScriptSource for StepScripts {
         };
         let nothing = Doing { script: "inline", line: 0, what: "" };
         let (request, response) = tables().map_err(|error| machine.error(&error, &nothing))?;
-        Ok(Box::new(StepWorker { machine, scripts, request, response }))
+        let parts = || -> mlua::Result<(Function, Function, Value)> {
+            let tables = (request.opener(), request.closer(), response.opener(), response.closer());
+            let (make, check) = machine.lua.load(CALLERS).set_name(OWN_CHUNK).call(tables)?;
+            Ok((make, check, Value::String(machine.lua.create_string("")?)))
+        };
+        let (make, check, empty) = parts().map_err(|error| machine.error(&error, &nothing))?;
+        Ok(Box::new(StepWorker { machine, scripts, request, response, make, check, empty }))
     }
 }
+
+/// Calls a script's functions. In Lua, because a table, or a string that comes back as it was given, costs
+/// much more where it crosses over to Rust.
+const CALLERS: &str = r#"
+local open_request, close_request, open_response, close_response = ...
+local function made(own, own_body, headers, body)
+    close_request()
+    close_response()
+    -- What comes back as it was given, with what was assigned to it, stands for itself.
+    if headers == own then headers = nil end
+    if body == own_body then body = nil end
+    return headers, body
+end
+local function checked(good)
+    close_response()
+    return good
+end
+return function(make, reads_response, response_body, reads_request, own_body)
+    local own = reads_request and open_request() or nil
+    return made(own, own_body, make(reads_response and open_response() or nil, response_body, own, own_body))
+end, function(check, reads_response, response_body)
+    return checked(check(reads_response and open_response() or nil, response_body))
+end
+"#;
 
 /// A state with everything that scripts of steps have.
 fn machine(
@@ -140,7 +170,7 @@ fn machine(
         .and_then(|()| functions::install(&machine.lua, options, shared, stream));
     match added {
         Ok(()) => Ok(machine),
-        Err(error) => Err(ScriptError { message: format!("cannot make a Lua state: {error}") }),
+        Err(error) => Err(ScriptError::new(format!("cannot make a Lua state: {error}"))),
     }
 }
 
@@ -217,32 +247,41 @@ struct StepWorker {
     scripts: Vec<Loaded>,
     request: Headers,
     response: Headers,
+    /// Calls a `make_request`.
+    make: Function,
+    /// Calls a `validate_response`.
+    check: Function,
+    /// The empty string.
+    empty: Value,
 }
 
 impl StepWorker {
-    /// The arguments that stand for a response.
+    /// Takes what a function reads of a response; the argument that stands for its body.
     fn response(
         &self,
         uses: Uses,
         status: u16,
         fields: &FieldList,
         body: &[u8],
-    ) -> mlua::Result<(Value, Value)> {
-        let lua = &self.machine.lua;
-        let headers = if uses.0[0] {
-            if let Message::Response { status: kept, fields: copy, .. } =
+    ) -> mlua::Result<Option<Value>> {
+        if uses.0[0]
+            && let Message::Response { status: kept, fields: copy, .. } =
                 &mut *self.response.message().borrow_mut()
-            {
-                *kept = status;
-                copy.clear();
-                fields.iter().for_each(|(name, value)| copy.push(name, value));
-            }
-            Value::Table(self.response.table(lua)?)
-        } else {
-            Value::Nil
-        };
-        let body = if uses.0[1] { Value::String(lua.create_string(body)?) } else { Value::Nil };
-        Ok((headers, body))
+        {
+            *kept = status;
+            copy.clear();
+            fields.iter().for_each(|(name, value)| copy.push(name, value));
+        }
+        self.body(uses.0[1], body)
+    }
+
+    /// A body as an argument; `None` for the empty one, which is there already.
+    fn body(&self, is_used: bool, body: &[u8]) -> mlua::Result<Option<Value>> {
+        match (is_used, body) {
+            (false, _) => Ok(Some(Value::Nil)),
+            (true, []) => Ok(None),
+            (true, body) => Ok(Some(Value::String(self.machine.lua.create_string(body)?))),
+        }
     }
 
     fn call_make(
@@ -254,19 +293,16 @@ impl StepWorker {
     ) -> Result<(), ScriptError> {
         let doing = Doing { script: &script.name, line: make.line, what: &make.what };
         let of_lua = |error: mlua::Error| self.machine.error(&error, &doing);
-        let lua = &self.machine.lua;
-        let (headers, body) = self
+        let Uses([reads_response, _, reads_request, reads_body]) = make.uses;
+        let body = self
             .response(make.uses, session.last_status, &session.last_fields, &session.last_body)
             .map_err(of_lua)?;
-        let own_body = if make.uses.0[3] {
-            Value::String(lua.create_string(&request.body).map_err(of_lua)?)
-        } else {
-            Value::Nil
-        };
-        let own_headers =
-            if make.uses.0[2] { Value::Table(self.request.table(lua).map_err(of_lua)?) } else { Value::Nil };
+        let own_body = self.body(reads_body, &request.body).map_err(of_lua)?;
+        let body = body.as_ref().unwrap_or(&self.empty);
+        let own_body = own_body.as_ref().unwrap_or(&self.empty);
+        let arguments = (&make.function, reads_response, body, reads_request, own_body);
         self.exchange(script.scheme, request);
-        let returned = self.machine.call(&make.function, (headers, body, own_headers, own_body), &doing);
+        let returned = self.machine.call(&self.make, arguments, &doing);
         let changed = self.exchange(script.scheme, request);
         let (headers, body): (Value, Value) = returned?;
         let changed = changed | self.take_headers(headers, script.scheme, request).map_err(of_lua)?;
@@ -291,7 +327,6 @@ impl StepWorker {
     fn take_headers(&self, headers: Value, scheme: &str, request: &mut DynamicRequest) -> mlua::Result<bool> {
         match headers {
             Value::Nil => Ok(false),
-            Value::Table(table) if self.request.is_current(&table) => Ok(false),
             Value::Table(table) => {
                 request.fields.clear();
                 // A response's headers are a header table, too: `:status` is none of a request.
@@ -337,8 +372,10 @@ impl Scripts for StepWorker {
         let Some(script) = self.scripts.get(script as usize) else { return Ok(()) };
         let Some(make) = &script.make else { return Ok(()) };
         let made = self.call_make(script, make, session, request);
-        self.request.end();
-        self.response.end();
+        if made.is_err() {
+            self.request.close();
+            self.response.close();
+        }
         made
     }
 
@@ -347,10 +384,13 @@ impl Scripts for StepWorker {
         let Some(check) = &script.check else { return Ok(true) };
         let doing = Doing { script: &script.name, line: check.line, what: &check.what };
         let of_lua = |error: mlua::Error| self.machine.error(&error, &doing);
-        let arguments = self.response(check.uses, received.status, received.fields, received.body);
-        let arguments = arguments.map_err(of_lua)?;
-        let returned = self.machine.call::<Value>(&check.function, arguments, &doing);
-        self.response.end();
+        let body = self.response(check.uses, received.status, received.fields, received.body);
+        let body = body.map_err(of_lua)?;
+        let arguments = (&check.function, check.uses.0[0], body.as_ref().unwrap_or(&self.empty));
+        let returned = self.machine.call::<Value>(&self.check, arguments, &doing);
+        if returned.is_err() {
+            self.response.close();
+        }
         match returned? {
             Value::Boolean(good) => Ok(good),
             other => {
@@ -365,7 +405,7 @@ impl Scripts for StepWorker {
     }
 
     fn wants_to_stop(&self) -> bool {
-        false
+        self.machine.is_spent()
     }
 
     fn finish(self: Box<Self>) -> Box<dyn Any + Send> {

@@ -208,7 +208,7 @@ impl WrkScript {
     pub fn setup(self: &Arc<Self>, workers: u32, addresses: &[String]) -> Result<WrkMain, ScriptError> {
         let (main, setups) = WrkMain::start(Arc::clone(self), workers, addresses)?;
         if self.setups.set(setups).is_err() {
-            return Err(ScriptError { message: format!("{}: setup has run before", self.text.name) });
+            return Err(ScriptError::new(format!("{}: setup has run before", self.text.name)));
         }
         Ok(main)
     }

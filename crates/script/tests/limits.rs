@@ -1,4 +1,5 @@
-//! Scripts that go wrong: they are stopped, with file and line, and the state can be used again.
+//! Scripts that go wrong: they are stopped, with file and line. After an error the state can be used again;
+//! after one of time or memory it is the end of the run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod world;
@@ -12,13 +13,21 @@ fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
     scripts.make_request(0, &Session::new(0), &mut request()).map_err(|error| error.message)
 }
 
-/// The error of a `make_request` with this body, which begins in line 2. The state works afterwards.
+/// The error of a `make_request` with this body, which begins in line 2. The state works afterwards, unless
+/// the error ends the run: then every call has that error.
 fn error_of(body: &str, options: ScriptOptions) -> String {
     let source =
         format!("function make_request()\n{body}\nend\nfunction validate_response() return 1 + 1 == 2 end");
     let mut scripts = open(&source, options).unwrap();
     let error = make(&mut scripts).unwrap_err();
     let none = fields(&[]);
+    let spent = error.contains("limit of");
+    assert_eq!(scripts.wants_to_stop(), spent, "{error}");
+    if spent {
+        let again = scripts.validate_response(0, &received(200, &none, b"")).unwrap_err();
+        assert_eq!((again.message, again.ends_run), (error.clone(), true));
+        return error;
+    }
     assert_eq!(scripts.validate_response(0, &received(200, &none, b"")), Ok(true), "after: {error}");
     assert!(make(&mut scripts).unwrap_err().starts_with("inline:"), "the second time: {error}");
     error

@@ -251,7 +251,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Whether a script has asked for the end of the load. Steps to come are not begun, either.
+    /// Whether a script has asked for the end of the load, or was the end of it. Steps to come are not begun,
+    /// either.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());

@@ -2,12 +2,13 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_scenario::{Needs, Received, Session};
+use plimsoll_scenario::{Needs, Received, ScriptError, Session};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::connection::Client;
+use crate::control::Stop;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
@@ -62,6 +63,7 @@ impl<B: Backend> Worker<'_, B> {
         if !self.plan.steps[request.step as usize].request.uses_cookies() {
             return;
         }
+        self.recall_sent(request);
         let Some(session) = self.sessions.get_mut(request.session) else { return };
         let lane = &self.lanes[lane as usize];
         let host = &lane.name_of(site).host;
@@ -70,6 +72,18 @@ impl<B: Backend> Worker<'_, B> {
         let Session { cookies, sent, .. } = &mut session.state;
         for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
             cookies.store(cookie, host, &sent.path, secure, unix_s);
+        }
+    }
+
+    /// The session takes what was sent for the response that is looked at: others of its requests may have
+    /// been written since.
+    fn recall_sent(&mut self, request: &InFlight) {
+        let needs = &self.plan.steps[request.step as usize].needs;
+        if (needs.path || needs.request)
+            && request.capture != NO_CAPTURE
+            && let Some(session) = self.sessions.get_mut(request.session)
+        {
+            std::mem::swap(&mut session.state.sent, &mut self.captures.get_mut(request.capture).sent);
         }
     }
 
@@ -94,6 +108,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
         self.reason = None;
+        self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
@@ -106,7 +121,7 @@ impl<B: Backend> Worker<'_, B> {
             ..Received::new(status, &captured.fields, &captured.body)
         };
         let reaction = &self.reactions[request.step as usize];
-        let (mut outcome, mut reason) = (Outcome::Ok, None);
+        let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let accepted = match self.sessions.get_mut(request.session) {
             Some(session) => reaction.apply(&received, &mut session.state),
             None => reaction.accepts(status),
@@ -126,8 +141,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Err(error) => {
                     outcome = Outcome::Failed(ErrorClass::Script);
-                    reason = Some(error.message);
                     self.record.script_errors += 1;
+                    fault = Some(error);
                 }
             }
         } else if let Err(failure) = accepted {
@@ -136,6 +151,7 @@ impl<B: Backend> Worker<'_, B> {
                 reason = Some(reaction.describe(failure, &received));
             }
         }
+        let reason = fault.map(|error| self.script_failed(error)).or(reason);
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
             if self.keeps {
@@ -169,9 +185,19 @@ impl<B: Backend> Worker<'_, B> {
 
     /// How long a script wants its user to wait.
     pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
-        match &mut self.scripts {
-            Some(scripts) => scripts.delay(script).map_err(|error| error.message),
-            None => Ok(Nanos::ZERO),
+        let Some(scripts) = &mut self.scripts else { return Ok(Nanos::ZERO) };
+        scripts.delay(script).map_err(|error| self.script_failed(error))
+    }
+
+    /// A call of a script has failed: ends the run if no later one can succeed. The reason in words.
+    #[cold]
+    pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
+        // It may have taken long, and a pass in which nothing is sent would not notice.
+        self.now = self.now.max(self.io.now());
+        if error.ends_run {
+            self.control.stop(Stop::Now);
+            self.end_load(self.now);
         }
+        error.message
     }
 }

@@ -165,7 +165,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Iterations whose think time is over go on.
     pub(super) fn start_sleepers(&mut self, now: Nanos) {
         while let Some(&Reverse((at, number))) = self.sleepers.peek() {
-            if at > now || now >= self.times.end {
+            if at > now || now >= self.times.end || self.is_long_over(now) {
                 return;
             }
             self.sleepers.pop();

@@ -6,19 +6,21 @@ use plimsoll_wire::http1::Truncated;
 use plimsoll_wire::http2;
 
 use super::connecting::of_connecting;
-use super::{EVENTS_PER_PASS, Worker};
+use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Reply, State};
 use crate::request::{AT_SEND, InFlight};
 
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
         self.now = self.io.now();
+        let began = self.now;
         self.more = false;
         self.observed = false;
         let mut left = EVENTS_PER_PASS;
         while let Some(event) = self.io.next_event() {
             left -= 1;
-            self.more = left == 0;
+            // A script may take its time for each.
+            self.more = left == 0 || self.now.since(began) > LONGEST_WAIT;
             self.reason = None;
             match event {
                 Event::Received { conn, at, stamped, data } => {

@@ -200,7 +200,13 @@ impl<B: Backend> Worker<'_, B> {
     /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
     /// Whether its step has any logic at all.
     #[inline(always)]
-    fn ready(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate, facts: Facts) -> bool {
+    fn ready(
+        &mut self,
+        slot: u32,
+        request: &mut InFlight,
+        template: &RequestTemplate,
+        facts: Facts,
+    ) -> bool {
         if facts.is_plain() {
             return false;
         }
@@ -209,7 +215,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     #[inline(never)]
-    fn ready_in_full(&mut self, slot: u32, request: &InFlight, template: &RequestTemplate, facts: Facts) {
+    fn ready_in_full(&mut self, slot: u32, request: &mut InFlight, template: &RequestTemplate, facts: Facts) {
         let conn = &self.conns[slot as usize];
         let lane = &self.lanes[conn.lane as usize];
         let name = lane.name_of(conn.site);
@@ -239,8 +245,8 @@ impl<B: Backend> Worker<'_, B> {
             let context = Context { cookies: &self.cookies, ..context };
             template.render_request(&context, &mut self.random.clone(), &mut self.sent);
         }
-        if let Some(session) = self.sessions.get_mut(request.session) {
-            std::mem::swap(&mut session.state.sent, &mut self.sent);
+        if facts.request {
+            self.captures.keep_sent(&mut request.capture, &mut self.sent);
         }
     }
 
@@ -349,13 +355,13 @@ impl<B: Backend> Worker<'_, B> {
             let several = captures.len() + 1 < self.dynamic.raw_count as usize;
             let (one, rest) =
                 left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
-            let mut capture = NO_CAPTURE;
+            let mut capture = if captures.is_empty() { request.capture } else { NO_CAPTURE };
             self.captures.keep_bytes(&mut capture, one, &[]);
             captures.push(capture);
             left = rest;
         }
         let mut captures = captures.into_iter();
-        request.capture = captures.next().unwrap_or(NO_CAPTURE);
+        request.capture = captures.next().unwrap_or(request.capture);
         // A script may write several requests at once; each is one of its own, and their bytes are the
         // first's.
         let others = self.dynamic.raw_count.saturating_sub(1);
@@ -393,7 +399,7 @@ impl<B: Backend> Worker<'_, B> {
     fn make_request(
         &mut self,
         slot: u32,
-        request: &InFlight,
+        request: &mut InFlight,
         template: &RequestTemplate,
         script: u32,
     ) -> Result<Option<bool>, String> {
@@ -416,7 +422,9 @@ impl<B: Backend> Worker<'_, B> {
         self.scratch.extend_from_slice(self.dynamic.fields.get("authorization").unwrap_or_default());
         let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
         let made = scripts.make_request(script, &session.state, &mut self.dynamic);
-        made.map_err(|error| error.message)?;
+        if let Err(error) = made {
+            return Err(self.script_failed(error));
+        }
         if http2 && !self.dynamic.raw.is_empty() {
             self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
         }
@@ -424,7 +432,8 @@ impl<B: Backend> Worker<'_, B> {
         self.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;
         if needs.path || needs.request {
-            session.state.sent.copy_from(&self.dynamic);
+            self.sent.copy_from(&self.dynamic);
+            self.captures.keep_sent(&mut request.capture, &mut self.sent);
         }
         Ok(https)
     }

@@ -95,7 +95,12 @@ impl<B: Backend> Worker<'_, B> {
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
-            if now >= self.times.end || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+            let over = now.max(self.now) >= self.times.end;
+            if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+                return false;
+            }
+            if self.is_long_over(now) {
+                self.retries.push(Reverse((self.now, lane)));
                 return false;
             }
             if self.user_goes(lane) {
@@ -202,8 +207,11 @@ impl<B: Backend> Worker<'_, B> {
             at_limit |= state.blocked && state.open >= state.max;
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
-                if intended > now || intended >= until {
+                if intended > now || intended >= until || self.is_long_over(now) {
                     break;
+                }
+                if self.is_stopped_by_script(now) {
+                    break 'lanes;
                 }
                 let measured = intended >= self.times.measure;
                 if self.exhausted[scenario as usize] {
@@ -248,6 +256,13 @@ impl<B: Backend> Worker<'_, B> {
     fn pass_by(&mut self, measured: bool) {
         self.counts.new_scheduled += 1;
         self.counts.never_start(measured, true);
+    }
+
+    /// Whether a pass that began at `now` has taken so long that the control and the deadlines come first:
+    /// scripts may take their time.
+    #[inline]
+    pub(super) fn is_long_over(&self, now: Nanos) -> bool {
+        self.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
     }
 
     /// Whether [`place`](Self::place) would find or may open a connection.

@@ -92,6 +92,24 @@ fn parallel_steps_leave_together_and_are_waited_for() {
 }
 
 #[test]
+fn values_of_parallel_requests_are_taken_from_the_own_request() {
+    let rest = "
+scenarios:
+  - steps:
+      - parallel:
+          - {post: /a, body: '{\"n\": 1}', extract: {a: {request_json: /n}}}
+          - {post: /b, body: '{\"n\": 2}', extract: {b: {request_json: /n}}}
+          - {post: /c, body: '{\"n\": 3}', extract: {c: {request_json: /n}}}
+      - if: ${a}${b}${c} == 123
+        then: [{get: /own}]
+        else: [{get: /of-another}]";
+    for settings in ["connections: 2, iterations: 20", "connections: 6, rate: 100, iterations: 20"] {
+        let (record, _) = simulate(&plan(settings, rest), world(good()));
+        assert_eq!(good_by_step(&record), [20, 20, 20, 20, 0], "{settings}");
+    }
+}
+
+#[test]
 fn parallel_steps_that_fail_at_once_end_one_iteration() {
     let rest = "scenarios: [{steps: [{parallel: [{get: /a}, {get: /b}, {get: /c}]}]}]";
     for load in ["connections: 2", "connections: 6, rate: 100"] {

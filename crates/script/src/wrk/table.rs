@@ -13,7 +13,7 @@ use crate::output::{kind, text_of};
 /// the few lines that it has: one string for each header, and no table.
 const FUNCTIONS: &str = r#"
 local wrk, authority = ...
-local type, next, lower, error = type, next, string.lower, error
+local type, pairs, lower, error = type, pairs, string.lower, error
 
 local function check(value, what)
     local kind = type(value)
@@ -32,7 +32,7 @@ function wrk.format(method, path, headers, body)
     headers = headers or own
     local text = method .. " " .. path .. " HTTP/1.1\r\n"
     local host
-    for name, value in next, headers do
+    for name, value in pairs(headers) do
         if type(name) ~= "string" then
             error("the name of a header is a " .. type(name) .. ", not a string", 0)
         end

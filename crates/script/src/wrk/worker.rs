@@ -16,12 +16,22 @@ use plimsoll_scenario::{
 use super::raw::{self, RawRequests};
 use super::{Leftover, State, WrkScript, table};
 use crate::analysis::Uses;
-use crate::fault::Doing;
+use crate::fault::{Doing, OWN_CHUNK};
 use crate::headers::{Headers, Message};
+use crate::machine::Machine;
 use crate::output::{Sink, kind};
 
 /// Longest `delay`: a day. More is a mistake in the unit.
 const LONGEST_DELAY_MS: f64 = 86_400_000.0;
+
+/// Calls a `response`. In Lua, where making the table of headers costs less.
+const CALLER: &str = r#"
+local open, close = ...
+return function(response, status, reads_headers, body)
+    response(status, reads_headers and open() or nil, body)
+    close()
+end
+"#;
 
 /// The object `wrk.thread` of a worker.
 struct OwnThread {
@@ -84,7 +94,7 @@ pub(super) fn open(
     };
     let (init, arguments) = prepare().map_err(of_lua)?;
     state.machine.call::<()>(&init, arguments, &doing)?;
-    let rest = || -> mlua::Result<(DynamicRequest, Headers, [LuaString; 3])> {
+    let rest = || -> mlua::Result<(DynamicRequest, Headers, Function, [LuaString; 3])> {
         // `wrk.request` gives the request as it is after `init`.
         let formatted: LuaString = state.wrk.raw_get::<Function>("format")?.call(())?;
         state.wrk.raw_set("request", lua.create_function(move |_, ()| Ok(formatted.clone()))?)?;
@@ -92,9 +102,12 @@ pub(super) fn open(
         let response = Message::Response { status: 0, fields: FieldList::default(), titles: true };
         let names =
             [lua.create_string("request")?, lua.create_string("response")?, lua.create_string("delay")?];
-        Ok((ready_request(&state)?, Headers::new(lua, response)?, names))
+        let response = Headers::new(lua, response)?;
+        let caller = lua.load(CALLER).set_name(OWN_CHUNK);
+        let respond = caller.call((response.opener(), response.closer()))?;
+        Ok((ready_request(&state)?, response, respond, names))
     };
-    let (ready, response, [request_name, response_name, delay_name]) = rest().map_err(of_lua)?;
+    let (ready, response, respond, [request_name, response_name, delay_name]) = rest().map_err(of_lua)?;
     ready.check().map_err(|why| of_lua(mlua::Error::RuntimeError(why)))?;
     let has_own_request = state.function("request").is_some();
     Ok(Box::new(WrkWorker {
@@ -106,11 +119,12 @@ pub(super) fn open(
         counted: RawRequests::default(),
         stop,
         response,
+        respond,
         request_name,
         response_name,
         delay_name,
         needs: script.needs(0),
-        analysed: (ptr::null(), Uses([true; 4])),
+        analysed: (ptr::null(), Uses([true; 4]), 0),
         keeps_globals: script.has_done,
     }))
 }
@@ -148,13 +162,15 @@ struct WrkWorker {
     counted: RawRequests,
     stop: Rc<Cell<bool>>,
     response: Headers,
+    /// Calls `response`.
+    respond: Function,
     request_name: LuaString,
     response_name: LuaString,
     delay_name: LuaString,
     /// What is kept of responses.
     needs: Needs,
-    /// The function `response` as it was last looked into, and what it uses.
-    analysed: (*const c_void, Uses),
+    /// The function `response` as it was last looked into, what it uses, and the line where it begins.
+    analysed: (*const c_void, Uses, u32),
     keeps_globals: bool,
 }
 
@@ -169,41 +185,36 @@ impl WrkWorker {
 
     #[cold]
     fn fault(&self, error: &mlua::Error, function: Option<&Function>, what: &str) -> ScriptError {
-        let line = function.map_or(0, crate::machine::Machine::line_of);
+        let line = function.map_or(0, Machine::line_of);
         self.state.machine.error(error, &Doing { script: &self.name, line, what })
     }
 
     fn uses(&mut self, response: &Function) -> Uses {
         let pointer = response.to_pointer();
         if !ptr::eq(self.analysed.0, pointer) {
-            self.analysed = (pointer, Uses::of(&self.state.machine.util, response));
+            let uses = Uses::of(&self.state.machine.util, response);
+            self.analysed = (pointer, uses, Machine::line_of(response));
         }
         self.analysed.1
     }
 
-    fn call_response(
-        &mut self,
-        response: &Function,
-        received: &Received<'_>,
-    ) -> mlua::Result<(Value, Value)> {
+    /// Takes what `response` reads: whether that is the headers, and the body as an argument.
+    fn call_response(&mut self, response: &Function, received: &Received<'_>) -> mlua::Result<(bool, Value)> {
         let Uses([_, headers, body, _]) = self.uses(response);
         if (headers && self.needs.fields == FieldNeeds::Nothing) || (body && !self.needs.body) {
             let message = "`response` was replaced by a function that reads more: define it in one place";
             return Err(mlua::Error::RuntimeError(message.to_owned()));
         }
+        if headers
+            && let Message::Response { status, fields, .. } = &mut *self.response.message().borrow_mut()
+        {
+            *status = received.status;
+            fields.clear();
+            received.fields.iter().for_each(|(name, value)| fields.push(name, value));
+        }
         let lua = &self.state.machine.lua;
-        let fields = if headers {
-            if let Message::Response { status, fields, .. } = &mut *self.response.message().borrow_mut() {
-                *status = received.status;
-                fields.clear();
-                received.fields.iter().for_each(|(name, value)| fields.push(name, value));
-            }
-            Value::Table(self.response.table(lua)?)
-        } else {
-            Value::Nil
-        };
         let body = if body { Value::String(lua.create_string(received.body)?) } else { Value::Nil };
-        Ok((fields, body))
+        Ok((headers, body))
     }
 }
 
@@ -249,9 +260,12 @@ impl Scripts for WrkWorker {
         let Some(function) = self.function(&self.response_name) else { return Ok(true) };
         let arguments = self.call_response(&function, received);
         let (headers, body) = arguments.map_err(|error| self.fault(&error, Some(&function), "response"))?;
-        let doing = Doing { script: &self.name, line: 0, what: "response" };
-        let returned = self.state.machine.call::<()>(&function, (received.status, headers, body), &doing);
-        self.response.end();
+        let doing = Doing { script: &self.name, line: self.analysed.2, what: "response" };
+        let arguments = (&function, received.status, headers, body);
+        let returned = self.state.machine.call::<()>(&self.respond, arguments, &doing);
+        if returned.is_err() {
+            self.response.close();
+        }
         returned.map(|()| true)
     }
 
@@ -278,7 +292,7 @@ impl Scripts for WrkWorker {
     }
 
     fn wants_to_stop(&self) -> bool {
-        self.stop.get()
+        self.stop.get() || self.state.machine.is_spent()
     }
 
     fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
