@@ -102,6 +102,9 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let mut run = Process::plimsoll(&format!("run {plan}"));
     sink.wait_for_load();
     enough.store(true, Ordering::Relaxed);
+    while run.threads_in_read("worker-") < 2 {
+        std::thread::yield_now();
+    }
     run.signal("TERM");
     run.stderr.wait_for("stopping: waiting for what is in flight");
     run.signal("INT");
