@@ -13,8 +13,8 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level;
 
 /// From the second signal to the end of the process, whatever it is busy with: the run control gives its
-/// workers 2 s, and then there is a report to be written.
-const GRACE: Nanos = Nanos::from_secs(5);
+/// workers 5 s, and then there is a report to be written.
+const GRACE: Nanos = Nanos::from_secs(15);
 
 /// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
 /// process as if nobody had watched.
@@ -76,8 +76,8 @@ impl Drop for SignalWatch {
     }
 }
 
-/// Whether `SIGINT` and `SIGTERM` end the process at once. There is one for all watches, for what is done in a
-/// signal's handler cannot be taken back.
+/// Whether `SIGINT` and `SIGTERM` end the process at once. There is one for all watches, for what is done in
+/// a signal's handler cannot be taken back.
 fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(flag) = ENDS.get() {

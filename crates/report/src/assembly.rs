@@ -264,7 +264,7 @@ impl AccountingResult {
             undelivered: accounting.undelivered,
             unmeasured: accounting.unmeasured,
             redirects_followed: accounting.redirects_followed,
-            complete: record.workers.iter().all(|worker| !worker.absent),
+            incomplete: record.workers.iter().any(|worker| worker.absent),
         }
     }
 }

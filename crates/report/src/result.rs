@@ -330,6 +330,7 @@ pub struct AccountingResult {
     /// Arrivals that were still waiting when the run ended.
     pub never_started: u64,
     /// Part of never_started: the data of their scenario had ended, while others had some.
+    #[serde(default)]
     pub without_data: u64,
     /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
@@ -345,8 +346,9 @@ pub struct AccountingResult {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of started.
     pub redirects_followed: u64,
-    /// Whether the counts of every worker are in these: not if one did not come back after the end.
-    pub complete: bool,
+    /// Whether a worker did not come back after the end: what it did is not in these figures.
+    #[serde(default)]
+    pub incomplete: bool,
 }
 
 /// Where every started iteration went.
@@ -617,6 +619,7 @@ pub struct Generator {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
     /// Whether it did not come back after the end of the run: then nothing is known of it.
+    #[serde(default)]
     pub absent: bool,
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
     pub cpu_share: Option<f64>,

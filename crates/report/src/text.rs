@@ -200,7 +200,7 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
             figure::count(accounting.never_started),
         ),
     );
-    if !accounting.complete {
+    if accounting.incomplete {
         page.field("", "without what workers did that have not come back: see the verdict");
     }
     if accounting.without_data > 0 {

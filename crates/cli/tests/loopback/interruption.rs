@@ -97,11 +97,23 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let enough = Arc::new(AtomicBool::new(false));
     let stop = enough.clone();
     let row = [&[b'x'; 1000][..], b"\n"].concat();
-    // It may be left behind, waiting for room in the pipe.
-    std::thread::spawn(move || while !stop.load(Ordering::Relaxed) && pipe.write_all(&row).is_ok() {});
+    let writer = std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            pipe.write_all(&row).expect("the pipe is open");
+        }
+        pipe
+    });
     let mut run = Process::plimsoll(&format!("run {plan}"));
     sink.wait_for_load();
     enough.store(true, Ordering::Relaxed);
+    // Nothing more is written. When all was read, workers have the rest of a buffer, and then wait for ever.
+    let pipe = writer.join().expect("the writer ends");
+    let mut waiting = 0;
+    while waiting < 100 {
+        std::thread::yield_now();
+        let empty = rustix::io::ioctl_fionread(&pipe).expect("a pipe knows its bytes") == 0;
+        waiting = if empty && run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };
+    }
     run.signal("TERM");
     run.stderr.wait_for("stopping: waiting for what is in flight");
     run.signal("INT");

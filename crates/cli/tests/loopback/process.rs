@@ -95,6 +95,21 @@ impl Process {
         assert!(sent.expect("there is a shell").success(), "{name} to {pid}");
     }
 
+    /// How many of its threads whose names begin like that wait in the system call `read`.
+    pub(crate) fn threads_in_read(&self, name: &str) -> usize {
+        // The number of the call comes first; 0 on x86-64, 63 on others.
+        let read = if cfg!(target_arch = "x86_64") { "0 " } else { "63 " };
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let tasks = std::fs::read_dir(tasks).expect("it runs").filter_map(Result::ok);
+        let waits = |task: &PathBuf| {
+            // A thread may have ended meanwhile.
+            let comm = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+            let syscall = std::fs::read_to_string(task.join("syscall")).unwrap_or_default();
+            comm.starts_with(name) && syscall.starts_with(read)
+        };
+        tasks.map(|task| task.path()).filter(waits).count()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(mut self) -> Finished {
         // Both pipes are drained by threads of their own, so their order does not matter.

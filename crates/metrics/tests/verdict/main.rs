@@ -253,6 +253,33 @@ fn stalls() {
 }
 
 #[test]
+fn workers_that_do_not_come_back_make_a_run_invalid() {
+    let cases: [Case; 1] = [("one of two", |r| r.workers[1].absent = true, "worker_missing")];
+    check(Model::Open, &cases);
+    check(Model::Closed, &cases);
+    let mut record = good(Model::Closed);
+    record.workers.iter_mut().for_each(|worker| worker.absent = true);
+    assert!(judge(&record).reasons[0].evidence.starts_with("workers 0, 1 of 2 did not come back"));
+}
+
+#[test]
+fn arrivals_without_data_are_no_fault_of_the_generator() {
+    fn without_data(record: &mut RunRecord, without: u64, waiting: u64) {
+        let started = record.accounting.scheduled - without - waiting;
+        (record.accounting.started, record.iterations.started) = (started, started);
+        (record.accounting.never_started, record.accounting.without_data) = (without + waiting, without);
+    }
+    check(
+        Model::Open,
+        &[
+            ("one", |r| without_data(r, 1, 0), "valid, warns data_ended"),
+            ("most", |r| without_data(r, 9_000, 0), "valid, warns data_ended"),
+            ("others wait", |r| without_data(r, 5_000, 51), "rate_not_met, warns data_ended"),
+        ],
+    );
+}
+
+#[test]
 fn the_rate_and_the_limit_of_connections() {
     fn started(record: &mut RunRecord, started: u64) {
         (record.accounting.started, record.iterations.started) = (started, started);
