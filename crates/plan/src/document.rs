@@ -548,6 +548,9 @@ pub struct ThresholdSpec {
     /// Of this step alone.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub step: Field<Text>,
+    /// Of this phase alone.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub phase: Field<Text>,
     /// In every window of this length, instead of over the whole run.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub window: Field<Text>,
