@@ -207,8 +207,8 @@ settings! {
     control: Text,
 }
 
-/// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate` and
-/// `users` its length.
+/// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate`
+/// and `users` its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

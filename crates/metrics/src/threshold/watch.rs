@@ -95,9 +95,9 @@ impl ThresholdWatch {
     /// Takes the next interval with its steps, notes in it how many thresholds did not hold, and says whether
     /// a threshold asks for the end of the run. It asks once.
     ///
-    /// The warm-up is not looked at, and the drain only for the last phase. Over the run so far, only those thresholds are judged
-    /// that may end the run; it goes on where data are missing, or where more load may still bring a figure
-    /// to its limit.
+    /// The warm-up is not looked at, and the drain only for the last phase. Over the run so far, only those
+    /// thresholds are judged that may end the run; it goes on where data are missing, or where more load may
+    /// still bring a figure to its limit.
     pub fn look(&mut self, interval: &mut Interval) -> bool {
         if interval.warmup {
             return false;
@@ -163,7 +163,8 @@ impl Watched {
             let early = since < self.spec.delay || self.spec.may_still_be_met();
             return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
         };
-        // With an interval that the end of a phase cut short, a window may be longer by less than an interval.
+        // With an interval that the end of a phase cut short, a window may be longer by less than an
+        // interval.
         self.window.shorten(window);
         // A last interval that was cut short makes no window of its own: the one before had its time.
         if self.window.length < window || interval.length < length {
@@ -181,7 +182,8 @@ impl Watched {
         Some((judgement, true))
     }
 
-    /// What ended in the drain belongs to the last phase, whose end is after `last`; no windows, and no rates.
+    /// What ended in the drain belongs to the last phase, whose end is after `last`; no windows, and no
+    /// rates.
     fn look_at_drain(&mut self, interval: &Interval, last: Nanos) {
         let sums = self.phase.is_some() && self.spec.window.is_none();
         if sums && self.is_in_phase(last) && !matches!(self.spec.threshold.metric, Metric::Rate) {
