@@ -211,7 +211,8 @@ struct LoadArgs {
     stages: Option<String>,
     /// Closed model: users, each with a connection when it needs one [default: one per connection]
     ///
-    /// With --http2 or --pipeline several users share a connection: as many as may have requests in flight on it.
+    /// With --http2 or --pipeline several users share a connection: as many as may have requests in flight on
+    /// it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, hide_short_help = true)]
     users: Option<String>,
     /// Closed model: users over time, such as 30s@10,1m@50

@@ -112,8 +112,8 @@ impl IntervalMerger {
     }
 
     /// The same for a run whose intervals are cut at these instants since its start, in ascending order: from
-    /// each of them on they are counted anew. Without them, two snapshots of one worker within the length of an
-    /// interval count as one.
+    /// each of them on they are counted anew. Without them, two snapshots of one worker within the length of
+    /// an interval count as one.
     #[must_use]
     pub fn with_cuts(mut self, cuts: Vec<Nanos>) -> Self {
         self.cuts = cuts;

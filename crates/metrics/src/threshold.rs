@@ -31,6 +31,9 @@ pub struct ThresholdSpec {
     pub scenario: Option<String>,
     /// Only of this step, by its name; without a scenario, of all steps that are so called.
     pub step: Option<String>,
+    /// Only of this phase, by its name: of the requests that end in it, those of the drain with the last one
+    /// that was under way (but for rates).
+    pub phase: Option<String>,
     /// In every sliding window of this length: a multiple of the plan's interval. `None`: over the run.
     pub window: Option<Nanos>,
     /// Windows that begin earlier after the start of the measured part are not looked at; over the run, it
@@ -78,7 +81,15 @@ struct Failure {
 impl ThresholdSpec {
     /// Over the whole run and all steps.
     pub const fn new(threshold: Threshold) -> Self {
-        Self { threshold, scenario: None, step: None, window: None, delay: Nanos::ZERO, abort_on_fail: false }
+        Self {
+            threshold,
+            scenario: None,
+            step: None,
+            phase: None,
+            window: None,
+            delay: Nanos::ZERO,
+            abort_on_fail: false,
+        }
     }
 
     /// What is meant beside the threshold itself, for people: `of scenario "buy", in every 10 s`. Empty for
@@ -92,6 +103,9 @@ impl ThresholdSpec {
             (Some(step), None) => parts.push(format!("of step \"{step}\"")),
             (None, Some(scenario)) => parts.push(format!("of scenario \"{scenario}\"")),
             (None, None) => {}
+        }
+        if let Some(phase) = &self.phase {
+            parts.push(format!("in phase \"{phase}\""));
         }
         if let Some(window) = self.window {
             parts.push(format!("in every {}", crate::figure::nanos(window)));
@@ -129,6 +143,22 @@ impl ThresholdSpec {
         if part && whole {
             let message = format!("`{text}` is known of the whole run only");
             return error(message, "leave scenario and step away".to_owned());
+        }
+        if let Some(name) = &self.phase {
+            let measured = outline.phases.iter().filter(|phase| phase.measured);
+            let names: Vec<_> = measured.map(|phase| phase.name.as_str()).collect();
+            if !names.contains(&name.as_str()) {
+                let message = format!("there is no measured phase \"{name}\"");
+                let hint = match names.as_slice() {
+                    [] => "the plan has no phases: leave it away".to_owned(),
+                    names => format!("write one of {}", names.join(", ")),
+                };
+                return error(message, hint);
+            }
+            if !live {
+                let message = format!("`{text}` is known of the whole run only");
+                return error(message, "leave the phase away".to_owned());
+            }
         }
         if self.window.is_some() && !live {
             let message = format!("`{text}` is known over the whole run only");

@@ -128,8 +128,8 @@ impl Resolver<'_> {
         Some(Usage { connections, overload, threads })
     }
 
-    /// Connections for users who open one when they need it: those before the start, and at most. `each` is how
-    /// many users share one.
+    /// Connections for users who open one when they need it: those before the start, and at most. `each` is
+    /// how many users share one.
     fn connections_of_users(
         &mut self,
         patch: &PlanPatch,

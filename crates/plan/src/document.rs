@@ -207,8 +207,8 @@ settings! {
     control: Text,
 }
 
-/// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate` and
-/// `users` its length.
+/// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate`
+/// and `users` its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -551,6 +551,9 @@ pub struct ThresholdSpec {
     /// Of this step alone.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub step: Field<Text>,
+    /// Of this phase alone.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub phase: Field<Text>,
     /// In every window of this length, instead of over the whole run.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub window: Field<Text>,

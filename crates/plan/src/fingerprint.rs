@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
-use plimsoll_schedule::Process;
+use plimsoll_schedule::{Population, Process};
 
 use crate::{Connections, Fingerprint, Load, Plan, Step, Target};
 
@@ -64,7 +64,7 @@ impl Plan {
         match &self.load {
             Load::Closed => {
                 text.push_str("closed\n");
-                for stage in self.users.iter().flat_map(|users| users.stages()) {
+                for stage in self.users.iter().flat_map(Population::stages) {
                     let _ = writeln!(text, "users {} from {} to {}", stage.duration.0, stage.from, stage.to);
                 }
             }

@@ -65,6 +65,7 @@ impl Resolver<'_> {
             threshold: threshold?,
             scenario: name(&spec.scenario),
             step: name(&spec.step),
+            phase: name(&spec.phase),
             window: window?,
             delay: delay?.unwrap_or(Nanos::ZERO),
             abort_on_fail: spec.abort_on_fail.get().copied().unwrap_or(false),

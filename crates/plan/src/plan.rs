@@ -43,11 +43,11 @@ pub struct Plan {
     pub elsewhere: Option<Arc<Elsewhere>>,
     /// Who decides when the next iteration starts.
     pub load: Load,
-    /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as many
-    /// as connections, times the requests in flight on each. `None` in the open model.
+    /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as
+    /// many as connections, times the requests in flight on each. `None` in the open model.
     pub users: Option<Population>,
-    /// The named parts of the run, in order and without gaps, from its start to its planned end; those that are
-    /// not measured come first and are the warm-up. Empty if the plan names none.
+    /// The named parts of the run, in order and without gaps, from its start to its planned end; those that
+    /// are not measured come first and are the warm-up. Empty if the plan names none.
     pub phases: Vec<PhaseOutline>,
     /// End of the measured part.
     pub end: End,
@@ -294,8 +294,8 @@ pub struct End {
 pub struct Connections {
     /// Connections opened before the start, over all workers and targets.
     pub initial: u32,
-    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`, or
-    /// there are [`Plan::users`], who open one when they need it.
+    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`,
+    /// or there are [`Plan::users`], who open one when they need it.
     pub max: u32,
     /// Requests in flight on one HTTP/1.1 connection (pipelining depth), at least 1.
     pub depth: u32,

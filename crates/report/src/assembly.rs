@@ -209,6 +209,7 @@ impl ThresholdOutcome {
             text: spec.threshold.to_string(),
             scenario: spec.scenario.clone(),
             step: spec.step.clone(),
+            phase: spec.phase.clone(),
             window_s: spec.window.map(Nanos::as_secs_f64),
             passed: result.passed,
             observed: result.observed.map(|observed| ObservedResult {
@@ -234,8 +235,9 @@ impl ThresholdOutcome {
         let window = self.window_s.map(|length| {
             format!("in every {}", plimsoll_metrics::figure::nanos(Nanos::from_secs_f64(length)))
         });
-        let parts =
-            [Some(self.text.clone()), name("step", &self.step), name("scenario", &self.scenario), window];
+        let phase = self.phase.as_ref().map(|name| format!("in phase \"{name}\""));
+        let (step, scenario) = (name("step", &self.step), name("scenario", &self.scenario));
+        let parts = [Some(self.text.clone()), step, scenario, phase, window];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }

@@ -31,7 +31,8 @@ pub struct PhaseResult {
     pub timed_out: u64,
     /// Whole responses of any status per second, without those of the drain; null if it has no length.
     pub achieved_per_s: Option<f64>,
-    /// Mean of the iterations per second that were asked for; null in the closed model, or if it has no length.
+    /// Mean of the iterations per second that were asked for; null in the closed model, or if it has no
+    /// length.
     pub target_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.
     pub response_time: PhaseTimes,

@@ -263,6 +263,9 @@ pub struct ThresholdOutcome {
     pub scenario: Option<String>,
     /// The step that it is about; null: all.
     pub step: Option<String>,
+    /// The phase that it is about; null: all.
+    #[serde(default)]
+    pub phase: Option<String>,
     /// Length in seconds of the sliding windows in each of which it had to hold; null: over the run.
     pub window_s: Option<f64>,
     /// Whether it held.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use plimsoll_core::Nanos;
 
-/// One segment of the course of the users: their number goes linearly from `from` to `to`; equal numbers hold.
+/// One segment of the course of the users: their number goes linearly from `from` to `to`; equal numbers
+/// hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserStage {
     /// Length of the stage.
@@ -18,9 +19,10 @@ pub struct UserStage {
 /// Stages one after another, each in `[begin, end)`, the first from 0; and their last number from the end on.
 ///
 /// A stage from a to b in the time d has `a ± floor(|b − a| · t / d)` users at t after its begin, computed in
-/// whole numbers: the first user of a ramp comes when the line reaches it, the last one at the end of the ramp;
-/// and on a falling ramp each goes when the line is at the number without it. Whoever carries it out takes the
-/// users whose number leaves a certain remainder: all shares together are this number at every instant.
+/// whole numbers: the first user of a ramp comes when the line reaches it, the last one at the end of the
+/// ramp; and on a falling ramp each goes when the line is at the number without it. Whoever carries it out
+/// takes the users whose number leaves a certain remainder: all shares together are this number at every
+/// instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     stages: Vec<UserStage>,

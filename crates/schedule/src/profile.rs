@@ -105,8 +105,8 @@ impl Profile {
         self.curve.peak_from(at.0)
     }
 
-    /// The mean rate over `from..to`, in arrivals per second: the integral over that time by its length. 0 for
-    /// no length; nothing is due from the end of the profile on.
+    /// The mean rate over `from..to`, in arrivals per second: the integral over that time by its length. 0
+    /// for no length; nothing is due from the end of the profile on.
     pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
         if to <= from {
             return 0.0;

@@ -1,8 +1,8 @@
 //! Users: how many there are, in a closed run whose users are not those of its connections.
 //!
-//! Nobody is a certain user: a worker counts how many it has and how many it should have. Those that are missing
-//! begin at once; if there are too many, whoever is ready for its next iteration goes. So a user always ends
-//! what it has begun, and their number falls as fast as that allows.
+//! Nobody is a certain user: a worker counts how many it has and how many it should have. Those that are
+//! missing begin at once; if there are too many, whoever is ready for its next iteration goes. So a user
+//! always ends what it has begun, and their number falls as fast as that allows.
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::Backend;

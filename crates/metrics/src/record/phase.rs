@@ -6,8 +6,9 @@ use crate::{Interval, PhaseOutline, Tally};
 
 /// What became of one phase: of the requests that were started and that ended in it.
 ///
-/// A request that ends after its phase is counted as started in that one and as ended in a later one. The last
-/// phase that was under way has what ended in the drain, too, so that all measured phases add up to the run.
+/// A request that ends after its phase is counted as started in that one and as ended in a later one. The
+/// last phase that was under way has what ended in the drain, too, so that all measured phases add up to the
+/// run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseRecord {
     /// Its name.
@@ -18,8 +19,8 @@ pub struct PhaseRecord {
     pub length: Nanos,
     /// Whether it is a part of the measured one.
     pub measured: bool,
-    /// Mean rate of iterations that was asked for over its length, per second, with the changes that were made
-    /// while the run went on; `None` in the closed model, and without a length.
+    /// Mean rate of iterations that was asked for over its length, per second, with the changes that were
+    /// made while the run went on; `None` in the closed model, and without a length.
     pub target_per_second: Option<f64>,
     /// Requests that ended in it with a whole response, without those of the drain.
     pub completed: u64,
@@ -27,8 +28,8 @@ pub struct PhaseRecord {
     pub tally: Tally,
 }
 
-/// Adds up the intervals of a run by phases. Give it every interval ([`add`](Self::add)) in their order, as long
-/// as it has its steps; the intervals have to be cut at the ends of phases.
+/// Adds up the intervals of a run by phases. Give it every interval ([`add`](Self::add)) in their order, as
+/// long as it has its steps; the intervals have to be cut at the ends of phases.
 #[derive(Debug)]
 pub struct PhaseMerger {
     phases: Vec<PhaseRecord>,
@@ -62,8 +63,8 @@ impl PhaseMerger {
         phase.completed += if interval.drain { 0 } else { interval.completed };
     }
 
-    /// The phases of a run whose load ended at `end` since the start. `target` is the mean rate that was asked
-    /// for between two instants, if there was one.
+    /// The phases of a run whose load ended at `end` since the start. `target` is the mean rate that was
+    /// asked for between two instants, if there was one.
     pub fn finish(self, end: Nanos, target: impl Fn(Nanos, Nanos) -> Option<f64>) -> Vec<PhaseRecord> {
         let mut phases = self.phases;
         for phase in &mut phases {

@@ -20,6 +20,8 @@ pub struct ThresholdWatch {
     interval: Nanos,
     /// End of the warm-up.
     measured_from: Option<Nanos>,
+    /// End of the last interval before the drain.
+    last_end: Nanos,
     ended_by: Option<usize>,
 }
 
@@ -28,6 +30,8 @@ pub struct ThresholdWatch {
 struct Watched {
     spec: ThresholdSpec,
     steps: Vec<u32>,
+    /// Begin and end of its phase, if it is about one.
+    phase: Option<(Nanos, Nanos)>,
     window: Window,
     windows: Windows,
     worst: Option<Judgement>,
@@ -73,6 +77,7 @@ impl ThresholdWatch {
         let watched = specs.iter().map(|spec| Watched {
             spec: spec.clone(),
             steps: outline.select(spec.scenario.as_deref(), spec.step.as_deref()),
+            phase: spec.phase.as_deref().map(|name| times(outline, name)),
             window: Window::default(),
             windows: Windows::default(),
             worst: None,
@@ -82,6 +87,7 @@ impl ThresholdWatch {
             watched: watched.collect(),
             interval: interval.max(Nanos(1)),
             measured_from: None,
+            last_end: Nanos::ZERO,
             ended_by: None,
         }
     }
@@ -89,13 +95,19 @@ impl ThresholdWatch {
     /// Takes the next interval with its steps, notes in it how many thresholds did not hold, and says whether
     /// a threshold asks for the end of the run. It asks once.
     ///
-    /// The warm-up and the drain are not looked at. Over the run so far, only those thresholds are judged
-    /// that may end the run; it goes on where data are missing, or where more load may still bring a figure
-    /// to its limit.
+    /// The warm-up is not looked at, and the drain only for the last phase. Over the run so far, only those
+    /// thresholds are judged that may end the run; it goes on where data are missing, or where more load may
+    /// still bring a figure to its limit.
     pub fn look(&mut self, interval: &mut Interval) -> bool {
-        if interval.warmup || interval.drain {
+        if interval.warmup {
             return false;
         }
+        if interval.drain {
+            let last = self.last_end;
+            self.watched.iter_mut().for_each(|watched| watched.look_at_drain(interval, last));
+            return false;
+        }
+        self.last_end = interval.at;
         let from = *self.measured_from.get_or_insert(interval.at - interval.length);
         let since = interval.at.since(from);
         let mut ends = false;
@@ -134,27 +146,25 @@ impl Watched {
     /// Judges what can be judged with this interval; and whether that was a window.
     fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<(Judgement, bool)> {
         let window = self.spec.window;
-        if window.is_none() && !self.spec.abort_on_fail && !self.spec.is_rate_of_part() {
+        if window.is_none() && !self.spec.abort_on_fail && !self.is_summed_up() {
+            return None;
+        }
+        if !self.is_in_phase(interval.at) {
             return None;
         }
         let begins = since.since(interval.length);
         if window.is_some() && begins < self.spec.delay {
             return None;
         }
-        let mut tally = Tally::default();
-        for step in &self.steps {
-            if let Some(step) = interval.steps.get(*step as usize) {
-                tally.merge(step);
-            }
-        }
-        self.window.add(tally, interval.length);
+        self.window.add(self.tally(interval), interval.length);
         let Some(window) = window else {
             // Of the run so far the sum says everything.
             self.window.parts.clear();
             let early = since < self.spec.delay || self.spec.may_still_be_met();
             return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
         };
-        // With an interval that the end of a phase cut short, a window may be longer by less than an interval.
+        // With an interval that the end of a phase cut short, a window may be longer by less than an
+        // interval.
         self.window.shorten(window);
         // A last interval that was cut short makes no window of its own: the one before had its time.
         if self.window.length < window || interval.length < length {
@@ -172,13 +182,43 @@ impl Watched {
         Some((judgement, true))
     }
 
+    /// What ended in the drain belongs to the last phase, whose end is after `last`; no windows, and no
+    /// rates.
+    fn look_at_drain(&mut self, interval: &Interval, last: Nanos) {
+        let sums = self.phase.is_some() && self.spec.window.is_none();
+        if sums && self.is_in_phase(last) && !matches!(self.spec.threshold.metric, Metric::Rate) {
+            self.window.add(self.tally(interval), Nanos::ZERO);
+        }
+    }
+
+    /// What its steps did in an interval.
+    fn tally(&self, interval: &Interval) -> Tally {
+        let mut tally = Tally::default();
+        for step in &self.steps {
+            if let Some(step) = interval.steps.get(*step as usize) {
+                tally.merge(step);
+            }
+        }
+        tally
+    }
+
+    /// Whether an interval that ends then belongs to its phase.
+    fn is_in_phase(&self, end: Nanos) -> bool {
+        self.phase.is_none_or(|(begins, ends)| begins < end && end <= ends)
+    }
+
+    /// Whether the record of the run does not say it: it is made from intervals.
+    fn is_summed_up(&self) -> bool {
+        self.spec.is_rate_of_part() || self.phase.is_some()
+    }
+
     fn judge_window(&self) -> Judgement {
         let Window { total, times, length, .. } = &self.window;
         judge(&self.spec.threshold, &View::of_window(total, times, *length))
     }
 
     fn finish(self, record: &RunRecord, ended_run: bool) -> ThresholdResult {
-        let so_far = self.spec.is_rate_of_part().then(|| self.judge_window());
+        let so_far = self.is_summed_up().then(|| self.judge_window());
         let Self { spec, steps, windows, worst, failed, .. } = self;
         let (judgement, windows) = match spec.window {
             None => match failed {
@@ -206,6 +246,12 @@ impl Watched {
             ended_run,
         }
     }
+}
+
+/// Begin and end of a phase; of an unknown one, a time in which nothing is.
+fn times(outline: &Outline, name: &str) -> (Nanos, Nanos) {
+    let phase = outline.phases.iter().find(|phase| phase.name == name);
+    phase.map_or((Nanos::MAX, Nanos::MAX), |phase| (phase.at, phase.end()))
 }
 
 impl ThresholdSpec {

@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, Interval, IntervalMerger, Model, Outline, Recorder, RunRecord, Sample, StepRecord,
-    Threshold, ThresholdSpec, ThresholdWatch, judge_thresholds,
+    Accounting, Gauges, Interval, IntervalMerger, Model, Outline, PhaseOutline, Recorder, RunRecord, Sample,
+    StepRecord, Threshold, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
 use proptest::prelude::*;
 
@@ -157,4 +157,48 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_threshold_of_a_phase_is_judged_by_what_ended_in_it() {
+    let phase = |name: &str, from: u64, to: u64| PhaseOutline {
+        name: name.to_owned(),
+        at: SECOND * from,
+        length: SECOND * (to - from),
+        measured: from > 0,
+    };
+    let phases = vec![phase("warm", 0, 1), phase("calm", 1, 3), phase("peak", 3, 5), phase("never", 5, 9)];
+    let outline = Outline { phases, ..outline() };
+    let spec = |text: &str, name: &str| {
+        let spec = ThresholdSpec::new(Threshold::parse(text).expect("a threshold"));
+        ThresholdSpec { phase: Some(name.to_owned()), ..spec }
+    };
+    let ms = 1_000_000;
+    let specs = [
+        spec("max<3ms", "calm"),
+        spec("ok==40", "calm"),
+        spec("rate==20/s", "calm"),
+        spec("max<3ms", "peak"),
+        spec("max<31ms", "peak"),
+        spec("rate==10/s", "peak"),
+        ThresholdSpec { window: Some(SECOND), ..spec("max<3ms", "peak") },
+        spec("ok==0", "never"),
+        spec("max<1s", "never"),
+    ];
+    for spec in &specs {
+        assert_eq!(spec.check(&outline, SECOND), Ok(()), "{spec}");
+    }
+    let seconds: Vec<Vec<Sample>> = [(9, 9), (20, 1), (20, 2), (10, 5), (10, 2), (7, 30)]
+        .map(|(count, span)| vec![sample(0, span * ms, 5); count])
+        .to_vec();
+    let (_, mut intervals) = recorded(&seconds);
+    intervals[0].warmup = true;
+    // The last one is the drain of a run that was ended in its third phase.
+    intervals[5].drain = true;
+    let mut watch = ThresholdWatch::new(&specs, &outline, SECOND);
+    for interval in &mut intervals {
+        assert!(!watch.look(interval));
+    }
+    let passed: Vec<bool> = watch.finish(&as_record(&seconds)).iter().map(|result| result.passed).collect();
+    assert_eq!(passed, [true, true, true, false, true, true, false, false, false]);
 }

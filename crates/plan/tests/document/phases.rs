@@ -8,7 +8,8 @@ use crate::layers::Memory;
 
 fn plan(run: &str, phases: &str) -> Plan {
     let text = format!(
-        "run: {run}\nphases: [{phases}]\ntargets: {{api: http://a.test}}\nscenarios: [{{steps: [{{get: /}}]}}]"
+        "run: {run}\nphases: [{phases}]\n\
+         targets: {{api: http://a.test}}\nscenarios: [{{steps: [{{get: /}}]}}]"
     );
     let files = Memory([("plan.yaml".to_owned(), text.into_bytes())].into());
     let command =
@@ -31,7 +32,8 @@ fn marks(plan: &Plan) -> Vec<(&str, Nanos, Nanos, bool)> {
 fn phases_of_rates_are_one_profile() {
     let plan = plan(
         "{arrival: poisson}",
-        "{name: a, rate: 10, duration: 2s, measured: false}, {name: b, stages: '1s@10,3s@=20', measured: false},
+        "{name: a, rate: 10, duration: 2s, measured: false},
+         {name: b, stages: '1s@10,3s@=20', measured: false},
          {name: c, stages: '4s@40,1s@=5'}, {name: d, rate: 7, duration: 1s}",
     );
     let Load::Open { profile, .. } = &plan.load else { panic!("closed") };
