@@ -22,6 +22,9 @@ use options::{Means, Use};
 /// Redirects that curl follows when it is told to follow them.
 const REDIRECTS: &str = "50";
 
+/// Most redirects in a row that a plan can ask for.
+const MOST_REDIRECTS: u32 = 100;
+
 /// Reads a command as a shell would: `curl -X POST 'http://…'`, over several lines perhaps. Files that it
 /// names are looked for in `folder`, which the plan file has to be in as well.
 ///
@@ -49,7 +52,7 @@ pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Resul
         command.apply(option, &mut findings);
     }
     let document = command.document(&given, &reader, &mut findings);
-    findings.finish(document)
+    findings.finish_checked(document)
 }
 
 /// An option that was given, or a URL.
@@ -172,7 +175,10 @@ impl Command {
                 self.headers.push(("accept-encoding".into(), "deflate, gzip, br, zstd".into(), at.clone()));
             }
             Use::Basic => self.basic(value, at, findings),
-            Use::Bearer => settings.bearer = text(value.as_str()),
+            // As a header: the setting would read `@name` as a file, and excludes other credentials.
+            Use::Bearer => {
+                self.headers.push(("authorization".into(), format!("Bearer {value}"), at.clone()));
+            }
             Use::Get => self.as_query = true,
             Use::Head => self.head = true,
             Use::Globoff => self.globoff = true,
@@ -191,11 +197,15 @@ impl Command {
             Use::Key => settings.key = text(value.as_str()),
             Use::Tls12 => findings.note(at.as_str(), "", "TLS 1.2 and 1.3 are both offered anyway"),
             Use::Tls13 => settings.tls = text("1.3"),
-            Use::Http1 => settings.http1 = flag(),
-            Use::Http2 => settings.http2 = flag(),
-            Use::Http2PriorKnowledge => settings.http2_prior_knowledge = flag(),
-            Use::Ipv4 => settings.ipv4 = flag(),
-            Use::Ipv6 => settings.ipv6 = flag(),
+            // The last one counts, there as here.
+            Use::Http1 | Use::Http2 | Use::Http2PriorKnowledge => {
+                let only = |this| if *used == this { flag() } else { Field::Absent };
+                settings.http1 = only(Use::Http1);
+                settings.http2 = only(Use::Http2);
+                settings.http2_prior_knowledge = only(Use::Http2PriorKnowledge);
+            }
+            Use::Ipv4 => (settings.ipv4, settings.ipv6) = (flag(), Field::Absent),
+            Use::Ipv6 => (settings.ipv4, settings.ipv6) = (Field::Absent, flag()),
             Use::NoKeepalive => {
                 findings.note(
                     at.as_str(),
@@ -219,6 +229,10 @@ impl Command {
                 findings.note(at.as_str(), "", "redirects to another authority are not followed");
             }
             Use::MaxRedirs => match value.parse::<u32>() {
+                Ok(most) if most > MOST_REDIRECTS => {
+                    findings.note(at.as_str(), value, format!("at most {MOST_REDIRECTS} are followed"));
+                    settings.follow_redirects = text(MOST_REDIRECTS.to_string());
+                }
                 Ok(_) => settings.follow_redirects = text(value.as_str()),
                 Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
             },
@@ -236,6 +250,10 @@ impl Command {
         }
         // `Name:` takes a header away, `Name;` sends it without a value.
         match line.split_once(':') {
+            Some((name, value)) if is_close(name, value) => {
+                findings.note(at, line, "a plan asks for that for all requests: every connection is used once");
+                self.settings.disable_keepalive = Field::new(true);
+            }
             Some((name, value)) => {
                 self.headers.push((name.trim().to_owned(), value.trim().to_owned(), at.to_owned()));
             }
@@ -255,6 +273,12 @@ impl Command {
             let hint = "write the cookies out: -b 'name=value; other=value'";
             findings.hinted(at, format!("cookies are not read from the file `{value}`"), hint);
         }
+    }
+
+    /// Whether the requests have credentials of their own, which are sent in place of those in the URL.
+    fn has_authorization(&self) -> bool {
+        let header = |(name, ..): &(String, String, String)| name.eq_ignore_ascii_case("authorization");
+        self.headers.iter().any(header)
     }
 
     fn basic(&mut self, value: &str, at: &str, findings: &mut Findings) {
@@ -283,6 +307,8 @@ impl Command {
                 requests.push(request);
             }
         }
+        let origins: Vec<String> = requests.iter().map(|(origin, _)| origin.clone()).collect();
+        self.fit(&origins, given, findings);
         let mut steps = draft::place(&mut document, requests);
         if self.parallel && steps.len() > 1 {
             let mut all = StepSpec::default();
@@ -294,6 +320,70 @@ impl Command {
             document.run = Field::new(self.settings);
         }
         document
+    }
+
+    /// Leaves out what has no effect on these origins, which a plan would refuse.
+    fn fit(&mut self, origins: &[String], given: &[Given], findings: &mut Findings) {
+        let at = |used: Use| {
+            let option = given.iter().rev().find(|given| given.used == used);
+            option.map_or_else(String::new, |option| option.at.clone())
+        };
+        let settings = &mut self.settings;
+        let is_https = |origin: &String| origin.starts_with("https://");
+        let mut leave_out = |there: bool, used: Use, becomes: &str| {
+            if there {
+                findings.note(at(used), "", becomes);
+            }
+            there
+        };
+        macro_rules! without_effect {
+            ($($field:ident: $used:ident,)+) => {
+                $(if leave_out(
+                    !settings.$field.is_absent(),
+                    Use::$used,
+                    "it has no effect without https, and is left out",
+                ) {
+                    settings.$field = Field::Absent;
+                })+
+            };
+        }
+        if !origins.is_empty() && !origins.iter().any(is_https) {
+            without_effect! { insecure: Insecure, cacert: CaCert, cert: Cert, key: Key, tls: Tls13, }
+        }
+        let verified = !settings.insecure.is_absent() && !settings.cacert.is_absent();
+        if leave_out(verified, Use::CaCert, "nothing is verified with -k: it is left out") {
+            settings.cacert = Field::Absent;
+        }
+        let lonely = settings.cert.is_absent() && !settings.key.is_absent();
+        if leave_out(lonely, Use::Key, "a key without a certificate has no effect: it is left out") {
+            settings.key = Field::Absent;
+        }
+        let known = !settings.http2_prior_knowledge.is_absent() && origins.iter().any(is_https);
+        if leave_out(known, Use::Http2PriorKnowledge, "over TLS, HTTP/2 is agreed on by ALPN") {
+            (settings.http2_prior_knowledge, settings.http2) = (Field::Absent, Field::new(true));
+        }
+        let http2 = !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent();
+        let closes = http2 && !settings.disable_keepalive.is_absent();
+        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again all the same") {
+            settings.disable_keepalive = Field::Absent;
+        }
+        let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
+        let mut routes = |list: &mut Field<Vec<Field<plimsoll_plan::document::Text>>>, used: Use| {
+            let Field::Given(all, _) = list else { return };
+            all.retain(|route| {
+                let route = route.get().map_or("", |text| text.as_str());
+                let kept = matches(route, &authorities);
+                if !kept {
+                    findings.note(at(used), route, "it is for none of the URLs, and is left out");
+                }
+                kept
+            });
+            if all.is_empty() {
+                *list = Field::Absent;
+            }
+        };
+        routes(&mut settings.resolve, Use::Resolve);
+        routes(&mut settings.connect_to, Use::ConnectTo);
     }
 
     /// One URL as a step, with its origin.
@@ -319,7 +409,7 @@ impl Command {
         };
         let path = self.request_target.as_deref().unwrap_or(&url.path);
         let mut step = draft::request(method, draft::escaped(path));
-        if let Some(user) = &url.user {
+        if let Some(user) = url.user.as_ref().filter(|_| !self.has_authorization()) {
             let decoded = draft::percent_decoded(user);
             let encoded = base64::engine::general_purpose::STANDARD.encode(decoded);
             draft::header(&mut step, "authorization", &format!("Basic {encoded}"), at, findings);
@@ -362,6 +452,42 @@ impl Command {
             }
         }
     }
+}
+
+/// Whether a header asks for the connection to be closed, which is a matter of the whole run in a plan.
+fn is_close(name: &str, value: &str) -> bool {
+    name.trim().eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
+}
+
+/// `host:port` of an origin, with the port that its scheme stands for.
+fn authority(origin: &str) -> String {
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    match (has_port, scheme) {
+        (true, _) => authority.to_owned(),
+        (false, "https") => format!("{authority}:443"),
+        (false, _) => format!("{authority}:80"),
+    }
+}
+
+/// Whether `host:port:…` is for one of these; an empty part is for all.
+fn matches(route: &str, authorities: &[String]) -> bool {
+    let cut = |text: &str| -> Option<(String, String)> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(inner) => {
+                let (host, rest) = inner.split_once(']')?;
+                (format!("[{host}]"), rest.strip_prefix(':')?)
+            }
+            None => text.split_once(':').map(|(host, rest)| (host.to_owned(), rest))?,
+        };
+        Some((host.to_ascii_lowercase(), rest.split(':').next().unwrap_or_default().to_owned()))
+    };
+    // What is malformed is refused where it is read.
+    let Some((host, port)) = cut(route) else { return true };
+    authorities
+        .iter()
+        .filter_map(|authority| cut(authority))
+        .any(|(of, at)| (host.is_empty() || host == of) && (port.is_empty() || port == at))
 }
 
 /// A number of seconds with decimals, as curl takes it.

@@ -28,6 +28,7 @@ mod draft;
 mod fingerprint;
 mod judging;
 mod layers;
+mod length;
 mod load;
 mod loading;
 mod protocol;
@@ -39,11 +40,13 @@ mod security;
 mod size;
 mod targets;
 mod url;
+mod users;
 
 pub use document::{Document, LoadedDocument, Source};
 pub use environment::Environment;
-pub use files::{Disk, Files, KeyLogFile};
+pub use files::{Disk, FileKind, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
+pub use length::IterationLength;
 pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{

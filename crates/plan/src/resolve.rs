@@ -236,6 +236,7 @@ impl Resolver<'_> {
             statistics,
         };
         self.check_thresholds(&thresholds, &plan);
+        self.check_user_rows(&plan);
         Some(plan)
     }
 

@@ -26,7 +26,12 @@ impl Sink {
 
     /// A sink whose log can be read while it runs, on its stdout.
     pub(crate) fn telling(args: &str) -> Self {
-        Self::logging(Folder::new(), "/dev/stdout", "127.0.0.1:0", args)
+        Self::telling_at("127.0.0.1:0", args)
+    }
+
+    /// The same at this address.
+    pub(crate) fn telling_at(address: &str, args: &str) -> Self {
+        Self::logging(Folder::new(), "/dev/stdout", address, args)
     }
 
     fn logging(folder: Folder, log: &str, address: &str, args: &str) -> Self {
@@ -49,6 +54,22 @@ impl Sink {
         for _ in 0..2 {
             self.process.stdout.wait_for(",");
         }
+    }
+
+    /// Waits until it has logged this much more of the load. For a [telling](Self::telling) sink.
+    pub(crate) fn wait_for_requests(&mut self, more: u32) {
+        for _ in 0..more {
+            self.process.stdout.wait_for(",");
+        }
+    }
+
+    /// Kills it in the middle of what it does; how many requests it had logged by then.
+    pub(crate) fn kill(self) -> u64 {
+        let Self { process, folder: _folder, .. } = self;
+        process.signal("KILL");
+        let Finished { code, stdout, .. } = process.finish();
+        assert_eq!(code, None, "a signal ended it");
+        stdout.lines().skip(1).count() as u64
     }
 
     /// Stops it and says what it saw.
