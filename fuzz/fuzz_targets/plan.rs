@@ -1,5 +1,5 @@
-//! Any text read as a plan file, in YAML and in JSON: no panic, no endless loop, every place within the text, and
-//! what could be read without problems is written as YAML that reads back to the same.
+//! Any text read as a plan file, in YAML and in JSON: no panic, no endless loop, every place within the text,
+//! and what could be read without problems is written as YAML that reads back to the same.
 
 #![no_main]
 

@@ -95,7 +95,11 @@ fn checked(folder: &Path, args: &[&str]) -> String {
     let output = plimsoll(folder, &[&["check"], args].concat(), &[]);
     let text = |bytes| String::from_utf8(bytes).expect("messages are text");
     let (stdout, stderr, code) = (text(output.stdout), text(output.stderr), output.status.code());
-    format!("$ plimsoll check {}\n{stdout}{stderr}exit {}\n", args.join(" "), code.expect("it ended by itself"))
+    format!(
+        "$ plimsoll check {}\n{stdout}{stderr}exit {}\n",
+        args.join(" "),
+        code.expect("it ended by itself")
+    )
 }
 
 #[test]
@@ -124,4 +128,11 @@ fn what_is_no_plan_and_no_url_is_said_with_what_may_be_meant() {
     ];
     let said: Vec<String> = args.into_iter().map(|args| checked(&folder, args)).collect();
     insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn rows_and_the_length_of_iterations_are_explained() {
+    let explained = plimsoll(&folder("good"), &["explain", "users.yaml"], &[]);
+    assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));
+    insta::assert_snapshot!(String::from_utf8(explained.stdout).unwrap());
 }

@@ -4,9 +4,11 @@
 //! does on the way that is not done here (proxies, other credentials) is a problem.
 
 mod body;
+mod effect;
 mod options;
 mod shell;
 
+use core::net::IpAddr;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -213,8 +215,9 @@ impl Command {
                     "TCP keep-alive is never on here, and connections are used again",
                 );
             }
-            Use::Interface => match value.parse::<core::net::IpAddr>() {
-                Ok(_) => draft::add(&mut settings.source_ip, value.as_str()),
+            Use::Interface => match value.parse::<IpAddr>() {
+                // The last one counts.
+                Ok(_) => settings.source_ip = Field::new(vec![text(value.as_str())]),
                 Err(_) => findings.hinted(at, format!("`{value}` is not an address"), "write its IP address"),
             },
             Use::Resolve => draft::add(&mut settings.resolve, value.trim_start_matches('+')),
@@ -251,7 +254,11 @@ impl Command {
         // `Name:` takes a header away, `Name;` sends it without a value.
         match line.split_once(':') {
             Some((name, value)) if is_close(name, value) => {
-                findings.note(at, line, "a plan asks for that for all requests: every connection is used once");
+                findings.note(
+                    at,
+                    line,
+                    "a plan asks for that for all requests: every connection is used once",
+                );
                 self.settings.disable_keepalive = Field::new(true);
             }
             Some((name, value)) => {
@@ -320,70 +327,6 @@ impl Command {
             document.run = Field::new(self.settings);
         }
         document
-    }
-
-    /// Leaves out what has no effect on these origins, which a plan would refuse.
-    fn fit(&mut self, origins: &[String], given: &[Given], findings: &mut Findings) {
-        let at = |used: Use| {
-            let option = given.iter().rev().find(|given| given.used == used);
-            option.map_or_else(String::new, |option| option.at.clone())
-        };
-        let settings = &mut self.settings;
-        let is_https = |origin: &String| origin.starts_with("https://");
-        let mut leave_out = |there: bool, used: Use, becomes: &str| {
-            if there {
-                findings.note(at(used), "", becomes);
-            }
-            there
-        };
-        macro_rules! without_effect {
-            ($($field:ident: $used:ident,)+) => {
-                $(if leave_out(
-                    !settings.$field.is_absent(),
-                    Use::$used,
-                    "it has no effect without https, and is left out",
-                ) {
-                    settings.$field = Field::Absent;
-                })+
-            };
-        }
-        if !origins.is_empty() && !origins.iter().any(is_https) {
-            without_effect! { insecure: Insecure, cacert: CaCert, cert: Cert, key: Key, tls: Tls13, }
-        }
-        let verified = !settings.insecure.is_absent() && !settings.cacert.is_absent();
-        if leave_out(verified, Use::CaCert, "nothing is verified with -k: it is left out") {
-            settings.cacert = Field::Absent;
-        }
-        let lonely = settings.cert.is_absent() && !settings.key.is_absent();
-        if leave_out(lonely, Use::Key, "a key without a certificate has no effect: it is left out") {
-            settings.key = Field::Absent;
-        }
-        let known = !settings.http2_prior_knowledge.is_absent() && origins.iter().any(is_https);
-        if leave_out(known, Use::Http2PriorKnowledge, "over TLS, HTTP/2 is agreed on by ALPN") {
-            (settings.http2_prior_knowledge, settings.http2) = (Field::Absent, Field::new(true));
-        }
-        let http2 = !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent();
-        let closes = http2 && !settings.disable_keepalive.is_absent();
-        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again all the same") {
-            settings.disable_keepalive = Field::Absent;
-        }
-        let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
-        let mut routes = |list: &mut Field<Vec<Field<plimsoll_plan::document::Text>>>, used: Use| {
-            let Field::Given(all, _) = list else { return };
-            all.retain(|route| {
-                let route = route.get().map_or("", |text| text.as_str());
-                let kept = matches(route, &authorities);
-                if !kept {
-                    findings.note(at(used), route, "it is for none of the URLs, and is left out");
-                }
-                kept
-            });
-            if all.is_empty() {
-                *list = Field::Absent;
-            }
-        };
-        routes(&mut settings.resolve, Use::Resolve);
-        routes(&mut settings.connect_to, Use::ConnectTo);
     }
 
     /// One URL as a step, with its origin.
@@ -457,37 +400,6 @@ impl Command {
 /// Whether a header asks for the connection to be closed, which is a matter of the whole run in a plan.
 fn is_close(name: &str, value: &str) -> bool {
     name.trim().eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
-}
-
-/// `host:port` of an origin, with the port that its scheme stands for.
-fn authority(origin: &str) -> String {
-    let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    match (has_port, scheme) {
-        (true, _) => authority.to_owned(),
-        (false, "https") => format!("{authority}:443"),
-        (false, _) => format!("{authority}:80"),
-    }
-}
-
-/// Whether `host:port:…` is for one of these; an empty part is for all.
-fn matches(route: &str, authorities: &[String]) -> bool {
-    let cut = |text: &str| -> Option<(String, String)> {
-        let (host, rest) = match text.strip_prefix('[') {
-            Some(inner) => {
-                let (host, rest) = inner.split_once(']')?;
-                (format!("[{host}]"), rest.strip_prefix(':')?)
-            }
-            None => text.split_once(':').map(|(host, rest)| (host.to_owned(), rest))?,
-        };
-        Some((host.to_ascii_lowercase(), rest.split(':').next().unwrap_or_default().to_owned()))
-    };
-    // What is malformed is refused where it is read.
-    let Some((host, port)) = cut(route) else { return true };
-    authorities
-        .iter()
-        .filter_map(|authority| cut(authority))
-        .any(|(of, at)| (host.is_empty() || host == of) && (port.is_empty() || port == at))
 }
 
 /// A number of seconds with decimals, as curl takes it.

@@ -82,8 +82,8 @@ impl Findings {
         }
     }
 
-    /// The same for a source whose requests may be such as a plan refuses: what is wrong with them then is what
-    /// is wrong with the source.
+    /// The same for a source whose requests may be such as a plan refuses: what is wrong with them then is
+    /// what is wrong with the source.
     pub(crate) fn finish_checked(mut self, document: Document) -> Result<Imported, Problems> {
         if self.problems.is_empty() {
             for problem in &refused(&document) {

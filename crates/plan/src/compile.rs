@@ -68,8 +68,8 @@ struct Compiler<'r, 'a> {
 }
 
 impl Resolver<'_> {
-    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers, credentials and TLS settings of `patch` hold for all
-    /// of their requests.
+    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers,
+    /// credentials and TLS settings of `patch` hold for all of their requests.
     pub(crate) fn compiled(
         &mut self,
         patch: &PlanPatch,

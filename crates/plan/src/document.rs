@@ -493,7 +493,7 @@ pub struct DataSpec {
     /// `split` (default): every worker has its own part; `whole`: each has all of it.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub share: Field<Text>,
-    /// `iteration` (default): each takes a row; `user`: each user of the closed model takes one, and keeps it.
+    /// `iteration` (default): each takes a row; `user`: each user of the closed model takes one and keeps it.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub per: Field<Text>,
 }

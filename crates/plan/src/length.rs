@@ -4,7 +4,7 @@ use plimsoll_scenario::{Op, Template};
 
 use crate::Plan;
 
-/// How many requests the iterations of a plan have, as its steps, loops and conditions say; without redirects.
+/// How many requests the iterations of a plan have, as its steps, loops and conditions say; redirects apart.
 /// Each end is a fraction, requests per iterations, because scenarios have weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationLength {

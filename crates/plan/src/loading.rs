@@ -93,7 +93,7 @@ pub fn is_plan_name(text: &str) -> bool {
     text == "-" || is_plan && !text.contains("://") && !text.contains(['?', '#'])
 }
 
-/// What an argument is that has the place of a URL and names a folder or a file instead, or looks like a path.
+/// What an argument is that has the place of a URL and names a folder or a file, or looks like a path.
 pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
     if text.contains("://") {
         return None;
@@ -129,11 +129,12 @@ pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
 fn like(name: &str, files: &dyn Files) -> Option<String> {
     let path = Path::new(name);
     let (file, folder) = (path.file_name()?.to_str()?, path.parent().unwrap_or(Path::new("")));
-    let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+    let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
     let mut plans = files.names(folder);
     plans.retain(|other| is_plan_name(other));
-    let same = plans.iter().find(|other| stem(other) == stem(file)).map(String::as_str);
-    let near = same.or_else(|| suggest::closest(file, plans.iter().map(String::as_str)))?;
+    let stems: Vec<String> = plans.iter().map(|plan| stem(plan)).collect();
+    let near = suggest::closest(&stem(file), stems.iter().map(String::as_str))?;
+    let near = plans.iter().find(|plan| stem(plan) == near)?;
     Some(folder.join(near).display().to_string())
 }
 

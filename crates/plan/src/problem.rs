@@ -55,8 +55,8 @@ impl Problem {
 }
 
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
-/// (a header that is wrong is wrong for every URL), and what is wrong in the same way at several places of the
-/// plan file (a target that nothing is called, of several steps) is one problem with all of them.
+/// (a header that is wrong is wrong for every URL), and what is wrong in the same way at several places of
+/// the plan file (a target that nothing is called, of several steps) is one problem with all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     all: Vec<Problem>,

@@ -206,8 +206,8 @@ impl FeedSpec {
         }
     }
 
-    /// Whether there are rows for so many users that each take one; reads that many rows of a file. Where rows
-    /// are given out again, there always are.
+    /// Whether there are rows for so many users that each take one; reads that many rows of a file. Where
+    /// rows are given out again, there always are.
     ///
     /// # Errors
     /// The file cannot be read, or is malformed in these rows.

@@ -6,7 +6,7 @@ use crate::process::{Folder, run};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, count};
 
-/// Memory that a run may have more, with a larger file, than with a small one: noise of the allocator, and the
+/// Memory that a run may have more with a large file than with a small one: noise of the allocator, and the
 /// blocks that files are read in.
 const NOISE: u64 = 8 << 20;
 

@@ -3,7 +3,7 @@
 use crate::backends::on_each;
 use crate::process::{Folder, Process};
 use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, delivered};
+use crate::truth::{account, assert_balance, delivered};
 
 /// Connections of the run: so many requests are in flight at a time, at most.
 const CONNECTIONS: u64 = 6;
@@ -28,7 +28,7 @@ fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_t
         let logged_before_death = dies.kill();
         // One of them has all of it.
         stays.wait_for_requests(1000);
-        let mut back = Sink::telling_at(&address, &format!("--backend {backend}"));
+        let mut back = Sink::telling_again_at(&address, &format!("--backend {backend}"));
         // And both have their part again.
         back.wait_for_load();
         run.signal("INT");
@@ -41,7 +41,6 @@ fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_t
         let lost = account(&result, "failed") + account(&result, "timed_out");
         assert!(lost <= CONNECTIONS, "{lost} lost of {:?}", result["accounting"]);
         assert_eq!(account(&result, "in_flight_at_stop"), 0);
-        assert!(count(&result, "/connections/failed") > 0 || lost > 0, "{}", result["connections"]);
         // The dead server had the rest: what it has logged, and what it had no time to log.
         let had = delivered(&result).checked_sub(stayed + came_back).expect("nobody saw more than was sent");
         assert!(had >= logged_before_death.saturating_sub(1), "{had} and {logged_before_death}");

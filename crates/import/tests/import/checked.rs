@@ -63,7 +63,16 @@ fn options_of_curl_without_effect_are_noted_and_left_out() {
         ("curl --connect-to ::127.0.0.1:81 https://h/", &[]),
         (
             "curl -H 'Connection: close' http://h/",
-            &["-H: `Connection: close`: a plan asks for that for all requests: every connection is used once"],
+            &[
+                "-H: `Connection: close`: a plan asks for that for all requests: every connection is used once",
+            ],
+        ),
+        (
+            "curl --unix-socket /tmp/s --connect-to ::: -4 http://h/",
+            &[
+                "--connect-to: it has no effect with a unix socket, and is left out",
+                "-4: it has no effect with a unix socket, and is left out",
+            ],
         ),
         ("curl --oauth2-bearer @x http://me:pw@h/", &[]),
         ("curl --http1.1 --http2 -4 -6 http://h/", &[]),
@@ -186,9 +195,10 @@ proptest! {
         ),
         expect_status in any::<bool>(),
     ) {
-        let entries: Vec<_> = requests.iter().enumerate().map(|(index, (method, url, version, header, body))| {
+        let entries: Vec<_> = requests.iter().zip(10..).map(|((method, url, version, header, body), second)| {
             serde_json::json!({
-                "startedDateTime": format!("2026-01-01T00:00:{index:02}Z"), "time": 5, "response": {"status": 200},
+                "startedDateTime": format!("2026-01-01T00:00:{second}Z"),
+                "time": 5, "response": {"status": 200},
                 "request": {"method": method, "url": url, "httpVersion": version,
                     "headers": [{"name": header.0, "value": header.1}], "postData": {"text": body}},
             })
@@ -201,7 +211,8 @@ proptest! {
     #[test]
     fn what_is_imported_from_lines_of_targets_is_a_plan(
         text in "((GET|POST|PURGE|CONNECT|get) (http://h/|https://h/a|http://h/\\$\\{x\\}|http://u:p@h/)\n\
-                 ((X: \\$\\{y\\}|Host: x|Connection: close|Transfer-Encoding: chunked|Content-Length: 5|Y: )\n)?\
+                 ((X: \\$\\{y\\}|Host: x|Connection: close|Transfer-Encoding: chunked|Content-Length: 5|Y: \
+                 )\n)?\
                  (@two\\.csv\n)?\n){1,4}",
         steps in any::<bool>(),
     ) {

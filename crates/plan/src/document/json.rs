@@ -1,15 +1,15 @@
 //! JSON as a tree in which every value has its place.
 //!
-//! As strict as RFC 8259: what other programs refuse is refused here, too, so that a plan in JSON can be read by
-//! all of them. Numbers keep the text as it was typed.
+//! As strict as RFC 8259: what other programs refuse is refused here, too, so that a plan in JSON can be read
+//! by all of them. Numbers keep the text as it was typed.
 
 use std::collections::HashSet;
 
 use super::tree::{DEEPEST, Entry, Kind, Node, too_deep};
 use crate::{Place, Problem, Problems};
 
-/// Whether a plan file is JSON: by the ending of its name, or, if that says nothing, by how it begins. YAML has
-/// mappings in braces, too, but hardly ever with its first key in quotes.
+/// Whether a plan file is JSON: by the ending of its name, or, if that says nothing, by how it begins. YAML
+/// has mappings in braces, too, but hardly ever with its first key in quotes.
 pub(crate) fn is_json(name: &str, text: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is = |known: &str| ending.eq_ignore_ascii_case(known);
