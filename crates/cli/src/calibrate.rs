@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
 use plimsoll_plan::{BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, Switch};
 use plimsoll_report::calibration::WARNING_SHARE;
@@ -197,7 +198,7 @@ fn measure_on<O: Open + Clone + 'static>(
 ) -> Result<(CalibrationCell, RunRecord), Failure> {
     let mut plan = plan.at_full_speed(WARMUP, length);
     let campaign = Campaign::begin(&mut plan, open, quiet)?;
-    let go_on = &mut |_: &_| true;
+    let go_on: &mut dyn FnMut(&Progress<'_>) -> bool = &mut |_| true;
     let full = campaign.run(&plan, go_on)?;
     interrupted(&campaign)?;
     let seconds = full.duration.as_secs_f64();

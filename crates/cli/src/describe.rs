@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_metrics::{PhaseOutline, RunRecord};
-use plimsoll_plan::{Load, Overload, Pacing, Plan, Protocol, Target};
+use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Protocol, Target};
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::{Population, Process};
@@ -30,10 +30,10 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         (false, _, 1) => String::new(),
         (false, _, depth) => format!(" × {depth} requests in flight"),
     };
-    let (protocol, steps) = (protocol(plan), steps(plan));
+    let (protocol, length) = (protocol(plan), plan.iteration_length());
     let (first, arrivals) = match &plan.load {
         Load::Closed => {
-            let of = steps.map(|steps| format!(", iterations of {steps} requests")).unwrap_or_default();
+            let of = requests(&length).map(|of| format!(", iterations of {of}")).unwrap_or_default();
             let whose = match &plan.users {
                 Some(users) => format!("{}, up to {} connections{in_flight}", course(users), connections.max),
                 None => format!("{count}{in_flight}"),
@@ -42,9 +42,9 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         }
         Load::Open { profile, process, overload } => {
             let rate = match profile.stages() {
-                [only] if only.from == only.to => constant(only.to, steps),
+                [only] if only.from == only.to => constant(only.to, &length),
                 stages => {
-                    let of = steps.map(|steps| format!(" (iterations of {steps} requests)"));
+                    let of = requests(&length).map(|of| format!(" (iterations of {of})"));
                     let (count, peak) = (plural(stages.len() as u64, "stage"), trimmed(profile.peak()));
                     format!("{count}, peak {peak}/s{}", of.unwrap_or_default())
                 }
@@ -156,23 +156,39 @@ pub(crate) fn protocol_of(target: &Target) -> &'static str {
     }
 }
 
-/// Requests of one iteration, if there are several. Flags make scenarios of equal length only.
-fn steps(plan: &Plan) -> Option<u64> {
-    plan.scenarios.first().map(|scenario| scenario.steps.len() as u64).filter(|&steps| steps > 1)
+/// How many requests an iteration has, in words; `None` if it is always one.
+fn requests(length: &IterationLength) -> Option<String> {
+    let number = |(count, of): (u64, u64)| match count.is_multiple_of(of) {
+        true => (count / of).to_string(),
+        false => format!("{:.2}", count as f64 / of as f64).trim_end_matches('0').to_owned(),
+    };
+    let average = if length.is_average { " on average" } else { "" };
+    let least = number(length.least);
+    let words = match length.most {
+        Some((1, 1)) if length.least == (1, 1) => return None,
+        Some(most) if most == length.least => format!("{least} requests"),
+        Some(most) if length.least.0 == 0 => format!("at most {} requests", number(most)),
+        Some(most) => format!("{least} to {} requests", number(most)),
+        None if length.least.0 == 0 => "any number of requests".to_owned(),
+        None if length.least == (1, 1) => "at least 1 request".to_owned(),
+        None => format!("at least {least} requests"),
+    };
+    Some(format!("{words}{average}"))
 }
 
-/// A constant rate of iterations, and of requests if one has several.
-fn constant(rate: Rate, steps: Option<u64>) -> String {
+/// A constant rate of iterations, and of requests if that is known and another one.
+fn constant(rate: Rate, length: &IterationLength) -> String {
     let iterations = trimmed(rate.per_second_f64());
+    let Some(of) = requests(length) else { return format!("{iterations}/s") };
     // In whole numbers: three times 3333.333/s is 10000/s.
-    let requests =
-        steps.and_then(|steps| Rate::new(rate.count().checked_mul(steps)?, rate.period()).zip(Some(steps)));
-    match requests {
-        None => format!("{iterations}/s"),
-        Some((requests, steps)) => format!(
-            "{} requests/s ({iterations} iterations/s of {steps} requests)",
-            trimmed(requests.per_second_f64())
-        ),
+    let all = length.most.filter(|most| *most == length.least).and_then(|(count, of)| {
+        Rate::new(rate.count().checked_mul(count)?, Nanos(rate.period().0.checked_mul(of)?))
+    });
+    match all {
+        Some(all) => {
+            format!("{} requests/s ({iterations} iterations/s of {of})", trimmed(all.per_second_f64()))
+        }
+        None => format!("{iterations} iterations/s of {of},"),
     }
 }
 
@@ -262,7 +278,8 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
+/// So many of something.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -8,6 +8,8 @@ use plimsoll_plan::{Place, Source};
 const WIDEST: usize = 100;
 /// Characters that are shown in front of the value where the line is cut.
 const BEFORE: usize = 30;
+/// Further places of one problem that are named.
+const MOST_OTHERS: usize = 8;
 /// Columns of a tab in what is shown. In line and column numbers it is one character.
 const TAB: usize = 4;
 
@@ -38,6 +40,22 @@ impl<'s> Excerpts<'s> {
         let _ = writeln!(out, "{blue}{number} |{reset} {shown}");
         let _ = writeln!(out, "{margin} {blue}|{reset} {red}{carets}{reset}");
         out
+    }
+
+    /// `  ... also at 14:7, 16:7 and 3 more places`; `None` if there are no others.
+    pub(crate) fn others(&self, places: &[Place]) -> Option<String> {
+        let shown = places.iter().take(MOST_OTHERS).map(|place| {
+            let Position { line, column, .. } = Position::of(self.source, place.start);
+            format!("{line}:{column}")
+        });
+        let shown: Vec<String> = shown.collect();
+        let (blue, reset) = if self.color { ("\x1b[1;34m", "\x1b[0m") } else { ("", "") };
+        let more = match places.len() - shown.len() {
+            0 => String::new(),
+            1 => " and 1 more place".to_owned(),
+            more => format!(" and {more} more places"),
+        };
+        (!shown.is_empty()).then(|| format!("{blue}...{reset} also at {}{more}\n", shown.join(", ")))
     }
 
     /// The line as it is shown, and carets below the part of `place` that is on it. Credentials are stars.

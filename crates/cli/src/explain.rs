@@ -7,6 +7,7 @@ use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
 use plimsoll_plan::{Connections, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
 use plimsoll_report::Style;
 use plimsoll_scenario::header::is_secret;
+use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 use plimsoll_schedule::Process;
 
 use crate::diagnostics::Position;
@@ -41,6 +42,7 @@ fn explanation(resolved: &Resolved, style: &Style) -> String {
     let mut text = Explanation { out: String::new(), color: style.color };
     text.settings(resolved);
     text.targets(&resolved.plan);
+    text.data(&resolved.plan);
     text.scenarios(resolved);
     text.phases(&resolved.plan);
     text.totals(&resolved.plan);
@@ -117,6 +119,39 @@ impl Explanation {
             let scheme = if target.tls.is_some() { "https" } else { "http" };
             let protocol = describe::protocol_of(target);
             self.line(2, &format!("{scheme}://{}  {protocol}", target.authority));
+        }
+    }
+
+    /// Where rows are from, and who has which.
+    fn data(&mut self, plan: &Plan) {
+        if plan.feeds.is_empty() {
+            return;
+        }
+        self.headline("data");
+        for feed in &plan.feeds {
+            let rows = match &feed.rows {
+                Rows::Range { start, end, .. } => format!("the numbers {start} to {}", end - 1),
+                Rows::List(rows) => format!("a list of {}", describe::plural(rows.len() as u64, "row")),
+                Rows::Csv { path, .. } | Rows::JsonLines { path, .. } => path.display().to_string(),
+            };
+            let order = match feed.order {
+                Order::Sequential => "in order",
+                Order::Random => "at random, with replacement",
+                Order::Shuffled => "shuffled",
+            };
+            let per = match (feed.per, feed.share) {
+                (Per::User, _) => "one row for each user, which keeps it",
+                (Per::Iteration, Share::Split) => "a row for each iteration, each thread its own part",
+                (Per::Iteration, Share::Whole) => "a row for each iteration, each thread all of them",
+            };
+            let end = match (feed.order, feed.at_end, feed.per) {
+                (Order::Random, ..) => "",
+                (_, AtEnd::Wrap, _) => ", then from the first again",
+                (_, AtEnd::Stop, _) => ", then no more iterations",
+                (_, AtEnd::Fail, Per::Iteration) => ", then iterations fail",
+                (_, AtEnd::Fail, Per::User) => ", and a user without one fails",
+            };
+            self.line(2, &format!("{}  {rows}: {order}, {per}{end}", feed.name));
         }
     }
 

@@ -19,6 +19,9 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
         let _ = writeln!(text, "{red}error:{reset} {}", problem.message);
         if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
             text.push_str(&excerpts.show(place));
+            if let Some(others) = excerpts.others(&problem.also) {
+                text.push_str(&others);
+            }
         }
         if let Some(hint) = &problem.hint {
             let _ = writeln!(text, "{cyan}hint:{reset} {hint}");

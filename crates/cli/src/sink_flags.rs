@@ -10,6 +10,7 @@ use plimsoll_schedule::parse_rate;
 use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
+use crate::certificate;
 use crate::sink_values::{
     Reader, parse_backend, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive,
     parse_share, parse_slow_data, parse_status, whole,
@@ -300,7 +301,6 @@ fn parse_seed(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate;
     use crate::flags::{Cli, Command};
     use clap::Parser as _;
     use plimsoll_core::Rate;

@@ -89,3 +89,50 @@ fn the_schema_of_plans_is_printed() {
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["properties"]["scenarios"]["description"], "What users do.");
 }
+
+/// What `check` says, and its exit code.
+fn checked(folder: &Path, args: &[&str]) -> String {
+    let output = plimsoll(folder, &[&["check"], args].concat(), &[]);
+    let text = |bytes| String::from_utf8(bytes).expect("messages are text");
+    let (stdout, stderr, code) = (text(output.stdout), text(output.stderr), output.status.code());
+    format!(
+        "$ plimsoll check {}\n{stdout}{stderr}exit {}\n",
+        args.join(" "),
+        code.expect("it ended by itself")
+    )
+}
+
+#[test]
+fn json_is_read_strictly_and_yaml_in_braces_is_yaml() {
+    let folder = folder("json");
+    let names = ["comma.json", "comment.json", "secret.json", "good.json", "emoji.json", "flow.yaml"];
+    let said: Vec<String> = names.into_iter().map(|name| checked(&folder, &[name])).collect();
+    let said = said.join("\n");
+    assert!(!said.contains("topsecret"), "{said}");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn what_is_no_plan_and_no_url_is_said_with_what_may_be_meant() {
+    let folder = folder("good");
+    let args = [
+        &["."][..],
+        &["./"],
+        &["../bad"],
+        &["../../plans.rs"],
+        &["./nothing"],
+        &["settings.yml"],
+        &["setings.yaml"],
+        &["nothing.yaml"],
+        &["../json/good.yaml"],
+    ];
+    let said: Vec<String> = args.into_iter().map(|args| checked(&folder, args)).collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn rows_and_the_length_of_iterations_are_explained() {
+    let explained = plimsoll(&folder("good"), &["explain", "users.yaml"], &[]);
+    assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));
+    insta::assert_snapshot!(String::from_utf8(explained.stdout).unwrap());
+}

@@ -15,7 +15,7 @@ use plimsoll_metrics::{
     verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
-use plimsoll_scenario::Feeds;
+use plimsoll_scenario::{Feeds, Per};
 
 use crate::control::{Control, Progress, Stop};
 use crate::directory::Directory;
@@ -129,6 +129,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
 ) -> Result<RunRecord, RunError> {
     let workers = plan.threads.max(1);
     let (send, receive) = channel();
+    check_user_rows(plan)?;
     let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
         .map_err(|error| RunError::Data(error.to_string()))?;
     let at_once = open.name() == SIMULATED;
@@ -208,6 +209,23 @@ impl Team {
             }
         }
     }
+}
+
+/// Refuses files that have fewer rows than users that each keep one.
+fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
+    let users = plan.lasting_users();
+    for feed in plan.feeds.iter().filter(|feed| feed.per == Per::User) {
+        let reason = match feed.suffices(users) {
+            Ok(true) => continue,
+            Ok(false) => format!(
+                "fewer rows than the {users} users that each keep one; add rows, use fewer connections, or let \
+                 users share rows (`at_end: wrap`)"
+            ),
+            Err(reason) => reason,
+        };
+        return Err(RunError::Data(format!("data source `{}`: {reason}", feed.name)));
+    }
+    Ok(())
 }
 
 /// The body of a worker thread. `make` makes the worker of a backend and what has to be added to its clock to

@@ -23,7 +23,8 @@ pub(crate) struct Session {
     pub(crate) state: State,
 }
 
-/// The sessions of one worker. Ended ones are used again with their memory.
+/// The sessions of one worker. Ended ones are used again with their memory, the last one first: a user of the
+/// closed model that begins its next iteration has its session again, and with it the rows that it keeps.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     all: Vec<Session>,

@@ -4,9 +4,11 @@
 //! does on the way that is not done here (proxies, other credentials) is a problem.
 
 mod body;
+mod effect;
 mod options;
 mod shell;
 
+use core::net::IpAddr;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -21,6 +23,9 @@ use options::{Means, Use};
 
 /// Redirects that curl follows when it is told to follow them.
 const REDIRECTS: &str = "50";
+
+/// Most redirects in a row that a plan can ask for.
+const MOST_REDIRECTS: u32 = 100;
 
 /// Reads a command as a shell would: `curl -X POST 'http://…'`, over several lines perhaps. Files that it
 /// names are looked for in `folder`, which the plan file has to be in as well.
@@ -49,7 +54,7 @@ pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Resul
         command.apply(option, &mut findings);
     }
     let document = command.document(&given, &reader, &mut findings);
-    findings.finish(document)
+    findings.finish_checked(document)
 }
 
 /// An option that was given, or a URL.
@@ -172,7 +177,10 @@ impl Command {
                 self.headers.push(("accept-encoding".into(), "deflate, gzip, br, zstd".into(), at.clone()));
             }
             Use::Basic => self.basic(value, at, findings),
-            Use::Bearer => settings.bearer = text(value.as_str()),
+            // As a header: the setting would read `@name` as a file, and excludes other credentials.
+            Use::Bearer => {
+                self.headers.push(("authorization".into(), format!("Bearer {value}"), at.clone()));
+            }
             Use::Get => self.as_query = true,
             Use::Head => self.head = true,
             Use::Globoff => self.globoff = true,
@@ -191,11 +199,15 @@ impl Command {
             Use::Key => settings.key = text(value.as_str()),
             Use::Tls12 => findings.note(at.as_str(), "", "TLS 1.2 and 1.3 are both offered anyway"),
             Use::Tls13 => settings.tls = text("1.3"),
-            Use::Http1 => settings.http1 = flag(),
-            Use::Http2 => settings.http2 = flag(),
-            Use::Http2PriorKnowledge => settings.http2_prior_knowledge = flag(),
-            Use::Ipv4 => settings.ipv4 = flag(),
-            Use::Ipv6 => settings.ipv6 = flag(),
+            // The last one counts, there as here.
+            Use::Http1 | Use::Http2 | Use::Http2PriorKnowledge => {
+                let only = |this| if *used == this { flag() } else { Field::Absent };
+                settings.http1 = only(Use::Http1);
+                settings.http2 = only(Use::Http2);
+                settings.http2_prior_knowledge = only(Use::Http2PriorKnowledge);
+            }
+            Use::Ipv4 => (settings.ipv4, settings.ipv6) = (flag(), Field::Absent),
+            Use::Ipv6 => (settings.ipv4, settings.ipv6) = (Field::Absent, flag()),
             Use::NoKeepalive => {
                 findings.note(
                     at.as_str(),
@@ -203,8 +215,9 @@ impl Command {
                     "TCP keep-alive is never on here, and connections are used again",
                 );
             }
-            Use::Interface => match value.parse::<core::net::IpAddr>() {
-                Ok(_) => draft::add(&mut settings.source_ip, value.as_str()),
+            Use::Interface => match value.parse::<IpAddr>() {
+                // The last one counts.
+                Ok(_) => settings.source_ip = Field::new(vec![text(value.as_str())]),
                 Err(_) => findings.hinted(at, format!("`{value}` is not an address"), "write its IP address"),
             },
             Use::Resolve => draft::add(&mut settings.resolve, value.trim_start_matches('+')),
@@ -219,6 +232,10 @@ impl Command {
                 findings.note(at.as_str(), "", "redirects to another authority are not followed");
             }
             Use::MaxRedirs => match value.parse::<u32>() {
+                Ok(most) if most > MOST_REDIRECTS => {
+                    findings.note(at.as_str(), value, format!("at most {MOST_REDIRECTS} are followed"));
+                    settings.follow_redirects = text(MOST_REDIRECTS.to_string());
+                }
                 Ok(_) => settings.follow_redirects = text(value.as_str()),
                 Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
             },
@@ -236,6 +253,14 @@ impl Command {
         }
         // `Name:` takes a header away, `Name;` sends it without a value.
         match line.split_once(':') {
+            Some((name, value)) if is_close(name, value) => {
+                findings.note(
+                    at,
+                    line,
+                    "a plan asks for that for all requests: every connection is used once",
+                );
+                self.settings.disable_keepalive = Field::new(true);
+            }
             Some((name, value)) => {
                 self.headers.push((name.trim().to_owned(), value.trim().to_owned(), at.to_owned()));
             }
@@ -255,6 +280,12 @@ impl Command {
             let hint = "write the cookies out: -b 'name=value; other=value'";
             findings.hinted(at, format!("cookies are not read from the file `{value}`"), hint);
         }
+    }
+
+    /// Whether the requests have credentials of their own, which are sent in place of those in the URL.
+    fn has_authorization(&self) -> bool {
+        let header = |(name, ..): &(String, String, String)| name.eq_ignore_ascii_case("authorization");
+        self.headers.iter().any(header)
     }
 
     fn basic(&mut self, value: &str, at: &str, findings: &mut Findings) {
@@ -283,6 +314,8 @@ impl Command {
                 requests.push(request);
             }
         }
+        let origins: Vec<String> = requests.iter().map(|(origin, _)| origin.clone()).collect();
+        self.fit(&origins, given, findings);
         let mut steps = draft::place(&mut document, requests);
         if self.parallel && steps.len() > 1 {
             let mut all = StepSpec::default();
@@ -319,7 +352,7 @@ impl Command {
         };
         let path = self.request_target.as_deref().unwrap_or(&url.path);
         let mut step = draft::request(method, draft::escaped(path));
-        if let Some(user) = &url.user {
+        if let Some(user) = url.user.as_ref().filter(|_| !self.has_authorization()) {
             let decoded = draft::percent_decoded(user);
             let encoded = base64::engine::general_purpose::STANDARD.encode(decoded);
             draft::header(&mut step, "authorization", &format!("Basic {encoded}"), at, findings);
@@ -362,6 +395,11 @@ impl Command {
             }
         }
     }
+}
+
+/// Whether a header asks for the connection to be closed, which is a matter of the whole run in a plan.
+fn is_close(name: &str, value: &str) -> bool {
+    name.trim().eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
 }
 
 /// A number of seconds with decimals, as curl takes it.

@@ -1,9 +1,10 @@
 //! What is found while a source is read: notes and problems.
 
 use std::fmt;
+use std::path::Path;
 
-use plimsoll_plan::document::Document;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::document::{Document, Field, Settings};
+use plimsoll_plan::{Command, Files, KeyLogFile, Problem, Problems};
 
 use crate::Imported;
 
@@ -81,6 +82,22 @@ impl Findings {
         }
     }
 
+    /// The same for a source whose requests may be such as a plan refuses: what is wrong with them then is
+    /// what is wrong with the source.
+    pub(crate) fn finish_checked(mut self, document: Document) -> Result<Imported, Problems> {
+        if self.problems.is_empty() {
+            for problem in &refused(&document) {
+                let hint = problem.hint.clone();
+                let problem = Problem::new(format!("a plan refuses what it asks for: {}", problem.message));
+                self.problems.push(match hint {
+                    Some(hint) => problem.with_hint(hint),
+                    None => problem,
+                });
+            }
+        }
+        self.finish(document)
+    }
+
     /// The end of a source that could not be read at all.
     pub(crate) fn fail(at: &str, message: impl fmt::Display, hint: impl Into<String>) -> Problems {
         Problem::new(located(at, message)).with_hint(hint).into()
@@ -89,6 +106,36 @@ impl Findings {
     /// The problems so far, for a source that is given up.
     pub(crate) fn into_problems(self) -> Problems {
         self.problems
+    }
+}
+
+/// What a plan refuses of the requests of a document, whatever is in the files that it names.
+fn refused(document: &Document) -> Problems {
+    let mut requests = document.clone();
+    let run = document.run.get();
+    let mut protocol = Settings::default();
+    if let Some(run) = run {
+        (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
+        protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
+    }
+    requests.run = if protocol == Settings::default() { Field::Absent } else { Field::new(protocol) };
+    let files = OnlyPlan(requests.to_yaml());
+    let command = Command { plan: Some(PLAN.to_owned()), ..Command::default() };
+    command.resolve(&files).err().map(|refused| refused.problems).unwrap_or_default()
+}
+
+const PLAN: &str = "plan.yaml";
+
+/// A plan, and any other file with nothing in it.
+struct OnlyPlan(String);
+
+impl Files for OnlyPlan {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        Ok(if path == Path::new(PLAN) { self.0.clone().into_bytes() } else { Vec::new() })
+    }
+
+    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 

@@ -84,7 +84,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         findings.hinted("/log/entries", "there is no request to send", hint);
     }
     let document = document(recorded, options);
-    findings.finish(document)
+    findings.finish_checked(document)
 }
 
 /// Fields of the format's extensions begin with `_`, and say nothing about what was sent.

@@ -65,7 +65,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     }
     let steps = draft::place(&mut document, requests);
     document.scenarios.push(Field::new(draft::scenario("operations", steps)));
-    findings.finish(document)
+    findings.finish_checked(document)
 }
 
 /// Keys that begin with `x-` are extensions.

@@ -39,7 +39,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         findings.hinted("", "there are no targets", "write GET http://host/path on a line of its own");
     }
     let document = document(targets, *options);
-    findings.finish(document)
+    findings.finish_checked(document)
 }
 
 /// A target: the origin of its URL, and its request.

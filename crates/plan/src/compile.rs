@@ -24,7 +24,7 @@ mod step;
 mod text;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_scenario::{Constants, Fingerprint, Scope, Template, TemplateError, suggest};
@@ -59,6 +59,8 @@ struct Compiler<'r, 'a> {
     constants: Constants,
     /// The names of all variables; a variable's position in it is its number.
     variables: Arc<[String]>,
+    /// The numbers of the variables, by their names.
+    numbers: HashMap<String, usize>,
     servers: Servers,
     targets: Vec<NamedTarget>,
     sources: Vec<SourceDraft>,
@@ -66,8 +68,8 @@ struct Compiler<'r, 'a> {
 }
 
 impl Resolver<'_> {
-    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers, credentials and TLS settings of `patch` hold for all
-    /// of their requests.
+    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers,
+    /// credentials and TLS settings of `patch` hold for all of their requests.
     pub(crate) fn compiled(
         &mut self,
         patch: &PlanPatch,
@@ -91,6 +93,7 @@ impl Resolver<'_> {
             secrets: BTreeMap::new(),
             constants: Constants::default(),
             variables: Arc::from([]),
+            numbers: HashMap::new(),
             servers: Servers::default(),
             targets: Vec::new(),
             sources: Vec::new(),
@@ -131,7 +134,7 @@ impl Compiler<'_, '_> {
         self.name_targets();
         self.name_sources();
         self.name_variables();
-        let mut names = Vec::new();
+        let mut names = HashSet::new();
         let mut scenarios = Vec::new();
         for (index, scenario) in document.scenarios.iter().enumerate() {
             let name = self.scenario_name(index, scenario, &mut names);

@@ -6,6 +6,7 @@
 
 mod check;
 mod field;
+mod json;
 mod reader;
 mod schema;
 mod secrets;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use check::Deed;
 pub use field::{Field, Keyed, Text};
 pub use source::{LoadedDocument, Source};
+pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
 
 use crate::layers::{Setting as _, SettingValue};
 
@@ -531,6 +533,9 @@ pub struct DataSpec {
     /// `split` (default): every worker has its own part; `whole`: each has all of it.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub share: Field<Text>,
+    /// `iteration` (default): each takes a row; `user`: each user of the closed model takes one and keeps it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub per: Field<Text>,
 }
 
 /// A row of a list: one value, or several.

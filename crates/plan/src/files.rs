@@ -19,8 +19,27 @@ pub trait Files {
         Ok(content)
     }
 
+    /// What is at `path`, if anything is.
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        self.read_head(path, 1).is_ok().then_some(FileKind::File)
+    }
+
+    /// The names of what is in a folder; none if it cannot be read.
+    fn names(&self, _folder: &Path) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A sink that appends TLS secrets to `path`, which is created readable by its owner only.
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Something to read.
+    File,
+    /// A folder.
+    Folder,
 }
 
 /// The file system. The path `-` is the standard input.
@@ -39,6 +58,20 @@ impl Files for Disk {
         let mut head = Vec::new();
         File::open(path)?.take(limit as u64).read_to_end(&mut head)?;
         Ok(head)
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        let found = std::fs::metadata(path).ok()?;
+        Some(if found.is_dir() { FileKind::Folder } else { FileKind::File })
+    }
+
+    fn names(&self, folder: &Path) -> Vec<String> {
+        let here = if folder == Path::new("") { Path::new(".") } else { folder };
+        let entries = std::fs::read_dir(here).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
     }
 
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile> {

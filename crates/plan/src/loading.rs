@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::document::{Document, LoadedDocument, Source};
-use crate::{Files, Layered, Plan, PlanPatch, Problem, Problems};
+use plimsoll_scenario::suggest;
+
+use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
 
 /// Everything that a plan is made of.
 #[derive(Clone, Default)]
@@ -91,11 +93,60 @@ pub fn is_plan_name(text: &str) -> bool {
     text == "-" || is_plan && !text.contains("://") && !text.contains(['?', '#'])
 }
 
+/// What an argument is that has the place of a URL and names a folder or a file, or looks like a path.
+pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
+    if text.contains("://") {
+        return None;
+    }
+    let (path, shown) = (Path::new(text), text.escape_debug());
+    let looks_like_path = text.starts_with(['.', '/', '~']);
+    match files.kind(path) {
+        Some(FileKind::Folder) => {
+            let mut plans = files.names(path);
+            plans.retain(|name| is_plan_name(name));
+            let hint = match plans.first() {
+                Some(plan) => format!("name a plan in it, such as {}", path.join(plan).display()),
+                None => "no plan is in it: the names of plans end with .yaml, .yml or .json".to_owned(),
+            };
+            Some(Problem::new(format!("`{shown}` is a folder, not a plan or a URL")).with_hint(hint))
+        }
+        Some(FileKind::File) if looks_like_path || !text.contains([':', '/']) => {
+            let problem = Problem::new(format!("`{shown}` is a file, not a URL"));
+            Some(
+                problem
+                    .with_hint("the names of plans end with .yaml, .yml or .json; a URL begins with http://"),
+            )
+        }
+        None if looks_like_path => {
+            let problem = Problem::new(format!("`{shown}` is neither a file nor a URL"));
+            Some(problem.with_hint("a URL begins with http://"))
+        }
+        _ => None,
+    }
+}
+
+/// The plan beside a missing one that is most like it: by its name, or by its name but for the ending.
+fn like(name: &str, files: &dyn Files) -> Option<String> {
+    let path = Path::new(name);
+    let (file, folder) = (path.file_name()?.to_str()?, path.parent().unwrap_or(Path::new("")));
+    let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+    let mut plans = files.names(folder);
+    plans.retain(|other| is_plan_name(other));
+    let stems: Vec<String> = plans.iter().map(|plan| stem(plan)).collect();
+    let near = suggest::closest(&stem(file), stems.iter().map(String::as_str))?;
+    let near = plans.iter().find(|plan| stem(plan) == near)?;
+    Some(folder.join(near).display().to_string())
+}
+
 fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
     let content = files.read(Path::new(name)).map_err(|error| {
         let problem = Problem::new(format!("cannot read the plan `{name}`: {error}"));
-        match error.kind() {
-            std::io::ErrorKind::NotFound => problem.with_hint("a URL begins with http://"),
+        match (error.kind(), files.kind(Path::new(name))) {
+            (std::io::ErrorKind::NotFound, _) => match like(name, files) {
+                Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+                None => problem.with_hint("a URL begins with http://"),
+            },
+            (_, Some(FileKind::Folder)) => Problem::new(format!("the plan `{name}` is a folder")),
             _ => problem,
         }
     })?;

@@ -1,9 +1,10 @@
 //! What is wrong with a plan.
 
+use std::collections::HashMap;
 use std::fmt;
 
 /// A part of a plan file, in bytes; the default is: nowhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The first byte.
     pub start: u32,
@@ -20,12 +21,14 @@ pub struct Problem {
     pub hint: Option<String>,
     /// Where in the plan file it is, if it is there.
     pub place: Option<Place>,
+    /// Further places in the plan file where the same is wrong, in order.
+    pub also: Vec<Place>,
 }
 
 impl Problem {
     /// A problem without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, place: None }
+        Self { message: message.into(), hint: None, place: None, also: Vec::new() }
     }
 
     /// The problem that an error of one line describes: advice behind `: write ` becomes the hint.
@@ -52,41 +55,70 @@ impl Problem {
 }
 
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
-/// (a header that is wrong is wrong for every URL).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+/// (a header that is wrong is wrong for every URL), and what is wrong in the same way at several places of
+/// the plan file (a target that nothing is called, of several steps) is one problem with all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Problems {
+    all: Vec<Problem>,
+    /// Where in `all` a problem is, by its words and whether it has a place.
+    known: HashMap<(String, Option<String>, bool), usize>,
+}
 
 impl Problems {
-    /// Adds one problem, unless it is known already.
+    /// Adds one problem, unless it is known already; of one that is known elsewhere, the place is added.
     pub fn push(&mut self, problem: Problem) {
-        if !self.0.contains(&problem) {
-            self.0.push(problem);
+        let key = (problem.message.clone(), problem.hint.clone(), problem.place.is_some());
+        match self.known.get(&key) {
+            None => {
+                self.known.insert(key, self.all.len());
+                self.all.push(problem);
+            }
+            Some(&index) => {
+                let known = &mut self.all[index];
+                // The same place is often reported twice in a row, and else found in order.
+                for place in problem.place.into_iter().chain(problem.also) {
+                    if known.place != Some(place) && known.also.last() != Some(&place) {
+                        known.also.push(place);
+                    }
+                }
+            }
         }
     }
 
     /// Adds the problems of `others`.
     pub fn extend(&mut self, others: Self) {
-        others.0.into_iter().for_each(|problem| self.push(problem));
+        others.all.into_iter().for_each(|problem| self.push(problem));
     }
 
     /// Puts them in the order of the plan file; those without a place come last, in their order.
     pub fn sort(&mut self) {
-        self.0.sort_by_key(|problem| (problem.place.is_none(), problem.place));
+        for problem in &mut self.all {
+            let mut places: Vec<Place> = problem.place.into_iter().chain(problem.also.drain(..)).collect();
+            places.sort_unstable();
+            places.dedup();
+            let mut places = places.into_iter();
+            problem.place = places.next();
+            problem.also = places.collect();
+        }
+        self.all.sort_by_key(|problem| (problem.place.is_none(), problem.place));
+        let key =
+            |problem: &Problem| (problem.message.clone(), problem.hint.clone(), problem.place.is_some());
+        self.known = self.all.iter().map(key).zip(0..).collect();
     }
 
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// The problems, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
-        self.0.iter()
+        self.all.iter()
     }
 }
 
@@ -100,9 +132,19 @@ impl<'a> IntoIterator for &'a Problems {
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
-        Self(vec![problem])
+        let mut problems = Self::default();
+        problems.push(problem);
+        problems
     }
 }
+
+impl PartialEq for Problems {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all
+    }
+}
+
+impl Eq for Problems {}
 
 /// The messages, one per line, without the advice.
 impl fmt::Display for Problems {
@@ -137,5 +179,19 @@ mod tests {
         problems.push(Problem::new("a"));
         assert_eq!(problems.to_string(), "a\nb");
         assert!(!problems.is_empty() && Problems::default().is_empty());
+    }
+
+    #[test]
+    fn one_wrong_name_at_several_places_is_one_problem_with_all_of_them() {
+        let at = |start: u32| Some(Place { start, end: start + 1 });
+        let mut problems = Problems::default();
+        for place in [at(7), None, at(3), at(7), at(5), at(3)] {
+            problems.push(Problem::new("a").at(place));
+        }
+        problems.push(Problem::new("b").at(at(4)));
+        problems.sort();
+        let found: Vec<_> = problems.iter().map(|problem| (problem.place, problem.also.len())).collect();
+        assert_eq!(found, [(at(3), 2), (at(4), 0), (None, 0)]);
+        assert_eq!(problems.iter().next().unwrap().also, [at(5), at(7)].map(|place| place.unwrap()));
     }
 }

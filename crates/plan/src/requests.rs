@@ -6,7 +6,7 @@ use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_metho
 
 use crate::crud::{self, Crud};
 use crate::draft::{Draft, Requests, ScenarioDraft, Work};
-use crate::loading::is_plan_name;
+use crate::loading::{is_plan_name, not_a_url};
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::script;
@@ -95,6 +95,10 @@ impl Resolver<'_> {
                 let problem = Problem::new(message).at(given.place);
                 self.problems
                     .push(problem.with_hint("there can be one plan file; a URL begins with http://"));
+                continue;
+            }
+            if let Some(problem) = not_a_url(&given.text, self.files) {
+                self.problems.push(problem.at(given.place));
                 continue;
             }
             let fill = |tail: &str| match crud {
@@ -221,5 +225,9 @@ pub(crate) fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<P
 }
 
 pub(crate) fn from_template(error: &TemplateError) -> Problem {
-    Problem { message: error.message().to_owned(), hint: error.hint().map(str::to_owned), place: None }
+    let problem = Problem::new(error.message());
+    match error.hint() {
+        Some(hint) => problem.with_hint(hint),
+        None => problem,
+    }
 }

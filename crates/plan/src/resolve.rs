@@ -257,6 +257,7 @@ impl Resolver<'_> {
             statistics,
         };
         self.check_thresholds(&thresholds, &plan);
+        self.check_user_rows(&plan);
         Some(plan)
     }
 

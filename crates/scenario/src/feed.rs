@@ -43,6 +43,8 @@ pub struct FeedSpec {
     pub at_end: AtEnd,
     /// Which rows a worker has.
     pub share: Share,
+    /// How long a row is kept.
+    pub per: Per,
 }
 
 /// Where rows are.
@@ -109,6 +111,15 @@ pub enum Share {
     Split,
     /// All of them.
     Whole,
+}
+
+/// How long a row is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Every iteration takes one.
+    Iteration,
+    /// Every user of the closed model takes one, with its first iteration, and has it for all of them.
+    User,
 }
 
 /// Why a row could not be had.
@@ -186,6 +197,32 @@ impl FeedSpec {
         }
     }
 
+    /// How many rows there are; `None` if only reading a file to its end would tell.
+    pub fn count(&self) -> Option<u64> {
+        match &self.rows {
+            Rows::Range { start, end, .. } => Some(end.saturating_sub(*start)),
+            Rows::List(rows) => Some(rows.len() as u64),
+            Rows::Csv { .. } | Rows::JsonLines { .. } => None,
+        }
+    }
+
+    /// Whether there are rows for so many users that each take one; reads that many rows of a file. Where
+    /// rows are given out again, there always are.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is malformed in these rows.
+    pub fn suffices(&self, users: u64) -> Result<bool, String> {
+        if users == 0 || self.at_end == AtEnd::Wrap || self.order == Order::Random {
+            return Ok(true);
+        }
+        match Format::of(&self.rows) {
+            None => Ok(self.count().is_none_or(|count| count >= users)),
+            Some(format) => {
+                Stream::open(format, self.columns.len(), Share::Whole, Shard::WHOLE)?.has_more(users - 1)
+            }
+        }
+    }
+
     /// Reads the first row of a file, into nowhere that lasts.
     fn check_first(&self, mut stream: Stream) -> Result<(), String> {
         let variables = self.columns.iter().flatten().max().map_or(0, |&last| usize::from(last) + 1);
@@ -205,6 +242,7 @@ struct Feed {
     name: String,
     columns: Vec<Option<u16>>,
     at_end: AtEnd,
+    per: Per,
     source: Source,
     /// Which columns a row has had.
     found: Vec<bool>,
@@ -274,7 +312,7 @@ impl Feeds {
         variables: &mut [Vec<u8>],
         known: &mut [bool],
     ) -> Result<(), FeedError> {
-        let Feed { name, columns, at_end, source, found, row } = &mut self.feeds[usize::from(feed)];
+        let Feed { name, columns, at_end, source, found, row, per: _ } = &mut self.feeds[usize::from(feed)];
         let mut into = Destination { columns, found, variables, known };
         let drawn = match source {
             Source::Stream(stream) => stream.draw(*at_end, &mut into),
@@ -294,6 +332,14 @@ impl Feeds {
             FeedError::Ended => FeedError::Ended,
             FeedError::Failed(reason) => named(name, &reason),
         })
+    }
+}
+
+impl Feeds {
+    /// The variables that a user keeps the values of; `None` if each iteration takes a row of its own.
+    pub(crate) fn kept(&self, feed: u16) -> Option<impl Iterator<Item = u16> + '_> {
+        let feed = &self.feeds[usize::from(feed)];
+        (feed.per == Per::User).then(|| feed.columns.iter().copied().flatten())
     }
 }
 
@@ -362,6 +408,7 @@ impl Feed {
             name: spec.name.clone(),
             columns: spec.columns.clone(),
             at_end: spec.at_end,
+            per: spec.per,
             source,
             found: Vec::new(),
             row: Vec::new(),

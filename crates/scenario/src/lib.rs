@@ -43,7 +43,7 @@ pub use deal::Deal;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
 pub use extract::{Extract, Form};
-pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Rows, Share};
+pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 pub use fingerprint::Fingerprint;
 pub use head::check_method;
 pub use header::{parse_header, parse_header_in};

@@ -7,6 +7,7 @@ use plimsoll_core::{Nanos, Random};
 use crate::condition::{Condition, variables_of};
 use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
+use crate::session::KeptRow;
 use crate::{Context, Session, Template, header};
 
 /// One instruction.
@@ -248,9 +249,20 @@ fn set(
 }
 
 fn draw(feed: u16, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Option<Next> {
-    let Session { variables, known, has_sent, .. } = session;
+    let Session { variables, known, has_sent, kept, .. } = session;
+    if let Some(row) = kept.iter().find(|row| row.feed == feed) {
+        row.give(variables, known);
+        return None;
+    }
     match surroundings.feeds.draw(feed, surroundings.random, variables, known) {
-        Ok(()) => None,
+        Ok(()) => {
+            // Once for each user, with its first iteration.
+            let values = surroundings.feeds.kept(feed).map(|columns| {
+                columns.map(|variable| (variable, variables[usize::from(variable)].clone())).collect()
+            });
+            kept.extend(values.map(|values| KeptRow { feed, values }));
+            None
+        }
         Err(FeedError::Ended) if !*has_sent => Some(Next::Exhausted),
         Err(error) => Some(Next::Fail(error.to_string())),
     }

@@ -51,7 +51,7 @@ pub struct RequestTemplate {
 /// What a request was compiled from.
 pub(crate) struct Source {
     pub(crate) spec: RequestSpec,
-    /// The names of its scope.
+    /// The names of its scope, up to the last one that it reads: a plan has many requests, and many names.
     pub(crate) variables: Vec<String>,
     pub(crate) constants: Option<Constants>,
     /// All fields, for whoever wants them one by one.
@@ -102,6 +102,12 @@ impl RequestTemplate {
         let unsent = fields.iter().filter(|field| field.of_connection).map(HeadField::draws).sum::<u32>();
         let draws_after_block = unsent + content.template().map_or(0, Template::draws);
         let block = FieldBlock::compile(&fields, book);
+        let in_fields = fields.iter().filter_map(|field| match &field.value {
+            FieldText::Template(value) => Some(value),
+            _ => None,
+        });
+        let templates = [&front, &head.target].into_iter().chain(content.template()).chain(in_fields);
+        let names = templates.flat_map(Template::variables).max().map_or(0, |last| usize::from(last) + 1);
         Ok(Self {
             is_static: front.is_static() && !matches!(content, Content::Measured(_)),
             front,
@@ -114,7 +120,7 @@ impl RequestTemplate {
             fingerprint: fingerprint(spec),
             source: Arc::new(Source {
                 spec: spec.clone(),
-                variables: scope.variables.to_vec(),
+                variables: scope.variables[..names].to_vec(),
                 constants: scope.constants.cloned(),
                 fields,
             }),

@@ -4,7 +4,8 @@ use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
 /// What one iteration of a scenario remembers from step to step. Its memory is used again by the next one:
-/// call [`reset`](Self::reset) at its begin.
+/// call [`reset`](Self::reset) at its begin. In the closed model that is the next iteration of the same user:
+/// there are as many sessions as users, and a row of data that a user keeps is kept here.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// The values of the variables, in the order of the plan's. Every value is fit for a header.
@@ -25,6 +26,8 @@ pub struct Session {
     pub(crate) position: u32,
     /// Whether the program has sent a request since the last reset.
     pub(crate) has_sent: bool,
+    /// Rows of data that outlast the iteration.
+    pub(crate) kept: Vec<KeptRow>,
     /// How often each loop still runs.
     pub(crate) counters: Vec<u64>,
     /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it
@@ -34,13 +37,34 @@ pub struct Session {
     pub(crate) looked_at: Vec<u8>,
 }
 
+/// A row that a user has for all of its iterations.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptRow {
+    /// The data source, an index into the plan's.
+    pub(crate) feed: u16,
+    /// The variables that it sets, with their values.
+    pub(crate) values: Vec<(u16, Vec<u8>)>,
+}
+
+impl KeptRow {
+    /// Sets the variables of an iteration.
+    pub(crate) fn give(&self, variables: &mut [Vec<u8>], known: &mut [bool]) {
+        for (variable, value) in &self.values {
+            let variable = usize::from(*variable);
+            variables[variable].clear();
+            variables[variable].extend_from_slice(value);
+            known[variable] = true;
+        }
+    }
+}
+
 impl Session {
     /// A session with so many variables, at the begin of its program.
     pub fn new(variables: usize) -> Self {
         Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
     }
 
-    /// Forgets everything and keeps the memory; its program begins anew.
+    /// Forgets everything but the rows that its user keeps, and keeps the memory; its program begins anew.
     pub fn reset(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.known.fill(false);

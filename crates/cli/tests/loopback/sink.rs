@@ -3,6 +3,9 @@
 use crate::process::{Finished, Folder, Process};
 use crate::truth::Truth;
 
+/// Attempts to listen at an address that has just been used: each is a process, which takes its time.
+const MOST_ATTEMPTS: u32 = 200;
+
 /// A running sink.
 #[derive(Debug)]
 pub(crate) struct Sink {
@@ -29,11 +32,26 @@ impl Sink {
         Self::logging(Folder::new(), "/dev/stdout", "127.0.0.1:0", args)
     }
 
+    /// The same at the address of one that was killed. The kernel may take a moment to give that back: it ends
+    /// what an io_uring has under way after the process.
+    pub(crate) fn telling_again_at(address: &str, args: &str) -> Self {
+        let attempts = (0..MOST_ATTEMPTS)
+            .find_map(|_| Self::try_logging(Folder::new(), "/dev/stdout", address, args).ok());
+        attempts.unwrap_or_else(|| panic!("{address} is still in use"))
+    }
+
     fn logging(folder: Folder, log: &str, address: &str, args: &str) -> Self {
+        Self::try_logging(folder, log, address, args).unwrap_or_else(|error| panic!("no sink: {error}"))
+    }
+
+    /// A sink, or what it says instead of listening.
+    fn try_logging(folder: Folder, log: &str, address: &str, args: &str) -> Result<Self, String> {
         let mut process = Process::plimsoll(&format!("sink --listen {address} --truth-log {log} {args}"));
-        let line = process.stderr.wait_for("sink: listening on ");
+        let Some(line) = process.stderr.find("sink: listening on ") else {
+            return Err(process.finish().stderr);
+        };
         let endpoint = line.trim_start_matches("sink: listening on ").to_owned();
-        Self { process, endpoint, folder }
+        Ok(Self { process, endpoint, folder })
     }
 
     /// Its URL.
@@ -49,6 +67,22 @@ impl Sink {
         for _ in 0..2 {
             self.process.stdout.wait_for(",");
         }
+    }
+
+    /// Waits until it has logged this much more of the load. For a [telling](Self::telling) sink.
+    pub(crate) fn wait_for_requests(&mut self, more: u32) {
+        for _ in 0..more {
+            self.process.stdout.wait_for(",");
+        }
+    }
+
+    /// Kills it in the middle of what it does; how many requests it had logged by then.
+    pub(crate) fn kill(self) -> u64 {
+        let Self { process, folder: _folder, .. } = self;
+        process.signal("KILL");
+        let Finished { code, stdout, .. } = process.finish();
+        assert_eq!(code, None, "a signal ended it");
+        stdout.lines().skip(1).count() as u64
     }
 
     /// Stops it and says what it saw.

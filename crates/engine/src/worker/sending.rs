@@ -200,13 +200,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
     /// Whether its step has any logic at all.
     #[inline(always)]
-    fn ready(
-        &mut self,
-        slot: u32,
-        request: &mut InFlight,
-        template: &RequestTemplate,
-        facts: Facts,
-    ) -> bool {
+    fn ready(&mut self, slot: u32, request: &mut InFlight, template: &RequestTemplate, facts: Facts) -> bool {
         if facts.is_plain() {
             return false;
         }

@@ -1,5 +1,6 @@
 //! Plan files in simulated worlds: think time, parallel steps, loops, data, weights, pools.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Site, preflight, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
-use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions};
+use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Truth, TruthLog};
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
 
@@ -205,6 +206,85 @@ fn the_end_of_data_ends_the_load_or_fails_iterations() {
     }
     let (record, truth) = simulate(&plan("connections: 2, iterations: 30", &rest("fail")), world(good()));
     assert_eq!((iterations(&record), truth.len()), ([30, 7, 23, 0], 14));
+}
+
+/// The path that a request asked for.
+fn path_of(entry: &Truth) -> String {
+    let text = String::from_utf8_lossy(&entry.request);
+    text.split(' ').nth(1).expect("a request line").to_owned()
+}
+
+/// The requests for each path, in their order.
+fn requests_by_path(truth: &TruthLog) -> BTreeMap<String, Vec<Truth>> {
+    let mut requests: BTreeMap<String, Vec<Truth>> = BTreeMap::new();
+    for entry in truth.entries() {
+        requests.entry(path_of(&entry)).or_default().push(entry);
+    }
+    requests
+}
+
+/// The paths that were asked for, by world and connection.
+fn paths_by_connection(truth: &TruthLog) -> BTreeMap<(u32, u64), BTreeSet<String>> {
+    let mut paths: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
+    for entry in truth.entries() {
+        paths.entry((entry.world, entry.conn)).or_default().insert(path_of(&entry));
+    }
+    paths
+}
+
+#[test]
+fn a_user_keeps_its_row_for_all_of_its_iterations_and_nobody_else_has_it() {
+    let list = "list: [a, b, c, d, e, f]";
+    for (order, think) in [("sequential", ""), ("shuffled", ""), ("sequential", ", think: 3ms")] {
+        for threads in [1, 2, 3, 4] {
+            let rest = format!(
+                "data: {{u: {{{list}, order: {order}, per: user}}, n: {{range: [0, 1000]}}}}\n\
+                 scenarios: [{{data: [u, n], steps: [{{get: \"/${{u}}\"}}, {{get: \"/${{u}}\"{think}}}]}}]"
+            );
+            let settings = format!("connections: 6, threads: {threads}, iterations: 300");
+            let options = SimOptions { keep_requests: true, ..world(good()) };
+            let (record, truth) = simulate(&plan(&settings, &rest), options);
+            assert_eq!(iterations(&record), [300, 300, 0, 0]);
+            let by_path = requests_by_path(&truth);
+            assert_eq!(by_path.len(), 6, "{order} {threads}");
+            for (path, requests) in by_path {
+                assert!(requests.len() >= 60, "{order} {threads} {path}: {}", requests.len());
+                // Nobody else asks as this user while it waits for its answer.
+                let apart = |pair: &[Truth]| pair[0].replied.is_some_and(|end| end <= pair[1].received);
+                assert!(requests.windows(2).all(apart), "{order} {threads} {path}");
+            }
+            // A user that does not think goes on with the connection that it has.
+            let paths = paths_by_connection(&truth);
+            assert!(!think.is_empty() || paths.values().all(|paths| paths.len() == 1), "{paths:?}");
+        }
+    }
+}
+
+/// Users that share an HTTP/2 connection, and users whose requests fail, have one row each all the same.
+#[test]
+fn users_of_streams_have_rows_of_their_own() {
+    let rest = "data: {u: {range: [0, 8], per: user}}\nscenarios: [{steps: [{get: \"/${u}\"}]}]";
+    let settings = "connections: 2, max_concurrent_streams: 4, threads: 2, iterations: 200, http2: true";
+    let options = SimOptions { keep_requests: true, ..world(good()) };
+    let (_, truth) = simulate(&plan(settings, rest), options);
+    let paths = paths_by_connection(&truth);
+    assert_eq!(paths.values().map(BTreeSet::len).collect::<Vec<_>>(), [4, 4], "{paths:?}");
+    let faults = Faults { reset: 0.3, ..Faults::default() };
+    let rest = "data: {u: {range: [0, 3], per: user}}\nscenarios: [{steps: [{get: \"/${u}\"}]}]";
+    let options = SimOptions { keep_requests: true, ..world(Behaviour { faults, ..good() }) };
+    let (record, truth) = carry_out(&plan("connections: 3, iterations: 100", rest), options);
+    let all: BTreeSet<String> = paths_by_connection(&truth).into_values().flatten().collect();
+    assert!(all.len() == 3 && record.accounting.failed > 0, "{all:?} {:?}", record.accounting);
+}
+
+#[test]
+fn more_users_than_rows_share_them_if_the_plan_says_so() {
+    let rest =
+        "data: {u: {range: [0, 2], per: user, at_end: wrap}}\nscenarios: [{steps: [{get: \"/${u}\"}]}]";
+    let options = SimOptions { keep_requests: true, ..world(good()) };
+    let (_, truth) = simulate(&plan("connections: 5, iterations: 50", rest), options);
+    let paths = paths_by_connection(&truth);
+    assert!(paths.len() == 5 && paths.values().all(|paths| paths.len() == 1), "{paths:?}");
 }
 
 #[test]

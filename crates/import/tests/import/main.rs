@@ -1,5 +1,6 @@
 //! Imports as users see them: the plan as YAML, with the notes; or what is wrong, with its hints.
 
+mod checked;
 mod curl;
 mod h2loadrunner;
 mod har;

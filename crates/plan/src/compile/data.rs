@@ -1,6 +1,6 @@
 //! Data sources: where rows are, and what their columns are called.
 
-use plimsoll_scenario::{AtEnd, FeedSpec, Order, Rows, Share};
+use plimsoll_scenario::{AtEnd, FeedSpec, Order, Per, Rows, Share};
 use serde_json::Value;
 
 use super::variables::is_function;
@@ -26,6 +26,7 @@ pub(super) struct SourceDraft {
     order: Order,
     at_end: AtEnd,
     share: Share,
+    per: Per,
 }
 
 impl SourceDraft {
@@ -43,12 +44,18 @@ impl Compiler<'_, '_> {
         for (name, place, spec) in &self.loaded.document.data.0 {
             let known = self.resolver.problems.len();
             let order = self.read(&spec.order, parse_order).flatten().unwrap_or(Order::Sequential);
-            let at_end = self.read(&spec.at_end, parse_at_end).flatten().unwrap_or(AtEnd::Wrap);
+            let per = self.read(&spec.per, parse_per).flatten().unwrap_or(Per::Iteration);
+            // A user without a row of its own is a mistake, unless the plan says otherwise.
+            let at_end = if per == Per::User { AtEnd::Fail } else { AtEnd::Wrap };
+            let at_end = self.read(&spec.at_end, parse_at_end).flatten().unwrap_or(at_end);
             let share = self.read(&spec.share, parse_share).flatten().unwrap_or(Share::Split);
             if order == Order::Random && !spec.at_end.is_absent() {
                 let problem =
                     Problem::new("`at_end` has no effect: rows that are drawn at random have no end");
                 self.report(spec.at_end.place(), problem.with_hint("`order: shuffled` takes each row once"));
+            }
+            if per == Per::User {
+                self.check_user_rows(spec, at_end, share);
             }
             let rows = self.rows(&name.0, Some(*place), spec);
             let (rows, names) = match rows.filter(|_| self.resolver.problems.len() == known) {
@@ -68,7 +75,23 @@ impl Compiler<'_, '_> {
                 order,
                 at_end,
                 share,
+                per,
             });
+        }
+    }
+
+    /// Refuses what makes no sense for rows that users keep.
+    fn check_user_rows(&mut self, spec: &DataSpec, at_end: AtEnd, share: Share) {
+        if at_end == AtEnd::Stop {
+            let problem = Problem::new("`at_end: stop` has no meaning for rows that users keep");
+            let hint =
+                "write `fail`, or `wrap` to give rows to several users if there are more users than rows";
+            self.report(spec.at_end.place(), problem.with_hint(hint));
+        }
+        if share == Share::Whole {
+            let problem = Problem::new("`share: whole` gives every row to a user of every worker");
+            let hint = "leave it out: with `per: user` each row belongs to one user";
+            self.report(spec.share.place(), problem.with_hint(hint));
         }
     }
 
@@ -97,6 +120,7 @@ impl Compiler<'_, '_> {
                 order: source.order,
                 at_end: source.at_end,
                 share: source.share,
+                per: source.per,
             })
         });
         feeds.collect()
@@ -351,6 +375,14 @@ fn parse_share(text: &str) -> Result<Share, String> {
         "split" => Ok(Share::Split),
         "whole" => Ok(Share::Whole),
         _ => Err(format!("`{text}` is not a way to share: write one of split, whole")),
+    }
+}
+
+fn parse_per(text: &str) -> Result<Per, String> {
+    match text {
+        "iteration" => Ok(Per::Iteration),
+        "user" => Ok(Per::User),
+        _ => Err(format!("`{text}` is not what a row is for: write one of iteration, user")),
     }
 }
 

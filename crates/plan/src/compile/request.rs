@@ -9,7 +9,7 @@ use super::server::Origin;
 use super::step::requests;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on};
-use crate::document::{Field, Keyed, StepSpec, Text};
+use crate::document::{BY_SCRIPT, Field, Keyed, SAME_URL, StepSpec, Text};
 use crate::draft::Draft;
 use crate::requests::{closes, foreign_to_http2, from_template};
 use crate::url::target as checked_path;
@@ -113,7 +113,7 @@ impl Compiler<'_, '_> {
             };
             // The script says what is asked for.
             let path = format!("{}/", origin.prefix);
-            return Some(Aim { origin, path, shown: "by a script".to_owned(), strays: false });
+            return Some(Aim { origin, path, shown: BY_SCRIPT.to_owned(), strays: false });
         };
         let named = match spec.target.is_absent() {
             true => None,
@@ -228,7 +228,7 @@ impl Compiler<'_, '_> {
             prefix: String::new(),
             authorization: None,
         };
-        Some(Aim { origin, path, shown: "the same URL".to_owned(), strays })
+        Some(Aim { origin, path, shown: SAME_URL.to_owned(), strays })
     }
 
     fn method(&mut self, spec: &StepSpec) -> Option<String> {
@@ -315,22 +315,13 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
     ) -> Option<String> {
         if let Some(name) = self.plain_given(&spec.name)? {
-            if part.names.contains(&name) {
+            if !part.names.give(&name) {
                 let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
                 return self.form(spec.name.place(), problem.with_hint("names tell them apart in reports"));
             }
-            part.names.push(name.clone());
             return Some(name);
         }
-        let plain = format!("{} {}", method?, aim?.shown);
-        let mut name = plain.clone();
-        let mut number = 2;
-        while part.names.contains(&name) {
-            name = format!("{plain} #{number}");
-            number += 1;
-        }
-        part.names.push(name.clone());
-        Some(name)
+        Some(part.names.make(&format!("{} {}", method?, aim?.shown)))
     }
 }
 

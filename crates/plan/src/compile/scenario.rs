@@ -1,6 +1,6 @@
 //! Scenarios: first values, steps, and the program that they become.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::Op;
@@ -10,7 +10,7 @@ use super::known::{Known, Last};
 use super::server::Origin;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on, suggestion};
-use crate::document::{Field, ScenarioSpec, StepSpec};
+use crate::document::{Field, ScenarioSpec, StepNames, StepSpec};
 use crate::draft::{Draft, ScenarioDraft};
 use crate::{Place, Problem};
 
@@ -27,8 +27,7 @@ pub(super) struct Part<'d> {
     /// The variables that some step sets.
     pub(super) sets: BTreeSet<u16>,
     pub(super) drafts: Vec<Draft>,
-    /// Names of steps, and whether each was given.
-    pub(super) names: Vec<String>,
+    pub(super) names: StepNames,
     pub(super) ops: Vec<Op>,
     /// Counters of loops.
     pub(super) counters: u16,
@@ -57,14 +56,8 @@ impl Compiler<'_, '_> {
         &mut self,
         index: usize,
         scenario: &Field<ScenarioSpec>,
-        names: &mut Vec<String>,
+        names: &mut HashSet<String>,
     ) -> String {
-        let document = &self.loaded.document;
-        let default = match (&document.scenarios[..], document.name.get()) {
-            ([_], Some(plan)) => plan.0.clone(),
-            ([_], None) => "scenario".to_owned(),
-            _ => format!("scenario {}", index + 1),
-        };
         let field = scenario.get().map(|spec| &spec.name);
         let given = field.and_then(|field| self.plain(field));
         if let (Some(name), Some(field)) = (&given, field)
@@ -72,8 +65,8 @@ impl Compiler<'_, '_> {
         {
             self.form::<()>(field.place(), Problem::new(format!("two scenarios are called `{name}`")));
         }
-        let name = given.unwrap_or(default);
-        names.push(name.clone());
+        let name = given.unwrap_or_else(|| self.loaded.document.scenario_name(index));
+        names.insert(name.clone());
         name
     }
 
@@ -99,7 +92,7 @@ impl Compiler<'_, '_> {
             used: vec![false; self.variables.len()],
             sets: BTreeSet::new(),
             drafts: Vec::new(),
-            names: Vec::new(),
+            names: StepNames::default(),
             ops: Vec::new(),
             counters: 0,
             asks_again: None,

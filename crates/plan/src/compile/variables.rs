@@ -1,5 +1,6 @@
 //! The names of variables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_scenario::{Slot, Template};
@@ -14,12 +15,16 @@ pub(super) const LAST_PATH: &str = ":path";
 
 /// The variables of a plan, while they are collected.
 #[derive(Default)]
-struct Names(Vec<String>);
+struct Names {
+    all: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
 
 impl Names {
     fn add(&mut self, name: &str) {
-        if !self.0.iter().any(|known| known == name) {
-            self.0.push(name.to_owned());
+        if !self.numbers.contains_key(name) {
+            self.numbers.insert(name.to_owned(), self.all.len());
+            self.all.push(name.to_owned());
         }
     }
 }
@@ -38,7 +43,8 @@ impl Compiler<'_, '_> {
         for source in &self.sources {
             source.columns.iter().flatten().for_each(|column| names.add(column));
         }
-        self.variables = Arc::from(names.0);
+        self.variables = Arc::from(names.all);
+        self.numbers = names.numbers;
     }
 
     fn add_scenario(&mut self, spec: &ScenarioSpec, names: &mut Names) {
@@ -74,8 +80,7 @@ impl Compiler<'_, '_> {
 
     /// The number of a variable that [`name_variables`](Self::name_variables) has found.
     pub(super) fn variable(&self, name: &str) -> Option<u16> {
-        let position = self.variables.iter().position(|known| known == name)?;
-        u16::try_from(position).ok()
+        u16::try_from(*self.numbers.get(name)?).ok()
     }
 }
 

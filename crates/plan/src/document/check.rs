@@ -97,6 +97,9 @@ impl Deed {
     }
 }
 
+/// Up to so many names are listed where one is unknown.
+const LISTED: usize = 32;
+
 /// The fields that say whom a request goes to.
 const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "request", "same_url"];
 
@@ -122,6 +125,7 @@ impl<'d> Check<'d, '_> {
         let problem = match suggest::closest(name, known.iter().copied()) {
             Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
             None if known.is_empty() => problem.with_hint(format!("the plan has no {noun}")),
+            None if known.len() > LISTED => problem,
             None => problem.with_hint(format!("known here: {}", known.join(", "))),
         };
         self.report(problem, named.place());
@@ -461,21 +465,28 @@ impl<'d> Check<'d, '_> {
             let problem = Problem::new("the threshold does not say what has to hold");
             self.report(problem.with_hint("write it behind `that`: `that: p99<10ms`"), Some(place));
         }
-        let scenarios: Vec<&ScenarioSpec> = self.document.scenarios.iter().filter_map(Field::get).collect();
-        let names: Vec<&str> =
-            scenarios.iter().filter_map(|scenario| scenario.name.get()).map(Text::as_str).collect();
-        self.known("scenario", &threshold.scenario, &names);
-        let wanted = threshold.scenario.get();
-        let mut steps: Vec<String> = Vec::new();
-        for scenario in scenarios.iter().filter(|scenario| wanted.is_none() || scenario.name.get() == wanted)
-        {
-            steps.extend(named_steps(&scenario.steps).iter().filter_map(|step| step.report_name()));
+        let scenarios = &self.document.scenarios;
+        if scenarios.is_empty() {
+            // They are called after URLs then, and are looked at when those are known.
+            return;
         }
-        let unreadable = self.document.scenarios.iter().any(|scenario| matches!(scenario, Field::Bad(_)));
+        let names: Vec<String> =
+            (0..scenarios.len()).map(|index| self.document.scenario_name(index)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if !names.iter().any(|name| name.contains("env(")) {
+            self.known("scenario", &threshold.scenario, &names);
+        }
+        if threshold.step.is_absent() {
+            return;
+        }
+        let wanted = threshold.scenario.get();
+        let of = scenarios.iter().zip(&names).filter(|(_, name)| wanted.is_none_or(|w| w.as_str() == **name));
+        let of: Vec<Option<Vec<String>>> =
+            of.map(|(scenario, _)| scenario.get().and_then(ScenarioSpec::step_names)).collect();
         // A step of a scenario that could not be read may well be there, and a scenario that is not there was
         // reported.
-        if !unreadable && wanted.is_none_or(|wanted| names.contains(&wanted.as_str())) {
-            let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        if let (false, Some(steps)) = (of.is_empty(), of.into_iter().collect::<Option<Vec<_>>>()) {
+            let steps: Vec<&str> = steps.iter().flatten().map(String::as_str).collect();
             self.known("step", &threshold.step, &steps);
         }
     }
@@ -558,7 +569,7 @@ impl StepSpec {
     }
 }
 
-/// All requests among steps and the steps within them.
+/// All steps, and the steps within them.
 fn named_steps(steps: &[Field<StepSpec>]) -> Vec<&StepSpec> {
     let mut found = Vec::new();
     for step in steps.iter().filter_map(Field::get) {

@@ -26,7 +26,7 @@ impl Document {
     ///
     /// [`Field::Bad`]: super::Field::Bad
     pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
-        let root = tree::parse(&source.text, problems)?;
+        let root = tree::parse(&source.name, &source.text, problems)?;
         let shared = RefCell::new(std::mem::take(problems));
         let reader = Reader { node: &root, name: "the plan", problems: &shared };
         let document = serde::Deserialize::deserialize(reader);

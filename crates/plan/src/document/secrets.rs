@@ -11,7 +11,9 @@ impl Source {
     /// URLs. A text that is no YAML has them by its lines.
     pub fn secrets(&self) -> Vec<Place> {
         let mut found = Vec::new();
-        match tree::parse(&self.text, &mut Problems::default()) {
+        let parse = |name| tree::parse(name, &self.text, &mut Problems::default());
+        // What is no strict JSON is mostly YAML, which says where values are all the same.
+        match parse(&self.name).or_else(|| parse("plan.yaml")) {
             Some(root) => walk(&root, &self.text, &mut found),
             None => lines(&self.text, &mut found),
         }

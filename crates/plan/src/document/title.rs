@@ -1,6 +1,78 @@
 //! What parts of a plan are called.
 
-use super::{Field, PauseSpec, StepSpec, Text};
+use std::collections::{HashMap, HashSet};
+
+use super::{Document, Field, PauseSpec, ScenarioSpec, StepSpec, Text};
+
+impl Document {
+    /// What the scenario at `index` is called in reports: its name, or one that tells it from the others.
+    pub fn scenario_name(&self, index: usize) -> String {
+        let given = self.scenarios.get(index).and_then(Field::get).and_then(|spec| spec.name.get());
+        match (given, self.scenarios.len(), self.name.get()) {
+            (Some(name), ..) => name.0.clone(),
+            (None, 0 | 1, Some(plan)) => plan.0.clone(),
+            (None, 0 | 1, None) => "scenario".to_owned(),
+            (None, ..) => format!("scenario {}", index + 1),
+        }
+    }
+}
+
+impl ScenarioSpec {
+    /// What its requests are called in reports, in their order. `None`: that of some depends on the
+    /// environment, or could not be understood.
+    pub(crate) fn step_names(&self) -> Option<Vec<String>> {
+        let mut names = StepNames::default();
+        let mut all = Vec::new();
+        collect(&self.steps, &mut names, &mut all).then_some(all)
+    }
+}
+
+/// What stands in names for the URL of the request before.
+pub(crate) const SAME_URL: &str = "the same URL";
+/// What stands in names for a path that only a script knows.
+pub(crate) const BY_SCRIPT: &str = "by a script";
+
+/// The names of a scenario's requests. A second `GET /` is called `GET / #2`.
+#[derive(Default)]
+pub(crate) struct StepNames {
+    known: HashSet<String>,
+    /// How often each name was given without being asked for.
+    numbers: HashMap<String, u32>,
+}
+
+impl StepNames {
+    /// Notes a name that the plan gives; `false` if there is one already.
+    pub(crate) fn give(&mut self, name: &str) -> bool {
+        self.known.insert(name.to_owned())
+    }
+
+    /// A name for a request without one, which says `plain`: method and path.
+    pub(crate) fn make(&mut self, plain: &str) -> String {
+        let number = self.numbers.entry(plain.to_owned()).or_insert(0);
+        loop {
+            *number += 1;
+            let name = if *number == 1 { plain.to_owned() } else { format!("{plain} #{number}") };
+            if self.known.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// Adds the names of the requests among steps and the steps within them; `false`: not all are known.
+fn collect(steps: &[Field<StepSpec>], names: &mut StepNames, all: &mut Vec<String>) -> bool {
+    steps.iter().all(|field| {
+        let Some(step) = field.get() else { return false };
+        if step.is_request() {
+            let Some(plain) = step.plain_name() else { return false };
+            let given = step.name.get().map(|name| names.give(&name.0));
+            all.push(if given.is_some() { plain } else { names.make(&plain) });
+        }
+        [&step.then, &step.otherwise, &step.steps, &step.parallel]
+            .into_iter()
+            .all(|inner| collect(inner, names, all))
+    })
+}
 
 impl StepSpec {
     /// What a request is called in reports: its name, or method and path. `None` for other steps, and for
@@ -22,6 +94,19 @@ impl StepSpec {
         Some(format!("{method} {}", path.as_str()))
     }
 
+    /// What the request is called in reports, but for the number that tells it from another one of that name.
+    /// `None` where the name is not what stands in the plan.
+    fn plain_name(&self) -> Option<String> {
+        let name = match self.report_name() {
+            Some(name) => name,
+            None if !self.same_url.is_absent() => self.title(),
+            None => format!("{} {BY_SCRIPT}", self.free_method()),
+        };
+        // The environment fills some names in, and no password is a part of one.
+        let is_known = !name.contains("env(") && (!self.name.is_absent() || !name.contains('@'));
+        is_known.then(|| name.trim().to_owned())
+    }
+
     /// Whether it is a request.
     pub fn is_request(&self) -> bool {
         self.report_name().is_some() || !self.same_url.is_absent() || !self.script.is_absent()
@@ -34,7 +119,7 @@ impl StepSpec {
             return name;
         }
         if !self.same_url.is_absent() {
-            return format!("{} the same URL", self.free_method());
+            return format!("{} {SAME_URL}", self.free_method());
         }
         if !self.condition.is_absent() {
             return format!("if {}", words(&self.condition));

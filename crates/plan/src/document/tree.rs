@@ -1,18 +1,19 @@
 //! YAML as a tree in which every value has its place.
 //!
-//! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` mean what they say here. JSON is a
-//! subset of YAML 1.2 and is read by the same parser.
+//! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` mean what they say here. JSON is
+//! nearly a subset of YAML 1.2, but has a reader of its own, which takes nothing that is no JSON.
 
 use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use super::json;
 use crate::{Place, Problem, Problems};
 
 /// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
 const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 /// Deepest nesting of lists and mappings: deeper than any plan, and shallow enough for every stack.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 /// Most values that aliases may repeat, all together: a few lines of aliases of aliases could otherwise be
 /// billions of values.
 const MOST_REPEATED: usize = 100_000;
@@ -74,14 +75,30 @@ impl Node {
     }
 }
 
-/// Reads a text. `None`: it is no YAML, or nothing is in it; the problem is reported then.
-pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
+/// Reads a plan file. `None`: it is neither YAML nor JSON, or nothing is in it; the problem is reported then.
+pub(crate) fn parse(name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
     if text.len() > LARGEST_TEXT {
         let problem = Problem::new(format!("the plan has {} bytes, more than 16 MiB", text.len()));
         problems
             .push(problem.with_hint("put data into CSV or JSON lines files, which are read piece by piece"));
         return None;
     }
+    let root = match json::is_json(name, text) && !text.trim().is_empty() {
+        true => Some(json::parse(text, problems)?),
+        false => yaml(text, problems)?,
+    };
+    match root {
+        Some(root) if !root.is_null() => Some(root),
+        _ => {
+            let problem = Problem::new("the plan is empty");
+            problems.push(problem.with_hint("`plimsoll schema plan` describes what can stand in it"));
+            None
+        }
+    }
+}
+
+/// Reads YAML; `Some(None)`: nothing is in it.
+fn yaml(text: &str, problems: &mut Problems) -> Option<Option<Node>> {
     let mut builder = Builder::new(text, problems);
     for event in Parser::new_from_str(text) {
         let event = match event {
@@ -98,15 +115,7 @@ pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
         };
         builder.take(event)?;
     }
-    let root = builder.root;
-    match root {
-        Some(root) if !root.is_null() => Some(root),
-        _ => {
-            let problem = Problem::new("the plan is empty");
-            problems.push(problem.with_hint("`plimsoll schema plan` describes what can stand in it"));
-            None
-        }
-    }
+    Some(builder.root)
 }
 
 /// A list or mapping that is not complete yet.
@@ -320,7 +329,7 @@ fn from_scan(info: &str) -> Problem {
     }
 }
 
-fn too_deep() -> Problem {
+pub(super) fn too_deep() -> Problem {
     Problem::new(format!("lists and mappings are nested deeper than {DEEPEST}"))
 }
 

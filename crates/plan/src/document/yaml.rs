@@ -25,9 +25,20 @@ impl Document {
     }
 }
 
+/// Longest key that is written in front of its `:`, in bytes: YAML 1.2.2 section 7.4.2 has 1024.
+const LONGEST_KEY: usize = 1000;
+
 /// `name: value`, with its end of line, where the line has been indented already.
 fn write_entry(text: &mut String, name: &str, value: &Value, indent: usize) {
-    text.push_str(&scalar(name));
+    let name = scalar(name);
+    if name.len() > LONGEST_KEY {
+        text.push_str("? ");
+        text.push_str(&name);
+        text.push('\n');
+        pad(text, indent);
+    } else {
+        text.push_str(&name);
+    }
     text.push(':');
     write_value(text, value, indent);
 }

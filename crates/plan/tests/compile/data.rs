@@ -1,7 +1,7 @@
 //! Data sources and the variables that their columns go into.
 
 use plimsoll_plan::Problem;
-use plimsoll_scenario::{AtEnd, Order, Rows, Share};
+use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 
 use crate::plans::resolve;
 
@@ -115,4 +115,54 @@ scenarios: [{data: [a], steps: [{get: '/${b}'}]}, {steps: [{get: '/${b}'}]}]";
     let problems = resolve(text, &[], &[]).unwrap_err();
     let found: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(found, ["`b` is a column of `b`, which the scenario does not use"]);
+}
+
+/// A plan of the closed model with three users, or with these settings.
+fn of_users(settings: &str, data: &str) -> Result<plimsoll_plan::Plan, Vec<String>> {
+    let rest = text(&format!("{{u: {{{data}}}}}"), "[{get: '/${u}'}]");
+    let found = resolve(&format!("run: {{{settings}}}\n{rest}"), &[("plans/users.csv", "u\n1\n")], &[]);
+    found.map_err(|problems| problems.into_iter().map(|problem| problem.message).collect())
+}
+
+#[test]
+fn rows_of_users() {
+    let plan = of_users("connections: 3", "range: [0, 3], per: user").unwrap();
+    assert_eq!((plan.feeds[0].per, plan.feeds[0].at_end, plan.lasting_users()), (Per::User, AtEnd::Fail, 3));
+    let plan = of_users("connections: 3, pipeline: 2", "range: [0, 5], per: user, at_end: wrap").unwrap();
+    assert_eq!((plan.feeds[0].at_end, plan.lasting_users()), (AtEnd::Wrap, 6));
+    let plan = of_users("connections: 3", "range: [0, 2], per: iteration").unwrap();
+    assert_eq!((plan.feeds[0].per, plan.feeds[0].at_end), (Per::Iteration, AtEnd::Wrap));
+    // How many rows a file has is looked at when the run begins.
+    assert!(of_users("connections: 3", "csv: users.csv, per: user").is_ok());
+    assert!(of_users("connections: 3", "range: [0, 2], order: random, per: user").is_ok());
+}
+
+#[test]
+fn rows_that_users_cannot_keep() {
+    for (settings, data, expected) in [
+        ("connections: 3", "range: [0, 2], per: user", "`u` has 2 rows for 3 users"),
+        (
+            "http2: true, connections: 3, max_concurrent_streams: 2",
+            "list: [a, b, c, d, e], per: user",
+            "`u` has 5 rows for 6 users",
+        ),
+        (
+            "rate: 5",
+            "range: [0, 100], per: user",
+            "`per: user` has no effect: the open model has no lasting users",
+        ),
+        (
+            "connections: 3",
+            "range: [0, 9], per: user, at_end: stop",
+            "`at_end: stop` has no meaning for rows that users keep",
+        ),
+        (
+            "connections: 3",
+            "range: [0, 9], per: user, share: whole",
+            "`share: whole` gives every row to a user of every worker",
+        ),
+        ("connections: 3", "range: [0, 9], per: run", "`run` is not what a row is for"),
+    ] {
+        assert_eq!(of_users(settings, data).err(), Some(vec![expected.to_owned()]), "{settings} {data}");
+    }
 }

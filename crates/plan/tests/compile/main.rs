@@ -2,6 +2,7 @@
 
 mod data;
 mod flow;
+mod lengths;
 mod plans;
 mod programs;
 mod requests;

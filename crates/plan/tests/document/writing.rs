@@ -237,3 +237,20 @@ thresholds:
     assert_eq!(good(source).to_yaml(), source);
     assert_eq!(Document::default().to_yaml(), "{}\n");
 }
+
+/// YAML has no longer keys in front of a colon than 1024 characters, and escapes make a text longer.
+#[test]
+fn a_long_name_in_json_reads_back_equal() {
+    for name in ["a".repeat(1024), "\u{6}".repeat(300), "x y: #".repeat(400)] {
+        let json = serde_json::json!({"first": 1, (name.clone()): {(name.clone()): [{(name): 2}]}});
+        let mut step = StepSpec::default();
+        (step.post, step.json) = (given("/"), Field::new(json.clone()));
+        let mut scenario = ScenarioSpec::default();
+        scenario.steps.push(Field::new(step));
+        let mut document = Document::default();
+        document.scenarios.push(Field::new(scenario));
+        let again = good(&document.to_yaml());
+        let scenario = again.scenarios[0].get().unwrap();
+        assert_eq!(scenario.steps[0].get().unwrap().json.get(), Some(&json));
+    }
+}

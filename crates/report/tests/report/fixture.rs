@@ -202,6 +202,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             cipher: None,
             address: "127.0.0.1:8080".to_owned(),
         }),
+        calibration: None,
     }
 }
 

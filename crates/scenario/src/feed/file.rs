@@ -211,6 +211,14 @@ impl Stream {
         self.ahead.is_some()
     }
 
+    /// Whether there are more than so many further rows behind the first; reads over them.
+    pub(super) fn has_more(mut self, further: u64) -> Result<bool, String> {
+        match further {
+            0 => Ok(self.has_rows()),
+            further => Ok(self.advance(further - 1)?.is_some()),
+        }
+    }
+
     /// The next record behind so many others.
     fn advance(&mut self, skipped: u64) -> Result<Option<Record>, String> {
         let mut record = None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering as Atomic};
 
 use plimsoll_core::{Random, Shard};
-use plimsoll_scenario::{AtEnd, FeedError, FeedSpec, Feeds, Order, Rows, Share};
+use plimsoll_scenario::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 use proptest::prelude::*;
 
 /// A file in a place of its own, which goes when this does.
@@ -50,6 +50,7 @@ fn spec(rows: Rows, columns: u16) -> FeedSpec {
         order: Order::Sequential,
         at_end: AtEnd::Stop,
         share: Share::Split,
+        per: Per::Iteration,
     }
 }
 
@@ -354,5 +355,21 @@ proptest! {
                 prop_assert_eq!(first.get_or_insert(once.clone()), &once);
             }
         }
+    }
+}
+
+#[test]
+fn whether_rows_suffice_is_known_without_reading_more() {
+    let csv = Written::new("a,b\n1,2\n3,4\n5,6\nbroken\n");
+    let json = Written::new("{\"a\": 1}\n{\"a\": 2}\n");
+    let range = Rows::Range { start: 5, end: 8, width: 1 };
+    for (rows, columns, count) in
+        [(csv.csv(true), 2, 4), (json.json(&["a"]), 1, 2), (range, 1, 3), (list(&[&["a"]]), 1, 1)]
+    {
+        let fail = FeedSpec { at_end: AtEnd::Fail, ..spec(rows, columns) };
+        let enough: Vec<_> = (0..6).map(|users| fail.suffices(users).unwrap()).collect();
+        assert_eq!(enough.iter().filter(|enough| **enough).count(), count + 1, "{fail:?}");
+        assert!(FeedSpec { at_end: AtEnd::Wrap, ..fail.clone() }.suffices(99).unwrap());
+        assert!(FeedSpec { order: Order::Random, ..fail }.suffices(99).unwrap());
     }
 }

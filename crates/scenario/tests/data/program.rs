@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_scenario::{
-    AtEnd, Condition, FeedSpec, Feeds, Next, Op, Order, Pause, Program, Rows, Scope, Session, Share,
+    AtEnd, Condition, FeedSpec, Feeds, Next, Op, Order, Pause, Per, Program, Rows, Scope, Session, Share,
     Surroundings, Template,
 };
 use proptest::prelude::*;
@@ -36,6 +36,7 @@ fn feeds(at_end: AtEnd) -> Feeds {
         order: Order::Sequential,
         at_end,
         share: Share::Split,
+        per: Per::Iteration,
     };
     Feeds::open(&[spec], Shard::WHOLE, 0).unwrap()
 }

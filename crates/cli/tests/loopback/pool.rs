@@ -1,0 +1,49 @@
+//! A pool of servers of which one dies, and is there again.
+
+use crate::backends::on_each;
+use crate::process::{Folder, Process};
+use crate::sink::Sink;
+use crate::truth::{account, assert_balance, delivered};
+
+/// Connections of the run: so many requests are in flight at a time, at most.
+const CONNECTIONS: u64 = 6;
+
+#[test]
+fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_there_again() {
+    on_each(|backend| {
+        let [mut stays, mut dies] = [(); 2].map(|()| Sink::telling(&format!("--backend {backend}")));
+        let folder = Folder::new();
+        let plan = format!(
+            "targets: {{api: {{url: \"http://{}\", share: [\"{}\"], fail_back: true}}}}\n\
+             run: {{connections: {CONNECTIONS}, rate: 500, duration: 60s}}\n\
+             scenarios: [{{steps: [{{get: /}}]}}]\n",
+            stays.endpoint, dies.endpoint
+        );
+        let plan = folder.write("plan.yaml", plan);
+        let run = Process::plimsoll(&format!("run {plan} -o json --backend {backend}"));
+        // Both of them have their part.
+        stays.wait_for_load();
+        dies.wait_for_load();
+        let address = dies.endpoint.clone();
+        let logged_before_death = dies.kill();
+        // One of them has all of it.
+        stays.wait_for_requests(1000);
+        let mut back = Sink::telling_again_at(&address, &format!("--backend {backend}"));
+        // And both have their part again.
+        back.wait_for_load();
+        run.signal("INT");
+        let finished = run.finish();
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        let result = finished.result();
+        assert_balance(&result);
+        let (stayed, came_back) = (stays.stop().requests, back.stop().requests);
+        // What was on its way to the server when it died is lost, and nothing else is.
+        let lost = account(&result, "failed") + account(&result, "timed_out");
+        assert!(lost <= CONNECTIONS, "{lost} lost of {:?}", result["accounting"]);
+        assert_eq!(account(&result, "in_flight_at_stop"), 0);
+        // The dead server had the rest: what it has logged, and what it had no time to log.
+        let had = delivered(&result).checked_sub(stayed + came_back).expect("nobody saw more than was sent");
+        assert!(had >= logged_before_death.saturating_sub(1), "{had} and {logged_before_death}");
+        assert!(account(&result, "ok") >= stayed + came_back - 1, "{:?}", result["accounting"]);
+    });
+}

@@ -1,0 +1,184 @@
+//! Options that have no effect on the URLs beside them: curl takes them, and a plan refuses them.
+
+use core::net::IpAddr;
+
+use plimsoll_plan::document::{Field, Settings, Text};
+
+use super::options::Use;
+use super::{Command, Given};
+use crate::findings::Findings;
+
+impl Command {
+    /// Leaves out what has no effect on these origins, which a plan would refuse.
+    pub(super) fn fit(&mut self, origins: &[String], given: &[Given], findings: &mut Findings) {
+        let at = |used: Use| {
+            let option = given.iter().rev().find(|given| given.used == used);
+            option.map_or_else(String::new, |option| option.at.clone())
+        };
+        let settings = &mut self.settings;
+        let is_https = |origin: &String| origin.starts_with("https://");
+        let mut leave_out = |there: bool, used: Use, becomes: &str| {
+            if there {
+                findings.note(at(used), "", becomes);
+            }
+            there
+        };
+        macro_rules! without_effect {
+            ($($field:ident: $used:ident,)+) => {
+                $(if leave_out(
+                    !settings.$field.is_absent(),
+                    Use::$used,
+                    "it has no effect without https, and is left out",
+                ) {
+                    settings.$field = Field::Absent;
+                })+
+            };
+        }
+        if !origins.is_empty() && !origins.iter().any(is_https) {
+            without_effect! { insecure: Insecure, cacert: CaCert, cert: Cert, key: Key, tls: Tls13, }
+        }
+        let verified = !settings.insecure.is_absent() && !settings.cacert.is_absent();
+        if leave_out(verified, Use::CaCert, "nothing is verified with -k: it is left out") {
+            settings.cacert = Field::Absent;
+        }
+        let lonely = settings.cert.is_absent() && !settings.key.is_absent();
+        if leave_out(lonely, Use::Key, "a key without a certificate has no effect: it is left out") {
+            settings.key = Field::Absent;
+        }
+        let known = !settings.http2_prior_knowledge.is_absent() && origins.iter().any(is_https);
+        if leave_out(known, Use::Http2PriorKnowledge, "over TLS, HTTP/2 is agreed on by ALPN") {
+            (settings.http2_prior_knowledge, settings.http2) = (Field::Absent, Field::new(true));
+        }
+        let http2 = !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent();
+        let closes = http2 && !settings.disable_keepalive.is_absent();
+        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again all the same") {
+            settings.disable_keepalive = Field::Absent;
+        }
+        macro_rules! unless_socket {
+            ($($field:ident: $used:ident,)+) => {
+                $(if leave_out(
+                    !settings.unix_socket.is_absent() && !settings.$field.is_absent(),
+                    Use::$used,
+                    "it has no effect with a unix socket, and is left out",
+                ) {
+                    settings.$field = Field::Absent;
+                })+
+            };
+        }
+        unless_socket! {
+            resolve: Resolve, connect_to: ConnectTo, source_ip: Interface, ipv4: Ipv4, ipv6: Ipv6,
+        }
+        let ips = addresses(origins, settings);
+        for (family, used, is_other) in [
+            (&mut settings.ipv4, Use::Ipv4, ips.iter().any(IpAddr::is_ipv6)),
+            (&mut settings.ipv6, Use::Ipv6, ips.iter().any(IpAddr::is_ipv4)),
+        ] {
+            let other = !family.is_absent() && is_other;
+            if leave_out(other, used, "an address is of the other family: it is left out") {
+                *family = Field::Absent;
+            }
+        }
+        let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
+        let mut routes = |list: &mut Field<Vec<Field<Text>>>, used: Use| {
+            let Field::Given(all, _) = list else { return };
+            all.retain(|route| {
+                let route = route.get().map_or("", |text| text.as_str());
+                let kept = matches(route, &authorities);
+                if !kept {
+                    findings.note(at(used), route, "it is for none of the URLs, and is left out");
+                }
+                kept
+            });
+            if all.is_empty() {
+                *list = Field::Absent;
+            }
+        };
+        routes(&mut settings.resolve, Use::Resolve);
+        routes(&mut settings.connect_to, Use::ConnectTo);
+    }
+}
+
+/// `host:port` of an origin, with the port that its scheme stands for.
+fn authority(origin: &str) -> String {
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("", origin));
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    match (has_port, scheme) {
+        (true, _) => authority.to_owned(),
+        (false, "https") => format!("{authority}:443"),
+        (false, _) => format!("{authority}:80"),
+    }
+}
+
+/// The addresses that are written out: as hosts, of hosts, and of this machine.
+fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
+    let lists = [&settings.source_ip, &settings.resolve, &settings.connect_to];
+    let settings = lists.into_iter().filter_map(Field::get).flatten().filter_map(Field::get);
+    let hosts =
+        origins.iter().map(|origin| origin.split_once("://").map_or(origin.as_str(), |(_, host)| host));
+    let mut all = Vec::new();
+    for text in settings.map(|text| text.as_str()).chain(hosts) {
+        // `[::1]:80`, `::1`, `h:80:127.0.0.1,[::1]`, `h:80:127.0.0.1:81`
+        all.extend(text.parse::<IpAddr>());
+        all.extend(text.split([',', ':']).filter_map(|part| part.parse::<IpAddr>().ok()));
+        let bracketed = text.split('[').skip(1).filter_map(|part| part.split(']').next());
+        all.extend(bracketed.filter_map(|part| part.parse::<IpAddr>().ok()));
+    }
+    all
+}
+
+/// Whether `host:port:…` is for one of these; an empty part is for all.
+fn matches(route: &str, authorities: &[String]) -> bool {
+    let cut = |text: &str| -> Option<(String, String)> {
+        let (host, rest) = match text.strip_prefix('[') {
+            Some(inner) => {
+                let (host, rest) = inner.split_once(']')?;
+                (format!("[{host}]"), rest.strip_prefix(':')?)
+            }
+            None => text.split_once(':').map(|(host, rest)| (host.to_owned(), rest))?,
+        };
+        Some((host.to_ascii_lowercase(), rest.split(':').next().unwrap_or_default().to_owned()))
+    };
+    // What is malformed is refused where it is read.
+    let Some((host, port)) = cut(route) else { return true };
+    authorities
+        .iter()
+        .filter_map(|authority| cut(authority))
+        .any(|(of, at)| (host.is_empty() || host == of) && (port.is_empty() || port == at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_are_for_hosts_and_ports_or_for_all() {
+        let authorities: Vec<String> =
+            ["http://h", "https://i", "http://[::1]:81"].into_iter().map(authority).collect();
+        assert_eq!(authorities, ["h:80", "i:443", "[::1]:81"]);
+        for (route, known) in [
+            ("h:80:127.0.0.1", true),
+            ("H:80:127.0.0.1", true),
+            ("h:81:127.0.0.1", false),
+            ("i:443:j:1", true),
+            ("::j:1", true),
+            (":443:j:1", true),
+            (":444:j:1", false),
+            ("[::1]:81:127.0.0.1", true),
+            ("[::2]:81:127.0.0.1", false),
+            // What is malformed is refused where it is read.
+            ("nothing", true),
+        ] {
+            assert_eq!(matches(route, &authorities), known, "{route}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_found_wherever_they_are_written() {
+        let mut settings = Settings::default();
+        crate::draft::add(&mut settings.resolve, "h:80:127.0.0.1,[::1]");
+        let origins = ["http://127.0.0.2:80".to_owned(), "https://[::2]".to_owned(), "http://h".to_owned()];
+        let mut found: Vec<String> = addresses(&origins, &settings).iter().map(ToString::to_string).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["127.0.0.1", "127.0.0.2", "::1", "::2"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! Whatever is imported from curl, HAR, OpenAPI and vegeta is a plan that makes a run.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_import::{Imported, curl, har, openapi, vegeta};
+use plimsoll_plan::{Command, Files, KeyLogFile, Problems};
+use proptest::prelude::*;
+
+use crate::Named;
+
+/// These files, and an imported plan.
+struct WithPlan<'a>(Named<'a>, String);
+
+impl Files for WithPlan<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if path == Path::new("plan.yaml") { Ok(self.1.clone().into_bytes()) } else { self.0.read(path) }
+    }
+
+    fn key_log(&self, path: &Path) -> std::io::Result<KeyLogFile> {
+        self.0.key_log(path)
+    }
+}
+
+const FILES: &[(&str, &[u8])] = &[("two.csv", b"x,y\n1,2\n")];
+
+/// What is wrong with the plan that was made, if one was.
+fn refused(imported: Result<Imported, Problems>) -> Option<String> {
+    let files = WithPlan(Named(FILES), imported.ok()?.document.to_yaml());
+    let command = Command { plan: Some("plan.yaml".to_owned()), ..Command::default() };
+    let refused = command.resolve(&files).err()?;
+    Some(format!("{}\n{}", refused.problems, files.1))
+}
+
+fn is_plan(imported: Result<Imported, Problems>) {
+    assert_eq!(refused(imported), None);
+}
+
+#[test]
+fn options_of_curl_without_effect_are_noted_and_left_out() {
+    let here = PathBuf::new();
+    for (command, notes) in [
+        ("curl -k http://h/", &["-k: it has no effect without https, and is left out"][..]),
+        (
+            "curl --tlsv1.3 --cacert a --cert b --key c http://h/",
+            &[
+                "--cacert: it has no effect without https, and is left out",
+                "--cert: it has no effect without https, and is left out",
+                "--key: it has no effect without https, and is left out",
+                "--tlsv1.3: it has no effect without https, and is left out",
+            ],
+        ),
+        ("curl -k https://h/ http://h/", &[]),
+        ("curl -k --cacert a https://h/", &["--cacert: nothing is verified with -k: it is left out"]),
+        ("curl --key a https://h/", &["--key: a key without a certificate has no effect: it is left out"]),
+        (
+            "curl --http2-prior-knowledge https://h/",
+            &["--http2-prior-knowledge: over TLS, HTTP/2 is agreed on by ALPN"],
+        ),
+        (
+            "curl --resolve other:80:127.0.0.1 --resolve h:80:127.0.0.1 http://h/",
+            &["--resolve: `other:80:127.0.0.1`: it is for none of the URLs, and is left out"],
+        ),
+        ("curl --connect-to ::127.0.0.1:81 https://h/", &[]),
+        (
+            "curl -H 'Connection: close' http://h/",
+            &[
+                "-H: `Connection: close`: a plan asks for that for all requests: every connection is used once",
+            ],
+        ),
+        (
+            "curl --unix-socket /tmp/s --connect-to ::: -4 http://h/",
+            &[
+                "--connect-to: it has no effect with a unix socket, and is left out",
+                "-4: it has no effect with a unix socket, and is left out",
+            ],
+        ),
+        ("curl --oauth2-bearer @x http://me:pw@h/", &[]),
+        ("curl --http1.1 --http2 -4 -6 http://h/", &[]),
+        ("curl -L --max-redirs 1000 http://h/", &["--max-redirs: `1000`: at most 100 are followed"]),
+    ] {
+        let imported = curl::import(command, &here, &Named(FILES)).unwrap();
+        let found: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+        let found: Vec<&str> =
+            found.iter().map(String::as_str).filter(|note| !note.starts_with("-L")).collect();
+        assert_eq!(found, notes, "{command}");
+        assert_eq!(refused(Ok(imported)), None, "{command}");
+    }
+}
+
+const CURL: &[&[&str]] = &[
+    &["-k"],
+    &["--tlsv1.3"],
+    &["--http1.1"],
+    &["--http2"],
+    &["--http2-prior-knowledge"],
+    &["-4"],
+    &["-6"],
+    &["-L"],
+    &["--max-redirs", "7"],
+    &["-m", "2"],
+    &["-m", "0"],
+    &["-m", "0.0000001"],
+    &["--connect-timeout", "1"],
+    &["-X", "PURGE"],
+    &["-X", "get"],
+    &["-X", "HEAD"],
+    &["-X", "CONNECT"],
+    &["-I"],
+    &["-G"],
+    &["-d", "a=${b}"],
+    &["-d", ""],
+    &["--json", "{\"a\": \"${x}\"}"],
+    &["-F", "a=@two.csv"],
+    &["-T", "two.csv"],
+    &["-Z"],
+    &["-H", "Host: x"],
+    &["-H", "Host:"],
+    &["-H", "X: ${y}"],
+    &["-H", "X: $"],
+    &["-H", "Connection: close"],
+    &["-H", "Connection: keep-alive"],
+    &["-H", "Transfer-Encoding: chunked"],
+    &["-H", "Content-Length: 5"],
+    &["-H", "Expect: 100-continue"],
+    &["-H", "TE: trailers"],
+    &["-H", "Accept:"],
+    &["-H", "X: \u{e4}"],
+    &["-H", "Authorization: a"],
+    &["-u", "a:b"],
+    &["-u", "@:$"],
+    &["--oauth2-bearer", "t"],
+    &["-A", ""],
+    &["-A", "a\u{1}"],
+    &["-b", "a=b"],
+    &["-b", "a=b; c"],
+    &["-r", "0-5"],
+    &["-e", "http://x"],
+    &["--compressed"],
+    &["--resolve", "h:80:127.0.0.1"],
+    &["--resolve", "h:443:[::1]"],
+    &["--connect-to", "h:80:i:81"],
+    &["--connect-to", ":::"],
+    &["--unix-socket", "/tmp/s"],
+    &["--interface", "127.0.0.1"],
+    &["--interface", "::1"],
+    &["--no-keepalive"],
+    &["--request-target", "*"],
+    &["--request-target", "x"],
+    &["--request-target", "/a b"],
+    &["http://h/"],
+    &["https://h/x?y=${z}"],
+    &["h/{a}"],
+    &["http://[::1]:81/"],
+    &["http://127.0.0.1"],
+    &["http://me:pw@h/"],
+    &["http://h:99999/"],
+    &["http://h_x/"],
+    &["http://h/%zz"],
+    &["http://h/a?b#c"],
+    &["http://H:80/$"],
+    &["-g"],
+];
+
+proptest! {
+    #[test]
+    fn what_is_imported_from_curl_is_a_plan(
+        options in proptest::collection::vec(proptest::sample::select(CURL), 0..6),
+        url in proptest::sample::select(vec!["http://h/", "https://h/"]),
+    ) {
+        let words: Vec<String> =
+            options.iter().copied().flatten().chain(&[url]).map(|word| (*word).to_owned()).collect();
+        is_plan(curl::import_words(&words, Path::new(""), &Named(FILES)));
+    }
+
+    #[test]
+    fn what_is_imported_from_a_recording_is_a_plan(
+        requests in proptest::collection::vec(
+            (
+                proptest::sample::select(vec!["GET", "POST", "get", "PURGE", "CONNECT", "OPTIONS"]),
+                proptest::sample::select(vec![
+                    "http://h/", "https://h/a?b=${c}", "http://H:80/%zz", "https://[::1]/", "http://u:p@h/#x",
+                    "wss://h/", "http://h:99999/", "http://h/$", "http://h/a|b", "http://h/{x}",
+                ]),
+                proptest::sample::select(vec!["HTTP/1.1", "h2", "h3", ""]),
+                proptest::sample::select(vec![
+                    ("Host", "x"), ("connection", "close"), ("Connection", "keep-alive"), ("TE", "trailers"),
+                    ("Transfer-Encoding", "chunked"), ("Content-Length", "7"), (":authority", "h"), ("X", "${y}"),
+                    ("Authorization", "Basic x"), ("Cookie", "a=b"), ("Expect", "100-continue"), ("X", "\u{e4}"),
+                    ("Upgrade", "websocket"), ("Keep-Alive", "5"), ("HTTP2-Settings", "x"), ("X", "a\tb"),
+                    ("Proxy-Connection", "close"), ("Accept-Encoding", "br"),
+                ]),
+                proptest::sample::select(vec!["", "a", "${b}", "\u{1}"]),
+            ),
+            1..4,
+        ),
+        expect_status in any::<bool>(),
+    ) {
+        let entries: Vec<_> = requests.iter().zip(10..).map(|((method, url, version, header, body), second)| {
+            serde_json::json!({
+                "startedDateTime": format!("2026-01-01T00:00:{second}Z"),
+                "time": 5, "response": {"status": 200},
+                "request": {"method": method, "url": url, "httpVersion": version,
+                    "headers": [{"name": header.0, "value": header.1}], "postData": {"text": body}},
+            })
+        }).collect();
+        let text = serde_json::json!({"log": {"entries": entries}}).to_string();
+        let options = har::Options { think: true, expect_status, only: None };
+        is_plan(har::import(text.as_bytes(), &options));
+    }
+
+    #[test]
+    fn what_is_imported_from_lines_of_targets_is_a_plan(
+        text in "((GET|POST|PURGE|CONNECT|get) (http://h/|https://h/a|http://h/\\$\\{x\\}|http://u:p@h/)\n\
+                 ((X: \\$\\{y\\}|Host: x|Connection: close|Transfer-Encoding: chunked|Content-Length: 5|Y: \
+                 )\n)?\
+                 (@two\\.csv\n)?\n){1,4}",
+        steps in any::<bool>(),
+    ) {
+        is_plan(vegeta::import(text.as_bytes(), &vegeta::Options { steps }));
+    }
+
+    #[test]
+    fn what_is_imported_from_a_description_is_a_plan(
+        path in proptest::sample::select(vec!["/", "/a/{b}", "/{b}/{b}", "/a b", "/$", "/${c}", "/\u{e4}", "a"]),
+        method in proptest::sample::select(vec!["get", "put", "post", "delete", "head", "options", "trace"]),
+        place in proptest::sample::select(vec!["path", "query", "header", "cookie"]),
+        name in proptest::sample::select(vec!["b", "Connection", "Transfer-Encoding", "x y", "Authorization", "${c}"]),
+        example in proptest::sample::select(vec!["1", "a b", "${c}", "close", "\u{e4}", ""]),
+        server in proptest::sample::select(vec!["http://h/v1", "https://h", "http://h/v1/?x", "/v1", "http://{a}/"]),
+    ) {
+        let text = serde_json::json!({
+            "openapi": "3.0.0", "servers": [{"url": server}],
+            "paths": {path: {method: {
+                "parameters": [{"name": name, "in": place, "required": true, "example": example}],
+                "requestBody": {"content": {"application/json": {"example": {"text": example}}}},
+            }}},
+        });
+        is_plan(openapi::import(text.to_string().as_bytes(), &openapi::Options { server: None }));
+    }
+}
