@@ -8,6 +8,7 @@ mod accounts;
 mod accuracy;
 mod backends;
 mod contract;
+mod elsewhere;
 mod foreign;
 mod http2;
 mod interruption;
