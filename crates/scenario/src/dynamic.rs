@@ -110,7 +110,7 @@ impl DynamicRequest {
         self.method == b"HEAD"
     }
 
-    /// Whether it can be sent as it is: a legal method and path, legal names and values of fields. What is
+    /// Whether it can be sent as it is: a legal method and path (or whole URL, which says who is asked), legal names and values of fields. What is
     /// refused could be read as another request than it is, or as two. Of [`raw`](Self::raw) bytes only their
     /// number is looked at: [`count_http1`](Self::count_http1) counts.
     ///
@@ -130,7 +130,8 @@ impl DynamicRequest {
             return Err("the method CONNECT opens a tunnel and cannot be used for load".to_owned());
         }
         let asterisk = self.path == b"*" && self.method == b"OPTIONS";
-        if !self.path.starts_with(b"/") && !asterisk {
+        let is_url = reference::origin(&self.path).is_some();
+        if !self.path.starts_with(b"/") && !asterisk && !is_url {
             return Err(format!("the path `{}` does not start with `/`", shown(&self.path)));
         }
         let visible = |bytes: &[u8]| bytes.iter().find(|byte| !byte.is_ascii_graphic()).copied();
