@@ -52,7 +52,8 @@ fn a_name_that_comes_up_is_resolved_and_gets_connections_of_its_own() {
     }
 }
 
-/// The plan's own target has no TLS: the settings for it are those of the run, and the name is that of the URL.
+/// The plan's own target has no TLS: the settings for it are those of the run, and the name is that of the
+/// URL.
 #[test]
 fn a_server_that_comes_up_may_speak_tls() {
     let folder = Folder::new();
