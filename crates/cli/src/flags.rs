@@ -270,7 +270,7 @@ struct RequestArgs {
     /// Another name of --timeout
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     stream_timeout: Option<String>,
-    /// Follow redirects within the same authority, at most N in a row [default: 10]
+    /// Follow redirects, also to other servers, at most N in a row [default: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(hide_short_help = true)]
     follow_redirects: Option<String>,

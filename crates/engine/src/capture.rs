@@ -181,9 +181,12 @@ impl Captures {
     /// Gives it back, if there is one.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
-        if number == NO_CAPTURE {
-            return;
+        if number != NO_CAPTURE {
+            self.give_back(number);
         }
+    }
+
+    fn give_back(&mut self, number: u32) {
         let captured = self.get_mut(number);
         captured.fields.clear();
         captured.body.clear();

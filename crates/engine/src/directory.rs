@@ -31,10 +31,10 @@ pub(crate) enum Answer {
 
 /// The servers of a run that its plan does not name, each with what was found about it.
 ///
-/// Workers [`ask`](Self::ask) when they meet one for the first time, and again until they have an answer: that
-/// takes a lock, which no request to a known server does. Names are resolved by a thread of its own, which
-/// lives as long as the directory; a name server that does not answer keeps nobody waiting but the requests
-/// to that name.
+/// Workers [`ask`](Self::ask) when they meet one for the first time, and again until they have an answer:
+/// that takes a lock, which no request to a known server does. Names are resolved by a thread of its own,
+/// which lives as long as the directory; a name server that does not answer keeps nobody waiting but the
+/// requests to that name.
 #[derive(Debug, Default)]
 pub struct Directory {
     elsewhere: Option<Arc<Elsewhere>>,

@@ -189,8 +189,8 @@ impl Lane {
             .collect()
     }
 
-    /// A lane of a server that the plan does not name, of which no more is known than `outline` says: it takes
-    /// connections once it is [settled](Self::settle). No iterations begin here.
+    /// A lane of a server that the plan does not name, of which no more is known than `outline` says: it
+    /// takes connections once it is [settled](Self::settle). No iterations begin here.
     pub(crate) fn elsewhere(plan: &Plan, outline: Target, newcomer: Newcomer) -> Self {
         Self {
             target: usize::MAX,
@@ -222,7 +222,8 @@ impl Lane {
         }
     }
 
-    /// Its server was found, and may have so many connections of this worker. It is the `peer` of this number.
+    /// Its server was found, and may have so many connections of this worker. It is the `peer` of this
+    /// number.
     pub(crate) fn settle(&mut self, found: &Found, peer: usize, max: u32, worker: u32) {
         self.sites = Sites::new(&found.target, Arc::clone(&found.sites), worker);
         self.server = Arc::clone(&found.target);

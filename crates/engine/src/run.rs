@@ -494,8 +494,8 @@ fn merge(
     Ok(record)
 }
 
-/// Adds what another worker found out about the servers. The first `known` are those of the plan, in its order;
-/// the others each worker has in the order in which it met them.
+/// Adds what another worker found out about the servers. The first `known` are those of the plan, in its
+/// order; the others each worker has in the order in which it met them.
 fn merge_peers(mine: &mut Vec<Peer>, theirs: Vec<Peer>, known: usize) {
     for (number, theirs) in theirs.into_iter().enumerate() {
         let same = match number < known {

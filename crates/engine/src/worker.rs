@@ -9,6 +9,7 @@ mod connecting;
 mod ending;
 mod failing;
 mod judging;
+mod making;
 mod proceeding;
 mod receiving;
 mod routing;

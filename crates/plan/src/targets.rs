@@ -102,7 +102,10 @@ impl Resolver<'_> {
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
         let tls = self.tls(patch, wish, servers.any(true), strays);
-        self.check_schemes(patch, wish, servers.any(false), servers.any(true));
+        // Only the run will show whether there is a server to which ALPN matters.
+        if !(strays && matches!(wish, Wish::Alpn(_))) {
+            self.check_schemes(patch, wish, servers.any(false), servers.any(true));
+        }
         let (mut routes, tls) = (routes?, tls?);
         let sni = self.read(patch.sni.as_ref(), parse_server_name);
         let all = sni.map(|sni| {

@@ -132,8 +132,7 @@ fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -> (Summary,
 }
 
 /// The targets of a run with what was found out about them: nothing, where no connection was established.
-/// The targets of a run with what was found out about them: nothing, where no connection was established. Behind
-/// them the servers that came up while it went on.
+/// Behind them the servers that came up while it went on.
 fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
     let unknown = Peer::default();
     let known = targets.len();

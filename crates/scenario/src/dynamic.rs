@@ -88,8 +88,8 @@ impl DynamicRequest {
         parse::parse(raw)
     }
 
-    /// If the path is a whole URL of http or https, leaves its path and query, puts its authority in the place
-    /// of the other, and returns whether it is https. Call it before [`check`](Self::check).
+    /// If the path is a whole URL of http or https, leaves its path and query, puts its authority in the
+    /// place of the other, and returns whether it is https. Call it before [`check`](Self::check).
     pub fn take_origin(&mut self) -> Option<bool> {
         let (origin, rest) = reference::origin(&self.path)?;
         let (https, from) = (origin.https, self.path.len() - rest.len());
@@ -110,9 +110,10 @@ impl DynamicRequest {
         self.method == b"HEAD"
     }
 
-    /// Whether it can be sent as it is: a legal method and path, legal names and values of fields. What is
-    /// refused could be read as another request than it is, or as two. Of [`raw`](Self::raw) bytes only their
-    /// number is looked at: [`count_http1`](Self::count_http1) counts.
+    /// Whether it can be sent as it is: a legal method and path (or whole URL, which says who is asked),
+    /// legal names and values of fields. What is refused could be read as another request than it is, or as
+    /// two. Of [`raw`](Self::raw) bytes only their number is looked at: [`count_http1`](Self::count_http1)
+    /// counts.
     ///
     /// # Errors
     /// What is wrong.
@@ -130,7 +131,8 @@ impl DynamicRequest {
             return Err("the method CONNECT opens a tunnel and cannot be used for load".to_owned());
         }
         let asterisk = self.path == b"*" && self.method == b"OPTIONS";
-        if !self.path.starts_with(b"/") && !asterisk {
+        let is_url = reference::origin(&self.path).is_some();
+        if !self.path.starts_with(b"/") && !asterisk && !is_url {
             return Err(format!("the path `{}` does not start with `/`", shown(&self.path)));
         }
         let visible = |bytes: &[u8]| bytes.iter().find(|byte| !byte.is_ascii_graphic()).copied();
@@ -194,7 +196,8 @@ impl DynamicRequest {
     /// left out (RFC 9113 section 8.2.2). It has to [pass](Self::check), and must not be [`raw`](Self::raw):
     /// [`parse_http1`](Self::parse_http1) makes fields of that.
     ///
-    /// On a connection with a book, [`HeaderBook::begin`](plimsoll_wire::http2::HeaderBook::begin) comes first.
+    /// On a connection with a book, [`HeaderBook::begin`](plimsoll_wire::http2::HeaderBook::begin) comes
+    /// first.
     pub fn write_block(&self, scheme: Scheme, out: &mut Vec<u8>) {
         put_literal(out, b":method", &self.method, false);
         put_literal(out, b":scheme", scheme.as_str().as_bytes(), false);

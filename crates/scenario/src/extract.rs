@@ -33,8 +33,8 @@ impl Extract {
     ///
     /// This is where variables are kept from splitting the requests that use them: what is stored never
     /// contains CR, LF, NUL or another control character but the tab, and a [path](Form::Path) consists of
-    /// visible ASCII characters, the first of them `/`; so does a [URL](Form::Url) behind its authority. (What
-    /// is not, in a value that a target uses, is percent-encoded there.)
+    /// visible ASCII characters, the first of them `/`; so does a [URL](Form::Url) behind its authority.
+    /// (What is not, in a value that a target uses, is percent-encoded there.)
     ///
     /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
     /// control characters; a reference that does not lead to a path of http or https.
@@ -149,7 +149,8 @@ mod tests {
         ) {
             for form in [Form::Value, Form::Path, Form::Url] {
                 let mut into = Vec::new();
-                if (Extract { header: String::new(), variable: 0, form }).apply(&value, asked(&base), &mut into) {
+                let extract = Extract { header: String::new(), variable: 0, form };
+                if extract.apply(&value, asked(&base), &mut into) {
                     prop_assert!(is_value(&into) && !into.is_empty());
                     prop_assert_eq!(trimmed(&into), &into[..]);
                     if form == Form::Url {

@@ -74,8 +74,8 @@ pub struct Resource<'a> {
     pub path: &'a [u8],
 }
 
-/// The origin of a URL of http or https, and what follows it: empty, or from its `/`, `?` or `#` on. `None` if
-/// the text is no such URL, for example a path.
+/// The origin of a URL of http or https, and what follows it: empty, or from its `/`, `?` or `#` on. `None`
+/// if the text is no such URL, for example a path.
 pub fn origin(url: &[u8]) -> Option<(Origin<'_>, &[u8])> {
     let (scheme, rest) = scheme(url)?;
     let rest = rest.strip_prefix(b"//").filter(|_| is_http(scheme))?;

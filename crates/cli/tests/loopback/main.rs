@@ -9,6 +9,7 @@ mod accuracy;
 mod backends;
 mod contract;
 mod data;
+mod elsewhere;
 mod foreign;
 mod http2;
 mod interruption;

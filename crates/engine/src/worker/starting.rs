@@ -328,7 +328,7 @@ impl<B: Backend> Worker<'_, B> {
         self.seat(lane, slot, request, ready, now);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
         self.counts.in_flight += 1;
         self.recorder_of(request).note_started(request.step);

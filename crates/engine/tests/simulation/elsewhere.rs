@@ -119,7 +119,8 @@ fn a_method_that_a_redirect_has_changed_stays_changed() {
 fn a_url_of_a_response_says_who_is_asked() {
     let rest = "scenarios: [{cookies: true, headers: {X-Own: 1}, steps: [
         {post: /orders, extract: {order: {header: location, as_url: true}}},
-        {get: '${order}', headers: {Authorization: for all}, extract: {part: {header: location, as_url: true}}},
+        {get: '${order}', headers: {Authorization: for all},
+         extract: {part: {header: location, as_url: true}}},
         {get: '${part}/x?y'}, {same_url: true, method: DELETE}]}]";
     for protocol in PROTOCOLS {
         for (location, host) in [(&*format!("http://{OTHER}/orders/5"), OTHER), ("orders/5", "sim.test")] {

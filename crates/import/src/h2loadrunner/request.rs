@@ -120,13 +120,13 @@ impl Importer<'_> {
         }
         match taken {
             Ok(mut extract) => {
-                extract.as_path = Field::new(true);
+                // Whether a resource may be asked of another server is the setting's matter.
+                match self.follows_authority {
+                    true => extract.as_url = Field::new(true),
+                    false => extract.as_path = Field::new(true),
+                }
                 let wish = if action == "fromResponseHeader" { input } else { "resource" };
                 let variable = variables.names.take(&wish.to_ascii_lowercase());
-                if self.follows_authority {
-                    let becomes = "the path of the resource is asked of the target, whatever its authority";
-                    self.findings.note(uri.at, input, becomes);
-                }
                 (
                     Some((variable.clone(), Field::new(extract))),
                     draft::request(method, format!("${{{variable}}}")),

@@ -1,6 +1,8 @@
 //! Where requests go.
 
+use plimsoll_core::Random;
 use plimsoll_plan::Address;
+use plimsoll_scenario::{Context, SentRequest};
 
 use crate::plans::{messages, plan, request, steps};
 
@@ -85,4 +87,37 @@ fn what_is_wrong_with_targets() {
     }
     let beside = steps("- {get: 'http://b.test/', target: a}");
     assert_eq!(messages(&beside), ["`target` has no effect beside a whole URL"]);
+}
+
+#[test]
+fn only_a_step_whose_url_begins_with_a_variable_may_ask_other_servers() {
+    let text = "targets: {api: http://me:word@a.test}
+scenarios:
+- variables: {next: /first}
+  steps:
+  - get: ${next}
+    headers: {X-Own: 2}
+  - same_url: true
+  - get: /x/${next}";
+    let plan = plan(text);
+    assert!(plan.elsewhere.is_some());
+    let away: Vec<bool> = plan.steps.iter().map(|step| step.away.is_some()).collect();
+    assert_eq!(away, [true, true, false]);
+    // The credentials of the target are for the target.
+    assert!(request(&plan, 0).contains("Authorization: Basic "));
+    let away = plan.steps[0].away.as_ref().expect("it may ask others");
+    let mut sent = SentRequest::default();
+    let context = Context { authority: b"b.test:81", ..Context::default() };
+    away.secure.render_request(&context, &mut Random::new(1, 0), &mut sent);
+    assert_eq!(sent.authority, b"b.test:81");
+    assert_eq!((sent.fields.get("x-own"), sent.fields.get("authorization")), (Some(&b"2"[..]), None));
+    let fixed = crate::plans::plan("targets: {api: http://a.test}\nscenarios: [{steps: [{get: /}]}]");
+    assert!(fixed.elsewhere.is_none());
+}
+
+#[test]
+fn a_reference_becomes_a_path_or_a_url() {
+    let text = "targets: {api: http://a.test}
+scenarios: [{steps: [{get: /, extract: {next: {header: location, as_path: true, as_url: true}}}]}]";
+    assert_eq!(messages(text), ["`as_path` and `as_url` exclude each other"]);
 }

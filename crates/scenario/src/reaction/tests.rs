@@ -481,7 +481,8 @@ proptest! {
         value in proptest::collection::vec(
             prop_oneof![any::<u8>(), proptest::sample::select(&b"/.?#:@ \r\n\0ahtp\"\\{}u0123"[..])], 0..60,
         ),
-        form in proptest::sample::select(vec![Form::Value, Form::Path, Form::Url]), with_regex in any::<bool>(), with_default in any::<bool>(),
+        form in proptest::sample::select(vec![Form::Value, Form::Path, Form::Url]),
+        with_regex in any::<bool>(), with_default in any::<bool>(),
     ) {
         let mut fields = FieldList::default();
         fields.push(b"x", &value);

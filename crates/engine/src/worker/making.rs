@@ -1,0 +1,206 @@
+//! Making: requests that a script makes are written as it says, to whoever it says.
+
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::Backend;
+use plimsoll_scenario::reference::Origin;
+use plimsoll_scenario::{Context, DynamicRequest, RequestTemplate, Scheme};
+use plimsoll_wire::http2::Payload;
+
+use super::Worker;
+use super::routing::NoWay;
+use super::sending::submit;
+use crate::capture::{Detour, NO_CAPTURE};
+use crate::connection::Client;
+use crate::request::InFlight;
+
+impl<B: Backend> Worker<'_, B> {
+    /// The same for a request that a script makes. If it cannot, the request has failed.
+    #[inline(never)]
+    pub(super) fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
+        let plan = self.plan;
+        let step = &plan.steps[request.step as usize];
+        self.ready(slot, request, &step.request, self.facts[request.step as usize]);
+        let lane = self.conns[slot as usize].lane;
+        match self.make_request(slot, request, &step.request, script) {
+            Ok(None) => self.transmit_made(slot, request, ready),
+            Ok(Some(https)) => self.send_made(slot, request, https, ready),
+            Err(reason) => {
+                self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
+                self.record.script_errors += 1;
+                self.fail(lane, request, ErrorClass::Script, 0, self.now);
+                self.list(slot);
+            }
+        }
+    }
+
+    /// The same for a request that a script has made with a whole URL: that says who is asked.
+    #[inline(never)]
+    fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
+        let lane = self.conns[slot as usize].lane;
+        let authority = self.dynamic.authority.clone();
+        match self.lane_to(Origin { https, authority: &authority }) {
+            Ok(there) if there == lane => self.transmit_made(slot, request, ready),
+            Ok(there) => {
+                self.address_made(request, there);
+                let made = Detour::Made(Arc::new(self.dynamic.clone()));
+                self.captures.send_by(&mut request.capture, made);
+                self.seat_elsewhere(there, request, ready, self.now);
+                self.list(slot);
+            }
+            Err(NoWay { class, reason }) => {
+                self.fail_unrouted(lane, request, class, &reason);
+                self.list(slot);
+            }
+        }
+    }
+
+    /// Takes out of `dynamic` what the step gave it for its target, the credentials (in `scratch`) and the
+    /// cookies, and adds the cookies of the server of lane `there`.
+    fn address_made(&mut self, request: &InFlight, there: u32) {
+        let (cookies, credentials) = (&self.cookies, &self.scratch);
+        self.dynamic.fields.retain(|name, value| match name {
+            b"cookie" => cookies.is_empty() || !value.ends_with(cookies),
+            b"authorization" => value != credentials.as_slice(),
+            _ => true,
+        });
+        let Some(session) = self.sessions.get(request.session) else { return };
+        if !self.facts[request.step as usize].cookies {
+            return;
+        }
+        let lane = &self.lanes[there as usize];
+        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        self.cookies.clear();
+        let jar = &session.state.cookies;
+        jar.header(lane.host(), &self.dynamic.path, lane.https, unix_s, &mut self.cookies);
+        if !self.cookies.is_empty() {
+            self.dynamic.fields.push(b"cookie", &self.cookies);
+        }
+    }
+
+    /// Writes what `dynamic` has.
+    pub(super) fn transmit_made(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
+        let lane = self.conns[slot as usize].lane;
+        let place = self.mark_written(slot);
+        let conn = &mut self.conns[slot as usize];
+        request.head_request = self.dynamic.is_head();
+        let lane = &self.lanes[lane as usize];
+        let out = match &mut conn.tls {
+            None => self.io.outbox(conn.id),
+            Some(tls) => &mut tls.plain,
+        };
+        if let Client::Http2(client) = &mut conn.client {
+            let needs = &self.needs[request.step as usize];
+            let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
+            let scheme = if lane.https { Scheme::Https } else { Scheme::Http };
+            let dynamic = &self.dynamic;
+            if self.keeps {
+                self.kept.copy_from(dynamic);
+                let scheme = if lane.https { "https" } else { "http" };
+                self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
+            }
+            let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
+            let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {
+                book.begin(indexing, out);
+                dynamic.write_block(scheme, out);
+            });
+            request.bytes_sent += length as u64;
+            conn.requests.insert(ticket, request);
+            self.written_request(slot, ticket, place, length, ready);
+            return;
+        }
+        let before = out.len();
+        self.dynamic.write_http1(out);
+        let length = out.len() - before;
+        let mut sibling = *request;
+        // Each of several is kept by itself, or the log would take the heads of all but one for content.
+        let mut captures = Vec::new();
+        let mut left = if self.keeps { &out[before..] } else { &[] };
+        while !left.is_empty() {
+            let several = captures.len() + 1 < self.dynamic.raw_count as usize;
+            let (one, rest) =
+                left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
+            let mut capture = if captures.is_empty() { request.capture } else { NO_CAPTURE };
+            self.captures.keep_bytes(&mut capture, one, &[]);
+            captures.push(capture);
+            left = rest;
+        }
+        let mut captures = captures.into_iter();
+        request.capture = captures.next().unwrap_or(request.capture);
+        // A script may write several requests at once; each is one of its own, and their bytes are the
+        // first's.
+        let others = self.dynamic.raw_count.saturating_sub(1);
+        if others > 0 {
+            self.count_siblings(request, others);
+        }
+        request.bytes_sent += length as u64;
+        let ticket = self.conns[slot as usize].requests.push(request);
+        self.written_request(slot, ticket, place, length, ready);
+        for _ in 0..others {
+            sibling.capture = captures.next().unwrap_or(NO_CAPTURE);
+            let ticket = self.conns[slot as usize].requests.push(&sibling);
+            sibling.bytes_sent = 0;
+            self.written_request(slot, ticket, place, 0, ready);
+        }
+    }
+
+    /// Requests that were written together with another one of their iteration.
+    fn count_siblings(&mut self, request: &InFlight, others: u32) {
+        let others_measured = if request.measured { u64::from(others) } else { 0 };
+        self.counts.in_flight += u64::from(others);
+        for _ in 0..others {
+            self.recorder_of(request).note_started(request.step);
+        }
+        self.counts.new_scheduled += u64::from(others);
+        self.counts.accounting.scheduled += others_measured;
+        self.counts.accounting.started += others_measured;
+        if let Some(session) = self.sessions.get_mut(request.session) {
+            session.outstanding += others;
+        }
+    }
+
+    /// Lets the script make the request, into `dynamic`. If it gave a whole URL, its authority is there, too,
+    /// and whether it is https is returned; the credentials of the step are in `scratch`.
+    fn make_request(
+        &mut self,
+        slot: u32,
+        request: &mut InFlight,
+        template: &RequestTemplate,
+        script: u32,
+    ) -> Result<Option<bool>, String> {
+        let conn = &self.conns[slot as usize];
+        let http2 = matches!(conn.client, Client::Http2(_));
+        let lane = &self.lanes[conn.lane as usize];
+        let Some(session) = self.sessions.get_mut(request.session) else {
+            return Err("a request of no iteration".to_owned());
+        };
+        let context = Context {
+            index: request.index,
+            worker: self.shard.index,
+            unix_ns: self.now.0.wrapping_add(self.unix_offset),
+            variables: &session.state.variables,
+            cookies: &self.cookies,
+            authority: &lane.name_of(conn.site).authority,
+        };
+        template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
+        self.scratch.clear();
+        self.scratch.extend_from_slice(self.dynamic.fields.get("authorization").unwrap_or_default());
+        let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
+        let made = scripts.make_request(script, &session.state, &mut self.dynamic);
+        if let Err(error) = made {
+            return Err(self.script_failed(error));
+        }
+        if http2 && !self.dynamic.raw.is_empty() {
+            self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
+        }
+        let https = self.dynamic.take_origin();
+        self.dynamic.check()?;
+        let needs = &self.plan.steps[request.step as usize].needs;
+        if needs.path || needs.request {
+            self.sent.copy_from(&self.dynamic);
+            self.captures.keep_sent(&mut request.capture, &mut self.sent);
+        }
+        Ok(https)
+    }
+}
