@@ -2,6 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 
+use crate::course::{self, Steadiness};
 use crate::{Model, RunRecord, Stall, WorkerRecord, figure};
 
 /// Whether the numbers of a run can be believed, and if not, why.
@@ -66,6 +67,10 @@ reason_codes! {
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
     UnstampedCoalescing = "unstamped_coalescing",
+    /// Requests came faster than they were answered.
+    Overloaded = "overloaded",
+    /// The figures changed until the end of the run.
+    NotSteady = "not_steady",
 }
 
 impl std::fmt::Display for ReasonCode {
@@ -116,6 +121,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.exhausted(ErrorClass::PortsExhausted);
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
+    judge.course();
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings }
 }
 
@@ -433,6 +439,23 @@ impl Judge<'_> {
             ),
             "use --precise if that matters",
         );
+    }
+
+    /// Whether what was measured depends on when the run ended.
+    fn course(&mut self) {
+        if let Some(growth) = course::growth(self.record) {
+            let evidence = format!(
+                "requests came faster than they were answered: {} of them were in flight or waiting at the beginning, {} at the end, {} more",
+                figure::count(growth.from as u64),
+                figure::count(growth.to as u64),
+                figure::per_second(growth.per_second),
+            );
+            let hint = "response times of such a run grow with its length and are not the target's: use a lower rate";
+            self.find(Finding::Doubtful, ReasonCode::Overloaded, evidence, hint);
+        } else if let Steadiness::Never { evidence } = course::steadiness(self.record) {
+            let hint = "percentiles depend on when such a run ends: run longer, and leave the beginning out (--warmup)";
+            self.find(Finding::Doubtful, ReasonCode::NotSteady, evidence, hint);
+        }
     }
 
     /// The time below which an error of the generator's clockwork drowns in what is measured.

@@ -5,10 +5,16 @@
 //! where they come from and what was simulated to check them are in `docs/statistics.md`.
 #![forbid(unsafe_code)]
 
+mod little;
 mod percentile;
+mod repeats;
 mod slices;
+mod steady;
 mod student;
 
+pub use little::{Growth, Little, growth, little};
 pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval, SliceCount, samples_needed};
+pub use repeats::{BetweenRuns, FEWEST_RUNS, RunEstimate};
 pub use slices::{Join, MOST_SLICES, SliceKeeper};
+pub use steady::{FEWEST_STEADY_SLICES, Series, Steady, SteadyPoint, Unsteady, steady};
 pub use student::student_quantile;

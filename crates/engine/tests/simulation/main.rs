@@ -116,7 +116,8 @@ fn assert_intervals_add_up(record: &RunRecord) {
 
 /// What the slices counted together is what the histograms did, and they are the measured part.
 fn assert_slices_add_up(record: &RunRecord) {
-    let values = |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect();
+    let values =
+        |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect::<Vec<_>>();
     let (mut response, mut service) = (Delta::default(), Delta::default());
     for slice in &record.slices {
         response.merge(&slice.total.response_time);
