@@ -207,7 +207,7 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
 fn steady(page: &mut Page<'_>, result: &RunResult) {
     let Some(from) = result.steady.from_s.filter(|from| *from > result.warmup_s) else { return };
     let text = format!(
-        "steady from {} on; what came before is in the figures: --warmup {}s would leave it out",
+        "steady from {} on: --warmup {}s would leave out what came before",
         seconds(from),
         from.ceil(),
     );
