@@ -2,14 +2,16 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::student_quantile;
+
 /// Slices from which a judgement is possible: half of them may be the beginning, and fewer than five say
 /// nothing about a trend.
 pub const FEWEST_STEADY_SLICES: usize = 10;
 /// Differences below this share are none: what R11 calls settled ("within 2 %").
 const TOLERANCE: f64 = 0.02;
-/// How many standard errors a beginning has to differ from the rest to be told apart. Beginnings of every
-/// length are looked at, in three series, so that this is more than for a single comparison.
-const BEGINNING_ERRORS: f64 = 4.0;
+/// How surely a beginning has to differ from the rest: that of four standard errors of a normal distribution.
+/// Beginnings of every length are looked at, in three series, so that this is more than for one comparison.
+const BEGINNING_CONFIDENCE: f64 = 0.999_937;
 /// A trend is one if chance makes one as strong in fewer of the runs. Three series are looked at.
 const TREND_CHANCE: f64 = 0.003;
 /// A trend matters if it changes the series by this share from end to end.
@@ -146,7 +148,9 @@ fn beginning(values: &[f64]) -> usize {
     let lag = lag_one(rest).clamp(0.0, 0.9);
     let inflated = variance * (1.0 + lag) / (1.0 - lag);
     let error = (inflated * (1.0 / head.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
-    if difference > TOLERANCE.max(BEGINNING_ERRORS * error) { head.len() } else { 0 }
+    // Few values know little of their own variance.
+    let errors = student_quantile(BEGINNING_CONFIDENCE, rest.len() as f64 - 1.0);
+    if difference > TOLERANCE.max(errors * error) { head.len() } else { 0 }
 }
 
 /// The relative change from end to end, if there is a trend that matters.
