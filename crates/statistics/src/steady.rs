@@ -140,17 +140,18 @@ fn beginning(values: &[f64]) -> usize {
         }
     }
     let (head, rest) = values.split_at(best.1);
-    if head.is_empty() {
-        return 0;
-    }
     let (mean, variance) = moments(rest);
-    let difference = (moments(head).0 - mean).abs();
     let lag = lag_one(rest).clamp(0.0, 0.9);
     let inflated = variance * (1.0 + lag) / (1.0 - lag);
-    let error = (inflated * (1.0 / head.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
     // Few values know little of their own variance.
     let errors = student_quantile(BEGINNING_CONFIDENCE, rest.len() as f64 - 1.0);
-    if difference > TOLERANCE.max(errors * error) { head.len() } else { 0 }
+    let differs = |part: &[f64]| {
+        let error = (inflated * (1.0 / part.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
+        (moments(part).0 - mean).abs() > TOLERANCE.max(errors * error)
+    };
+    // The minimum is flat: by chance it lies later than it has to. What does not differ from the rest, taken
+    // together up to the cut, belongs to the rest.
+    (0..head.len()).find(|&from| !differs(&head[from..])).unwrap_or(head.len())
 }
 
 /// The relative change from end to end, if there is a trend that matters.
