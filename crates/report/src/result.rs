@@ -95,7 +95,7 @@ pub struct RunResult {
     pub generator: Generator,
 }
 
-/// Whether, and from when on, a run was in a steady state, judged by throughput, p50 and p99 of its intervals.
+/// Whether, and from when on, a run was in a steady state, by throughput, p50 and p99 of its intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyResult {
     /// What is known.
