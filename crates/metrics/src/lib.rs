@@ -6,6 +6,7 @@
 //! format.
 #![forbid(unsafe_code)]
 
+pub mod course;
 pub mod figure;
 pub mod histogram;
 pub mod interval;

@@ -86,3 +86,76 @@ pub fn percentile_interval<'a>(
         histogram.value_at(rank).expect("there is a value, since slices hold some")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Cursor;
+
+    /// The values of a second, as a histogram's delta and in the histogram of the run.
+    fn part(run: &mut Histogram, seen: &mut Cursor, values: impl Iterator<Item = u64>) -> Delta {
+        values.for_each(|value| run.record(value));
+        let mut delta = Delta::default();
+        seen.advance(run, &mut delta);
+        delta
+    }
+
+    #[test]
+    fn slices_are_of_the_measured_part_and_the_last_one_has_the_drain() {
+        let mut slicer = Slicer::new();
+        let tally = |ok| Tally { ok, ..Tally::default() };
+        let interval = |at: u64, ok: u64| Interval {
+            at: Nanos::from_secs(at),
+            length: Nanos::from_secs(1),
+            steps: vec![tally(ok), tally(10 * ok)],
+            ..Interval::default()
+        };
+        slicer.add(&Interval { warmup: true, ..interval(1, 100) });
+        slicer.add(&interval(2, 1));
+        slicer.add(&interval(3, 2));
+        slicer.add(&Interval { drain: true, ..interval(9, 4) });
+        slicer.add(&Interval { steps: vec![tally(1); MOST_STEPS + 1], ..interval(10, 0) });
+        let slices = slicer.finish();
+        let shape: Vec<_> =
+            slices.iter().map(|s| (s.length.as_secs_f64(), s.total.ok, s.steps.len())).collect();
+        assert_eq!(shape, [(1.0, 11, 2), (1.0, 66, 2), (1.0, MOST_STEPS as u64 + 1, 0)]);
+        assert_eq!(slices[1].steps[1].ok, 60);
+    }
+
+    #[test]
+    fn the_cut_is_where_buckets_can_be_told_apart() {
+        let (mut run, mut seen) = (Histogram::new(), Cursor::new());
+        // 7 of 10 values are 1 ms, 2 are 2 ms and one is 5 ms, in every second alike.
+        let second = |_| {
+            part(&mut run, &mut seen, (0..100).map(|i| [1, 1, 1, 1, 1, 1, 1, 2, 2, 5][i % 10] * 1_000_000))
+        };
+        let parts: Vec<Delta> = (0..10).map(second).collect();
+        let above = |p: f64| parts[3].count_above(run.cut_near(p).unwrap());
+        // p50 lies among the 70 of 1 ms: 30 above is nearer to 50 than 100 above. p95 lies among the 5 ms.
+        assert_eq!([50.0, 80.0, 95.0].map(above), [30, 10, 10]);
+        let at = [1, 700, 701, 901, 1_000, 2_000].map(|rank| run.value_at(rank).unwrap() / 999_000);
+        assert_eq!(at, [1, 1, 2, 5, 5, 5]);
+        let interval = percentile_interval(50.0, &run, parts.iter()).unwrap();
+        assert!(interval.low == interval.high && interval.vif == 1.0, "{interval:?}");
+        // Nothing that is not one value lies between p80's ranks, which p80 itself begins.
+        let interval = percentile_interval(80.0, &run, parts.iter()).unwrap();
+        assert!(interval.low.zip(interval.high).is_some_and(|(low, high)| low <= high), "{interval:?}");
+    }
+
+    #[test]
+    fn a_run_whose_seconds_differ_says_little() {
+        let (mut run, mut seen) = (Histogram::new(), Cursor::new());
+        let second = |second: u64| {
+            let slow = if second % 5 == 2 { 50 } else { 0 };
+            part(&mut run, &mut seen, (0..1_000).map(move |i| 1_000_000 * (1 + slow) + 100 * i))
+        };
+        let parts: Vec<Delta> = (0..20).map(second).collect();
+        let interval = percentile_interval(75.0, &run, parts.iter()).unwrap();
+        // A fifth of the seconds is slow: whether it is a quarter cannot be told from 20 of them.
+        let reaches = interval.high.is_none_or(|high| high > 50_000_000);
+        assert!(interval.vif > 100.0 && reaches, "{interval:?}");
+        assert_eq!(percentile_interval(90.0, &run, parts[..4].iter()), Err(NoInterval::TooFewSlices(4)));
+        let none = percentile_interval(90.0, &Histogram::new(), parts.iter());
+        assert_eq!(none, Err(NoInterval::TooFewSlices(0)));
+    }
+}

@@ -7,6 +7,7 @@ mod reason;
 use plimsoll_core::{ErrorClass, Nanos};
 
 pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
+use crate::course::{self, Steadiness};
 use crate::{MachineInterval, Model, RunRecord, Stall, WorkerRecord, figure};
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
@@ -57,6 +58,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.exhausted(ErrorClass::PortsExhausted);
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
+    judge.course();
     let limited_by = attribution::attribute(&judge);
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
@@ -83,6 +85,24 @@ impl Judge<'_> {
             Finding::Good => {}
             Finding::Doubtful => self.warnings.push(reason),
             Finding::Invalid => self.reasons.push(reason),
+        }
+    }
+
+    /// Whether what was measured depends on when the run ended.
+    fn course(&mut self) {
+        if let Some(growth) = course::growth(self.record) {
+            let evidence = format!(
+                "requests came faster than they were answered: {} of them were in flight or waiting at the beginning, \
+                 {} at the end, {} more",
+                figure::count(growth.from as u64),
+                figure::count(growth.to as u64),
+                figure::per_second(growth.per_second),
+            );
+            let hint = "response times of such a run grow with its length and are not the target's: use a lower rate";
+            self.find(Finding::Doubtful, ReasonCode::Overloaded, evidence, hint);
+        } else if let Steadiness::Never { evidence } = course::steadiness(self.record) {
+            let hint = "percentiles depend on when such a run ends: run longer, and leave the beginning out (--warmup)";
+            self.find(Finding::Doubtful, ReasonCode::NotSteady, evidence, hint);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::course::{self, Steadiness};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::MOST_STEPS;
@@ -10,15 +11,17 @@ use plimsoll_metrics::{
     Censored, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer, RateChange, Reason,
     RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdResult,
 };
+use plimsoll_statistics::Little;
 
 use crate::context::{RunContext, TargetContext};
 use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LogResult, ModelKind, ModelResult,
-    ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, StepResult,
-    Target, ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
+    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, ModelKind,
+    ModelResult, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult,
+    SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult,
+    WindowsResult, Worker,
 };
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
@@ -31,6 +34,7 @@ impl RunResult {
     pub fn new(record: &RunRecord, context: RunContext) -> Self {
         let total = &record.total;
         let (response_time, service_time) = times(total, record, None);
+        let steadiness = course::steadiness(record);
         Self {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
@@ -65,6 +69,8 @@ impl RunResult {
                 stopped_by: record.stopped_by.map(|by| by.name().to_owned()),
             },
             verdict: VerdictResult::new(record),
+            little: course::little(record).map(LittleResult::new),
+            steady: SteadyResult::new(&steadiness),
             accounting: AccountingResult::new(record),
             iterations: IterationResult::new(record),
             rate: Rate {
@@ -103,7 +109,7 @@ impl RunResult {
             intervals: record
                 .intervals
                 .iter()
-                .map(|interval| IntervalResult::new(interval).on(&record.machine, interval.at))
+                .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval.at))
                 .collect(),
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
@@ -249,6 +255,30 @@ impl LogResult {
     }
 }
 
+impl SteadyResult {
+    fn new(steadiness: &Steadiness) -> Self {
+        let (state, from_s, reason) = match steadiness {
+            Steadiness::From(from) => (SteadyState::Steady, Some(from.as_secs_f64()), None),
+            Steadiness::Never { evidence } => (SteadyState::Never, None, Some(evidence.clone())),
+            Steadiness::Unknown { reason } => (SteadyState::Unknown, None, Some(reason.clone())),
+        };
+        Self { state, from_s, reason }
+    }
+}
+
+impl LittleResult {
+    fn new(little: Little) -> Self {
+        // More digits than three behind the point would be noise.
+        let rounded = |value: f64| (value * 1e3).round() / 1e3;
+        Self {
+            in_flight: rounded(little.in_flight),
+            in_flight_error: rounded(little.in_flight_error),
+            rate_times_time: rounded(little.product),
+            holds: little.holds,
+        }
+    }
+}
+
 impl AccountingResult {
     fn new(record: &RunRecord) -> Self {
         let accounting = record.accounting;
@@ -353,9 +383,19 @@ impl RateChangeResult {
 }
 
 impl IntervalResult {
+    /// One interval of a run that is over.
+    fn of(interval: &Interval, steadiness: &Steadiness) -> Self {
+        let settling = match steadiness {
+            Steadiness::From(from) => interval.at <= *from && !interval.warmup,
+            Steadiness::Never { .. } | Steadiness::Unknown { .. } => false,
+        };
+        Self { settling, ..Self::new(interval) }
+    }
+
     /// One interval of a run.
     pub fn new(interval: &Interval) -> Self {
         Self {
+            settling: false,
             at_s: interval.at.as_secs_f64(),
             length_s: interval.length.as_secs_f64(),
             warmup: interval.warmup,

@@ -27,6 +27,13 @@ pub struct RunResult {
     pub model: ModelResult,
     /// Whether the numbers can be believed.
     pub verdict: VerdictResult,
+    /// Whether, and from when on, the run was in a steady state. Nothing is left out of the figures for it.
+    #[serde(default)]
+    pub steady: SteadyResult,
+    /// Little's law as a check of the generator's own bookkeeping; null in the closed model, and for runs
+    /// of fewer than 5 intervals.
+    #[serde(default)]
+    pub little: Option<LittleResult>,
     /// Where every arrival and every request went: scheduled = started + dropped + never_started, and
     /// started = ok + failed + timed_out + in_flight_at_stop.
     pub accounting: AccountingResult,
@@ -95,6 +102,44 @@ pub struct RunResult {
     pub intervals: Vec<IntervalResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
+}
+
+/// Whether, and from when on, a run was in a steady state, by throughput, p50 and p99 of its intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SteadyResult {
+    /// What is known.
+    pub state: SteadyState,
+    /// From when on, in seconds since the start of the run, warm-up included; null unless it was steady.
+    pub from_s: Option<f64>,
+    /// Why it was not, or why that cannot be said; null if it was steady.
+    pub reason: Option<String>,
+}
+
+/// What is known of a steady state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SteadyState {
+    /// The run was steady from a time on.
+    Steady,
+    /// It was not steady before it ended.
+    Never,
+    /// That cannot be said: the run was too short, or its load changed.
+    #[default]
+    Unknown,
+}
+
+/// Little's law: the mean number of requests in flight is their rate times the mean time that they are in
+/// flight.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LittleResult {
+    /// Mean number in flight, as counted at the ends of intervals.
+    pub in_flight: f64,
+    /// Half the width of its 95 % interval.
+    pub in_flight_error: f64,
+    /// Requests started per second times the mean time from start to end.
+    pub rate_times_time: f64,
+    /// Whether both agree within the interval, 1 % and one request.
+    pub holds: bool,
 }
 
 /// The program that made the run.
@@ -500,6 +545,9 @@ pub struct IntervalResult {
     /// Whether it is what came after the end of the load.
     #[serde(default)]
     pub drain: bool,
+    /// Whether it belongs to the measured part before the run was steady.
+    #[serde(default)]
+    pub settling: bool,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
     /// Requests started in it.

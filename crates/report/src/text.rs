@@ -189,6 +189,7 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     };
     let (warmup, drain) = (beside("warm-up", result.warmup_s), beside("drain", result.drain_s));
     page.field("time", &format!("{} measured, {warmup}, {drain}", seconds(result.duration_s)));
+    steady(page, result);
     let accounting = &result.accounting;
     page.field(
         "accounting",
@@ -230,6 +231,17 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     iterations(page, result);
     let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
     page.field("bytes", &format!("{sent} sent, {received} received"));
+}
+
+/// From when on the run was steady, if it has a beginning that differs. What never was is a warning.
+fn steady(page: &mut Page<'_>, result: &RunResult) {
+    let Some(from) = result.steady.from_s.filter(|from| *from > result.warmup_s) else { return };
+    let text = format!(
+        "steady from {} on: --warmup {}s would leave out what came before",
+        seconds(from),
+        from.ceil(),
+    );
+    page.field("", &text);
 }
 
 /// The changes of the rate, the first ones; the result in JSON has all of them.

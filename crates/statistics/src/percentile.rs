@@ -85,7 +85,7 @@ impl PercentileInterval {
     /// which for equal slices is var(c_b) · L / (c (1 − c)). The interval lies between the ranks
     /// `N · (p ± t · √(p (1 − p) · VIF / N))`, with Student's t for `(1 − Σ w²)² / (Σ w² − 2 Σ w³ + (Σ w²)²)`
     /// degrees of freedom, B − 1 for B equal slices. Where the slices are too short to be independent of each
-    /// other neighbours are joined, and the wider interval counts. Derivation, sources and simulated coverage:
+    /// other neighbours are joined, and the wider interval counts. Derivation, sources and coverage:
     /// `docs/statistics.md`; the coverage is asserted in `tests/simulation`.
     ///
     /// # Errors

@@ -110,6 +110,10 @@ reason_codes! {
     WorkerMissing = "worker_missing",
     /// The generator used more than half of what this machine was calibrated for.
     CalibratedLimit = "calibrated_limit",
+    /// Requests came faster than they were answered.
+    Overloaded = "overloaded",
+    /// The figures changed until the end of the run.
+    NotSteady = "not_steady",
     /// There is nothing to make percentiles from.
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.

@@ -5,8 +5,9 @@ mod attribution;
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::course::{Steadiness, little, steadiness};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Histogram, Http2Record, IterationRecord, Model, RunRecord, Stall,
+    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, Model, RunRecord, Stall,
     StepRecord, Verdict, WorkerRecord, judge,
 };
 
@@ -617,4 +618,82 @@ fn responses_without_a_stamp() {
             ("read late by more", |r| stamps(r, 0, 10_000, us(52)), "valid, warns unstamped_coalescing"),
         ],
     );
+}
+
+/// A minute of intervals with that p50 and so many requests in flight at their ends.
+fn course(record: &mut RunRecord, p50: impl Fn(u64) -> Nanos, in_flight: impl Fn(u64) -> u64) {
+    let second = Nanos::from_secs(1);
+    record.warmup = Nanos::ZERO;
+    let interval = |number: u64| Interval {
+        at: second * (number + 1),
+        length: second,
+        scheduled: 1_000,
+        started: 1_000,
+        ok: 1_000,
+        completed: 1_000,
+        in_flight: in_flight(number),
+        response_time: Some([p50(number).0; 5]),
+        ..Interval::default()
+    };
+    record.intervals = (0..60).map(interval).collect();
+}
+
+#[test]
+fn a_course_that_has_no_end_is_warned_of() {
+    let cases: [Case; 4] = [
+        ("level", |r| course(r, |_| us(1_000), |_| 3), "valid"),
+        ("settles", |r| course(r, |n| us(if n < 9 { 5_000 } else { 1_000 }), |_| 3), "valid"),
+        ("drifts", |r| course(r, |n| us(1_000 + 20 * n), |_| 3), "valid, warns not_steady"),
+        (
+            "jumps late",
+            |r| course(r, |n| us(if n < 40 { 5_000 } else { 1_000 }), |_| 3),
+            "valid, warns not_steady",
+        ),
+    ];
+    check(Model::Open, &cases);
+    check(Model::Closed, &cases);
+    let piles: Case =
+        ("piles up", |r| course(r, |n| us(1_000 + 50 * n), |n| 10 + 50 * n), "valid, warns overloaded");
+    check(Model::Open, &[piles]);
+    // Nothing can pile up where the next request waits for the last one.
+    let closed: Case =
+        ("piles up", |r| course(r, |n| us(1_000 + 50 * n), |n| 10 + 50 * n), "valid, warns not_steady");
+    check(Model::Closed, &[closed]);
+    // Where the load changes no steady state is to be expected.
+    let ramp: Case = (
+        "ramp",
+        |r| {
+            course(r, |n| us(1_000 + 20 * n), |n| 5 * n);
+            (0_u64..).zip(&mut r.intervals).for_each(|(n, interval)| interval.scheduled = 100 * (n + 1));
+        },
+        "valid",
+    );
+    check(Model::Open, &[ramp]);
+}
+
+#[test]
+fn a_cut_is_told_as_a_time_of_the_run() {
+    let mut record = good(Model::Open);
+    course(&mut record, |n| us(if n < 9 { 5_000 } else { 1_000 }), |_| 3);
+    assert_eq!(steadiness(&record), Steadiness::From(Nanos::from_secs(9)));
+    record.intervals.truncate(9);
+    let reason = "takes 10 whole intervals with responses, there are 9".to_owned();
+    assert_eq!(steadiness(&record), Steadiness::Unknown { reason });
+    course(&mut record, |n| us(1_000 + 20 * n), |_| 3);
+    let Steadiness::Never { evidence } = steadiness(&record) else { panic!("{:?}", steadiness(&record)) };
+    assert!(evidence.starts_with("never steady: its p"), "{evidence}");
+}
+
+#[test]
+fn little_compares_the_counts_in_flight_with_the_times() {
+    let mut record = good(Model::Open);
+    // 1,000 requests per second that take 50 ms from their start are 50 at a time.
+    record.total.response_time = filled(&[(ms(50) + us(10), 10_000)]);
+    course(&mut record, |_| ms(50), |n| 49 + n % 3);
+    let check = little(&record).unwrap();
+    assert!(check.holds && (check.product - 50.0).abs() < 1e-9, "{check:?}");
+    course(&mut record, |_| ms(50), |_| 60);
+    assert!(!little(&record).unwrap().holds);
+    record.model = Model::Closed;
+    assert_eq!(little(&record), None);
 }

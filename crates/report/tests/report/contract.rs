@@ -18,6 +18,11 @@ const CONTRACT: &str = "
     rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s
     rate.changes[].at_s rate.changes[].what rate.changes[].from_per_s rate.changes[].to_per_s
     rate.changes[].by run.stopped_by
+    steady.state steady.from_s steady.reason intervals[].settling
+    response_time.interval.50.low response_time.interval.50.high response_time.interval.50.confidence
+    response_time.interval.50.vif response_time.interval.50.effective_samples
+    by_step[].service_time.interval.99/9.low
+    little.in_flight little.in_flight_error little.rate_times_time little.holds
     duration_s bytes.sent bytes.received protocols.http/1.1
     statuses.200 errors.status_5xx
     iterations.started iterations.completed iterations.failed iterations.unfinished

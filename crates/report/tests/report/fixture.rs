@@ -298,6 +298,26 @@ pub(crate) fn steered() -> RunResult {
     result(record, OPEN)
 }
 
+/// An open run of 40 s whose first 6 s are slow.
+pub(crate) fn settling() -> RunResult {
+    let sample = |i: u64| {
+        let sample = quiet(i);
+        if i < 6_000 { Sample { done: sample.done + us(4_000), ..sample } } else { sample }
+    };
+    result(recorded(GET, Model::Open, (0..40_000).map(sample)), OPEN)
+}
+
+/// An open run of 20 s whose requests take longer and longer, because more of them come than are answered.
+pub(crate) fn overloaded() -> RunResult {
+    let sample = |i: u64| {
+        let sample = quiet(i);
+        Sample { done: sample.done + us(50 * i), ..sample }
+    };
+    let mut record = recorded(GET, Model::Open, (0..20_000).map(sample));
+    (0..).zip(&mut record.intervals).for_each(|(number, interval)| interval.in_flight = 2 + 50 * number);
+    result(record, OPEN)
+}
+
 /// One request in fifty gets no answer within 2 s; the first of them are never sent.
 pub(crate) fn timeouts() -> RunResult {
     let sample = |i: u64| match i % 50 {
@@ -508,7 +528,7 @@ pub(crate) fn phases() -> RunResult {
 }
 
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 10] {
+pub(crate) fn all() -> [(&'static str, RunResult); 12] {
     [
         ("phases", phases()),
         ("open", open()),
@@ -520,5 +540,7 @@ pub(crate) fn all() -> [(&'static str, RunResult); 10] {
         ("http2", http2()),
         ("thresholds", thresholds()),
         ("steered", steered()),
+        ("settling", settling()),
+        ("overloaded", overloaded()),
     ]
 }

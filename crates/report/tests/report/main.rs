@@ -52,6 +52,16 @@ fn text_of_a_steered_run() {
 }
 
 #[test]
+fn text_of_a_run_that_settles() {
+    insta::assert_snapshot!(rendered(&fixture::settling(), Format::Text, &TERMINAL));
+}
+
+#[test]
+fn text_of_an_overloaded_run() {
+    insta::assert_snapshot!(rendered(&fixture::overloaded(), Format::Text, &TERMINAL));
+}
+
+#[test]
 fn text_of_huge_figures() {
     insta::assert_snapshot!(rendered(&fixture::huge(), Format::Text, &TERMINAL));
 }

@@ -22,7 +22,6 @@ pub(crate) struct Queue {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Customer {
     /// When it came, in seconds.
-    #[expect(dead_code)]
     pub(crate) came: f64,
     /// How long it was in the system, in seconds.
     pub(crate) time: f64,

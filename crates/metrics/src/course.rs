@@ -1,0 +1,131 @@
+//! How a run went over time: whether it became steady, and whether requests piled up.
+
+use plimsoll_core::Nanos;
+use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPoint, Unsteady, steady};
+
+use crate::{Interval, Model, RunRecord, figure};
+
+/// Whether, and from when on, a run was in a steady state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Steadiness {
+    /// From this time on, since the start of the run. That of the measured part if it was steady throughout.
+    From(Nanos),
+    /// Not within the run.
+    Never {
+        /// Why, in words.
+        evidence: String,
+    },
+    /// That cannot be said.
+    Unknown {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// The intervals of the measured part that are whole.
+fn whole(record: &RunRecord) -> Vec<&Interval> {
+    let measured: Vec<&Interval> =
+        record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
+    let longest = measured.iter().map(|interval| interval.length).max().unwrap_or_default();
+    measured.into_iter().filter(|interval| interval.length.0 * 2 > longest.0).collect()
+}
+
+/// `count` per second of an interval.
+fn rate(count: u64, interval: &Interval) -> f64 {
+    count as f64 / interval.length.as_secs_f64()
+}
+
+/// Whether the same load was asked for throughout: of another one no steady state is to be expected.
+fn is_constant(record: &RunRecord, intervals: &[&Interval]) -> bool {
+    if !record.rate_changes.is_empty() {
+        return false;
+    }
+    let points: Vec<SteadyPoint> = intervals
+        .iter()
+        .map(|interval| {
+            let scheduled = rate(interval.scheduled, interval);
+            let at = (interval.at - interval.length).as_secs_f64();
+            SteadyPoint { at, throughput: scheduled, p50: scheduled, p99: scheduled }
+        })
+        .collect();
+    record.model == Model::Closed || !matches!(steady(&points), Steady::Never(_) | Steady::From(0.1..))
+}
+
+/// Judges the intervals of the measured part by throughput, p50 and p99 of the response time: see
+/// [`plimsoll_statistics::steady`].
+pub fn steadiness(record: &RunRecord) -> Steadiness {
+    let intervals = whole(record);
+    let unknown = |reason: String| Steadiness::Unknown { reason };
+    if !is_constant(record, &intervals) {
+        return unknown("the load itself changed".to_owned());
+    }
+    let points: Vec<SteadyPoint> = intervals
+        .iter()
+        .map(|interval| {
+            let [p50, _, p99, ..] = interval.response_time.unwrap_or_default();
+            SteadyPoint {
+                at: (interval.at - interval.length).as_secs_f64(),
+                throughput: rate(interval.completed, interval),
+                p50: p50 as f64,
+                p99: p99 as f64,
+            }
+        })
+        .collect();
+    match steady(&points) {
+        Steady::From(at) => Steadiness::From(Nanos::from_secs_f64(at).max(record.warmup)),
+        Steady::Never(Unsteady::Settles(series, at)) => {
+            let at = figure::nanos(Nanos::from_secs_f64(at));
+            let evidence = format!("never steady: its {} had not settled at {at} of the run", series.name());
+            Steadiness::Never { evidence }
+        }
+        Steady::Never(Unsteady::Drifts(series, change)) => {
+            let way = if change > 0.0 { "rose" } else { "fell" };
+            let share = figure::share(change.abs());
+            Steadiness::Never { evidence: format!("never steady: its {} {way} by {share}", series.name()) }
+        }
+        Steady::TooShort(have) => {
+            unknown(format!("takes {FEWEST_STEADY_SLICES} whole intervals with responses, there are {have}"))
+        }
+    }
+}
+
+/// Whether requests piled up under a constant load of the open model: in flight, or due and not started, as
+/// far as that is known interval by interval. See [`plimsoll_statistics::growth`].
+pub fn growth(record: &RunRecord) -> Option<Growth> {
+    let intervals = whole(record);
+    if record.model != Model::Open || !is_constant(record, &intervals) {
+        return None;
+    }
+    let first = record.intervals.iter().rfind(|interval| interval.warmup);
+    let mut counts = vec![first.map_or(0.0, |interval| interval.in_flight as f64)];
+    // What an interval says of arrivals can be set off against its requests only where each of them is one
+    // request, and none was given up.
+    let tells_backlog = record.requests_per_iteration() <= 1.0 && record.accounting.dropped == 0;
+    let mut backlog = 0.0;
+    let mut scheduled = 0;
+    for interval in &intervals {
+        if tells_backlog {
+            backlog += interval.scheduled as f64 - interval.started as f64;
+        }
+        scheduled += interval.scheduled;
+        counts.push(interval.in_flight as f64 + f64::max(backlog, 0.0));
+    }
+    let length = intervals.iter().map(|interval| interval.length.as_secs_f64()).sum::<f64>();
+    let spacing = length / intervals.len().max(1) as f64;
+    plimsoll_statistics::growth(&counts, spacing, scheduled as f64 / length)
+}
+
+/// Little's law on a run of the open model: see [`plimsoll_statistics::little`]. The time in the system is
+/// that from the start of a request to its end, whatever its outcome: response time without start lag.
+pub fn little(record: &RunRecord) -> Option<Little> {
+    if record.model != Model::Open || record.duration == Nanos::ZERO {
+        return None;
+    }
+    let total = &record.total;
+    let times = total.response_time.sum() + total.failed_response_time.sum();
+    let started = record.accounting.started;
+    let inside = times.saturating_sub(total.start_lag.sum()) as f64 / 1e9;
+    let counts: Vec<f64> = whole(record).iter().map(|interval| interval.in_flight as f64).collect();
+    let rate = started as f64 / record.duration.as_secs_f64();
+    plimsoll_statistics::little(&counts, rate, inside / started.max(1) as f64)
+}
