@@ -7,8 +7,8 @@ use plimsoll_report::measure::{Measure, UnknownMeasure};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such as
-    /// 'base/*.json' (quoted), or lists of these with commas
+    /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such
+    /// as 'base/*.json' (quoted), or lists of these with commas
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
     /// Judge these figures only: p50 to p99.99, mean, service_time.p99, rate, errors, cpu
