@@ -1,9 +1,9 @@
 //! `plimsoll compare`: whether one group of runs is better or worse than another.
 
 use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group, Word};
 use plimsoll_report::result::Tool;
-use plimsoll_report::{Format, Style};
 
 use crate::compare_flags::{CompareArgs, ComparisonFormat};
 use crate::{Exit, Failure, result_files, run};
@@ -31,11 +31,10 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
         }
         Failure::usage(problems)
     })?;
-    let format = match args.output {
-        ComparisonFormat::Text => Format::Text,
-        ComparisonFormat::Json => Format::Json,
-    };
-    run::to_stdout(|out| comparison.render(format, style, out))?;
+    run::to_stdout(|out| match args.output {
+        ComparisonFormat::Text => out.write_all(comparison.text(style).as_bytes()),
+        ComparisonFormat::Json => comparison.write_json(out),
+    })?;
     Ok(match comparison.verdict {
         _ if comparison.refused.is_some() => Exit::Invalid,
         Word::Worse => Exit::Regression,

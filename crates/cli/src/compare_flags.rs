@@ -5,12 +5,10 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::measure::{Measure, UnknownMeasure};
 
-use crate::flags::OutputFormat;
-
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such as
-    /// 'base/*.json' (quoted), or lists of these with commas
+    /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such
+    /// as 'base/*.json' (quoted), or lists of these with commas
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
     /// Judge these figures only: p50 to p99.99, mean, service_time.p99, rate, errors, cpu
@@ -67,8 +65,19 @@ pub(crate) struct HistoryArgs {
     #[arg(long)]
     pub(crate) allow_invalid: bool,
     /// Format of the history on stdout
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
-    pub(crate) output: OutputFormat,
+    #[arg(short, long, value_enum, default_value_t = HistoryFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: HistoryFormat,
+}
+
+/// Format of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// For people
+    Text,
+    /// What `schema history` describes
+    Json,
+    /// One line per run
+    Csv,
 }
 
 impl CompareArgs {

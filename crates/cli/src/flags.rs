@@ -111,8 +111,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show a figure over many runs, and when it changed
     ///
-    /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001, as
-    /// Hunter and Apache Otava do.
+    /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001,
+    /// as Hunter and Apache Otava do.
     History(HistoryArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),

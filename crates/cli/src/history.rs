@@ -3,8 +3,7 @@
 use plimsoll_report::{Format, History, Style};
 
 use crate::compare::tool;
-use crate::compare_flags::HistoryArgs;
-use crate::flags::OutputFormat;
+use crate::compare_flags::{HistoryArgs, HistoryFormat};
 use crate::{Exit, Failure, result_files, run};
 
 /// The command.
@@ -23,9 +22,9 @@ pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure
     let members = groups.into_iter().flatten().collect();
     let history = History::new(tool(), members, measure, effect, args.allow_invalid);
     let format = match args.output {
-        OutputFormat::Text => Format::Text,
-        OutputFormat::Json => Format::Json,
-        OutputFormat::Csv => Format::Csv,
+        HistoryFormat::Text => Format::Text,
+        HistoryFormat::Json => Format::Json,
+        HistoryFormat::Csv => Format::Csv,
     };
     run::to_stdout(|out| history.render(format, style, out))?;
     Ok(Exit::Success)

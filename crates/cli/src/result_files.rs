@@ -6,8 +6,8 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::RunResult;
 use plimsoll_report::comparison::Member;
 
-/// Reads the results that each text names: a file, a folder (all files in it that end in `.json`), a pattern, or
-/// several of these with commas between them. Everything that is wrong is reported together.
+/// Reads the results that each text names: a file, a folder (all files in it that end in `.json`), a pattern,
+/// or several of these with commas between them. Everything that is wrong is reported together.
 ///
 /// # Errors
 /// What cannot be found or read, or is in it twice.

@@ -156,7 +156,7 @@ fn a_history_shows_when_a_figure_changed() {
     assert_eq!(history["changes"][0]["at"], 4, "{history:#}");
     assert_eq!(history["changes"][0]["verdict"], "worse");
     let text = folder.shown("history runs -m service_time.p90");
-    assert!(text.contains("WORSE by +30.") && text.contains("worse from here on; runs/4.json"), "{text}");
+    assert!(text.contains("WORSE by +30.") && text.contains("worse; runs/4.json"), "{text}");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn mistakes_are_explained() {
         "compare other.json later.json",
         "compare cut.json broken.json",
         "compare empty none*.json",
-        "compare empty empty --effect 5 --confidence 100% --error-effect -1% -m p98,latency,p50,p50",
+        "compare empty empty --effect 5 --confidence 100% --error-effect=-1% -m p98,latency,p50,p50",
         "history",
         "history later.json -m p42",
     ]

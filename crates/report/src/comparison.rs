@@ -14,9 +14,9 @@ use plimsoll_statistics::judgement::Judgement;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Style;
 use crate::measure::Measure;
 use crate::result::{RunResult, Tool};
-use crate::{Format, Style};
 
 /// The version of the contract of comparisons: raised when a field changes its meaning or goes.
 pub const COMPARISON_VERSION: u32 = 1;
@@ -282,18 +282,18 @@ impl Comparison {
         })
     }
 
-    /// Writes it, as text or as JSON (there is no table of it in CSV: that is written as JSON, too).
+    /// The page for people.
+    pub fn text(&self, style: &Style) -> String {
+        text::page(self, style)
+    }
+
+    /// The contract, as one object.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn render(&self, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
-        match format {
-            Format::Text => out.write_all(text::page(self, style).as_bytes()),
-            Format::Json | Format::Csv => {
-                serde_json::to_writer_pretty(&mut *out, self)?;
-                out.write_all(b"\n")
-            }
-        }
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
     }
 }
 

@@ -207,10 +207,9 @@ impl History {
     fn row(&self, index: usize, point: &Point, largest: f64) -> Row {
         let share = point.value.filter(|_| largest > 0.0).map_or(0.0, |value| value / largest);
         let changed = self.changes.iter().find(|change| change.at == index);
-        let mark =
-            changed.map_or(String::new(), |change| format!("{} from here on; ", change.verdict.name()));
+        let mark = changed.map_or(String::new(), |change| format!("{}; ", change.verdict.name()));
         let note = match &point.left_out {
-            Some(reason) => format!("left out, {reason}; {}", point.run.file),
+            Some(reason) => format!("left out ({reason}); {}", point.run.file),
             None => format!("{mark}{}", point.run.file),
         };
         let bar = "█".repeat((share * BAR).round() as usize);

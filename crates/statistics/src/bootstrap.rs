@@ -6,8 +6,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::shift::Shift;
 use crate::student_quantile;
 
-/// A part of a run, as a block of the bootstrap: values, in ascending order and each once, with how often they
-/// occurred. It should be longer than ten times the time for which values depend on each other.
+/// A part of a run, as a block of the bootstrap: values, in ascending order and each once, with how often
+/// they occurred. It should be longer than ten times the time for which values depend on each other.
 pub type Slice = Vec<(u64, u64)>;
 
 /// Slices below which a run says too little about its own variation.
@@ -42,10 +42,10 @@ pub struct Bootstrap {
 /// run being its slices. `None` if a run has fewer than [`SLICES_MIN`] of them, a side has no run, or the
 /// quantile is zero.
 ///
-/// Pairs of neighbouring slices are drawn with replacement within their run, the last one being a neighbour of
-/// the first (Künsch, 1989; Politis and Romano, 1992: blocks keep the dependence among neighbours). The standard
-/// error of the logarithm of each side's pooled quantile is that of the resamples, times √(B / (B − 1)) for the
-/// B blocks of a resample. The interval is the estimate ± t standard errors, with
+/// Pairs of neighbouring slices are drawn with replacement within their run, the last one being a neighbour
+/// of the first (Künsch, 1989; Politis and Romano, 1992: blocks keep the dependence among neighbours). The
+/// standard error of the logarithm of each side's pooled quantile is that of the resamples, times √(B / (B −
+/// 1)) for the B blocks of a resample. The interval is the estimate ± t standard errors, with
 /// Welch's degrees of freedom: on the logarithmic scale the distribution is nearly symmetric, and t makes up
 /// for the small number of blocks, which the percentiles of a bootstrap do not.
 ///

@@ -26,9 +26,9 @@ pub struct RankTest {
 /// Mann and Whitney (1947), "On a test of whether one of two random variables is stochastically larger than
 /// the other". Up to 60 values the probability is that of all assignments of the pooled midranks to groups,
 /// which is exact with ties, too (a permutation test); beyond, the normal approximation with corrections for
-/// ties and continuity. The test of `statrs` 0.19 is not used: it cannot count where there are ties, and where
-/// it counts, what it returns for a smaller first group is no two-sided probability (0.5 against 1.5 and 4.5
-/// gives 1, not 2/3).
+/// ties and continuity. The test of `statrs` 0.19 is not used: it cannot count where there are ties, and
+/// where it counts, what it returns for a smaller first group is no two-sided probability (0.5 against 1.5
+/// and 4.5 gives 1, not 2/3).
 pub fn rank_test(a: &[f64], b: &[f64]) -> Option<RankTest> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| value.is_nan()) {
         return None;
@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn known_values() {
         // R: wilcox.test(c(0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46),
-        //                c(1.15, 0.88, 0.90, 0.74, 1.21)): W = 35, p = 0.2544 (Hollander & Wolfe, 1973, p. 69).
+        //                c(1.15, 0.88, 0.90, 0.74, 1.21)): W = 35, p = 0.2544 (Hollander & Wolfe, 1973, p.
+        // 69).
         let x = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let y = [1.15, 0.88, 0.90, 0.74, 1.21];
         let test = rank_test(&x, &y).unwrap();

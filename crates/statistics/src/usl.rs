@@ -125,8 +125,8 @@ impl Usl {
 /// relative distances, since the errors of a throughput grow with it. `confidence` (in (0, 1)) is that of the
 /// intervals, each end of which is that of one figure: concurrency and throughput of the peak.
 ///
-/// The start is the linear fit of N / X = (1 + α(N − 1) + βN(N − 1)) / λ; then Levenberg–Marquardt, with α and
-/// β held at 0 where they would become negative. Intervals are from a bootstrap of residuals, scaled by
+/// The start is the linear fit of N / X = (1 + α(N − 1) + βN(N − 1)) / λ; then Levenberg–Marquardt, with α
+/// and β held at 0 where they would become negative. Intervals are from a bootstrap of residuals, scaled by
 /// √(n / (n − 3)), whose percentiles are moved out to those of Student's t (Hesterberg, 2015, "What teachers
 /// should know about the bootstrap", section 5.3).
 ///
@@ -371,7 +371,8 @@ mod tests {
         let linear = Usl { lambda: 50.0, alpha: 0.0, beta: 0.0 };
         let found = fit(&levels(linear, &LEVELS), 0.95, 1).unwrap();
         assert!(found.law.alpha < 1e-6 && found.law.beta < 1e-6 && found.peak_high.is_none(), "{found:?}");
-        // Better than linear, as with a cache that warms up: the best law without negative parameters is a line.
+        // Better than linear, as with a cache that warms up: the best law without negative parameters is a
+        // line.
         let mut better = levels(linear, &LEVELS);
         better.iter_mut().for_each(|level| level.throughput *= level.concurrency.powf(0.05));
         let found = fit(&better, 0.95, 1).unwrap();

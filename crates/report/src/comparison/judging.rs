@@ -48,7 +48,8 @@ fn chosen(a: &Group, b: &Group, question: &Question) -> Vec<(Measure, bool)> {
     if a.members.iter().chain(&b.members).all(|member| rare.of(&member.result).is_ok()) {
         usual.push((rare, true));
     }
-    // What the generator costs is no property of the target: it is shown, and judged only if it was asked for.
+    // What the generator costs is no property of the target: it is shown, and judged only if it was asked
+    // for.
     usual.extend([(Measure::Rate, true), (Measure::Errors, true), (Measure::Cpu, false)]);
     usual
 }

@@ -48,9 +48,7 @@ fn compared(a: &Group, b: &Group, question: &Question) -> Comparison {
 }
 
 fn text(comparison: &Comparison) -> String {
-    let mut out = Vec::new();
-    comparison.render(Format::Text, &TERMINAL, &mut out).expect("writing to memory does not fail");
-    String::from_utf8(out).expect("text is UTF-8")
+    comparison.text(&TERMINAL)
 }
 
 fn word(comparison: &Comparison, metric: &str) -> Option<Word> {
