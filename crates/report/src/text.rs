@@ -13,7 +13,7 @@ use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target};
 use crate::summary::{PERCENTILES, Summary};
 
 /// Rows of the drawn distribution at most: what keeps the report on one screen.
-const DISTRIBUTION_ROWS: usize = 12;
+const DISTRIBUTION_ROWS: usize = 11;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
 

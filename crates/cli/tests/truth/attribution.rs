@@ -2,9 +2,9 @@
 //! verdict has to say it. One test per cell.
 //!
 //! A machine that has other work to do starves the generator or the target by itself, and the program says
-//! so. That is the truth about that run, but not about the cell: a cell is played again, up to so many times,
-//! as long as the answer is that this machine held up the generator, or the target. Any other wrong answer fails
-//! at once.
+//! so. That is the truth about that run, but not about the cell: a cell is played again, up to so many
+//! times, as long as the answer is that this machine held up the generator, or the target. Any other wrong
+//! answer fails at once.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ fn a_generator_beside_a_hog() {
 fn a_generator_in_a_small_control_group() {
     let script = format!(
         "{GROUP}
-        sink; group 20000
+        sink; group 5000
         (echo 0 >\"$GROUP/cgroup.procs\"; exec \"$P\" run \"$URL\" --quiet -o json -c 8 -d 2s) || test $? = 3
         rmdir \"$GROUP\""
     );
@@ -95,7 +95,7 @@ fn a_generator_that_is_stopped_and_continued() {
 #[test]
 fn few_ports() {
     let script = "echo 40000 40009 >/proc/sys/net/ipv4/ip_local_port_range
-        sink; load --rate 200 -c 4 --disable-keepalive -d 2s";
+        sink --delay constant:100ms; load -c 20 -d 1s";
     assert_limited(Needs::Network(&[]), script, "generator", "local port");
 }
 
@@ -116,7 +116,7 @@ fn a_target_beside_a_hog() {
 fn a_target_in_a_small_control_group() {
     let script = format!(
         "{GROUP}
-        group 20000; sink; echo $SINK >\"$GROUP/cgroup.procs\"
+        group 5000; sink; echo $SINK >\"$GROUP/cgroup.procs\"
         load -c 8 -d 2s
         kill $SINK; wait $SINK || true; rmdir \"$GROUP\""
     );
@@ -131,13 +131,13 @@ fn a_target_that_freezes() {
 
 #[test]
 fn a_target_with_one_queue() {
-    let script = "sink --delay constant:3ms --queue; load --rate 1000 -c 500 -d 2s --interval 250ms";
+    let script = "sink --delay constant:3ms --queue; load --rate 1000 -c 50 -d 2s";
     assert_limited(Needs::Nothing, script, "target", "");
 }
 
 #[test]
 fn a_target_that_refuses() {
-    let script = "sink --fail 0.2:503; load --rate 500 -d 1s";
+    let script = "sink --fail 20%:503; load --rate 500 -d 1s";
     assert_limited(Needs::Nothing, script, "target", "status_5xx");
 }
 
@@ -150,7 +150,7 @@ fn a_network_that_loses() {
         nft add table inet t
         nft add chain inet t c '{ type filter hook input priority 0 ; }'
         nft add rule inet t c tcp dport $PORT numgen random mod 100 '<' 5 drop
-        load --rate 500 -d 3s";
+        load --rate 200 -d 3s";
     assert_limited(FIREWALL, script, "network", "sent again");
 }
 
@@ -160,7 +160,7 @@ fn a_network_that_is_cut() {
     let script = "sink --delay constant:1ms
         nft add table inet t
         nft add chain inet t c '{ type filter hook input priority 0 ; }'
-        load_in_background --rate 500 -d 4s
+        load_in_background --rate 100 -d 4s
         nft add rule inet t c tcp dport $PORT drop; sleep 0.5; nft flush chain inet t c
         ended $LOAD";
     assert_limited(FIREWALL, script, "network", "sent again");

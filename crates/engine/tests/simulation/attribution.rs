@@ -100,7 +100,7 @@ fn a_stall_of_our_own_is_not_blamed_on_the_server_and_its_requests_are_set_apart
         let rest = total.response_time.without(&total.response_in_stall);
         assert_eq!(rest.count() + met, total.ok);
         let slowest = Nanos(rest.max().expect("there are others"));
-        assert!(slowest < MS * 2, "{slowest:?} is not the server's");
+        assert!(slowest < MS * 5, "{slowest:?} is not the server's");
         if open {
             assert!(percentile(&record, 99.0) > MS * 300, "all of them are in the whole figures");
         }

@@ -1,9 +1,9 @@
 //! What limited a run: the target, the generator, the network, the limit of connections, or nothing.
 //!
 //! The rules are asked in the order of how surely their evidence speaks. First what was wrong with the
-//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost segments,
-//! a full accept queue, a target without CPU time); then the shape of the times, which tells a target that
-//! queues from one that is only far away.
+//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost
+//! segments, a full accept queue, a target without CPU time); then the shape of the times, which tells a
+//! target that queues from one that is only far away.
 
 use plimsoll_core::{ErrorClass, Nanos};
 
@@ -79,6 +79,10 @@ impl Judge<'_> {
             }
         };
         let reason = self.reasons.iter().find(own)?;
+        // Where the group held us up, a stall and a delay are what follows from that.
+        if let Some((evidence, hint)) = self.throttled_words() {
+            return Some(limited(LimitedBy::Generator, evidence, hint));
+        }
         Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
     }
 
@@ -356,8 +360,8 @@ impl Judge<'_> {
 
     /// By how much the requests in flight grew per second; `None` if they did not.
     ///
-    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those in
-    /// flight will take at the interval's own rate of responses (Little's law): in a stable run that is level.
+    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those
+    /// in flight will take at the interval's own rate of responses (Little's law): level in a stable run.
     fn growth_per_second(&self) -> Option<f64> {
         if self.record.model == Model::Closed {
             return None;
