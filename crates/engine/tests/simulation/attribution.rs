@@ -94,9 +94,10 @@ fn a_stall_of_our_own_is_not_blamed_on_the_server_and_its_requests_are_set_apart
         assert_limited(&record, LimitedBy::Generator, "stood still");
         let total = &record.total;
         let open = flags[0].0 == "--rate";
-        // Due in the stall, or in flight when it began: one per millisecond, or the four users'.
+        // One per millisecond was due in it. Nothing is due to users, and what was in flight had its response
+        // in time, as its stamp says.
         let met = total.response_in_stall.count();
-        assert!(if open { (350..=510).contains(&met) } else { (1..=8).contains(&met) }, "{met}");
+        assert!(if open { (350..=510).contains(&met) } else { met <= 8 }, "{met}");
         let rest = total.response_time.without(&total.response_in_stall);
         assert_eq!(rest.count() + met, total.ok);
         let slowest = Nanos(rest.max().expect("there are others"));
