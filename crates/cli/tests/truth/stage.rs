@@ -62,7 +62,7 @@ pub(crate) enum Needs {
 /// cannot.
 pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
     if let Err(reason) = possible(needs) {
-        eprintln!("skipped: {reason}");
+        skip(&reason);
         return None;
     }
     let whole = format!("{PRELUDE}\n{script}");
@@ -83,6 +83,12 @@ pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{:?}: {stdout}\n{stderr}", output.status);
     Some(serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}")))
+}
+
+/// Says why a test shows nothing here.
+#[expect(clippy::print_stderr, reason = "it is a test's only way to say that it was skipped")]
+pub(crate) fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
 }
 
 /// Programs for the system are in folders that are not on everyone's path.
