@@ -307,7 +307,7 @@ fn conduct(
         return Err(RunError::Stopped);
     }
     let mut machine = watch();
-    // That look may have taken longer than the head start. Without it the workers' clock may be a virtual one.
+    // That look may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let start = latest.max(now) + HEAD_START;
     let started_unix = clock::unix() + HEAD_START;

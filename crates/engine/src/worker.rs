@@ -51,6 +51,9 @@ pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 /// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a
 /// stop signal held it, and what it measured meanwhile is not the target's doing.
 const STALL: Nanos = Nanos::from_millis(50);
+/// A pass that begins so soon after a stall, or after another such pass, still works off what the stall has
+/// left: without a backlog a worker would wait.
+const CATCHING_UP: Nanos = Nanos::from_micros(20);
 /// Stalls kept in detail.
 const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
@@ -281,9 +284,10 @@ pub struct Worker<'p, B> {
     follows: bool,
     /// Whether the last pass left events for the next.
     more: bool,
-    /// Begin and end of the last stall. What was due before its end, and ended after its begin, met it: that
-    /// is one comparison per request, and false for all of them while there was no stall.
-    stalled: [Nanos; 2],
+    /// Begin and end of the last stall, and how far its end may still move. What was due before its end, and
+    /// ended after its begin, met it: that is one comparison per request, and false for all of them while
+    /// there was no stall.
+    stalled: [Nanos; 3],
     /// Since when an arrival is due and finds no connection.
     blocked_since: Option<Nanos>,
     /// Whether the limit of connections is what blocks it.
@@ -422,7 +426,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             stamped: false,
             follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,
-            stalled: [Nanos::ZERO; 2],
+            stalled: [Nanos::ZERO; 3],
             blocked_since: None,
             blocked_at_limit: false,
         }

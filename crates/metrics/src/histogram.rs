@@ -149,8 +149,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// The values without those of `part`, all of which are among them. Counts and sum are exact, smallest and
-    /// largest value as exact as a bucket.
+    /// The values without those of `part`, all of which are among them. Counts and sum are exact, smallest
+    /// and largest value as exact as a bucket.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         if part.count == 0 {

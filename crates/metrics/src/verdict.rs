@@ -302,11 +302,19 @@ impl Judge<'_> {
 
     /// Whether our control group had used up its CPU time, so that the kernel held us up.
     fn throttled(&mut self, open_model_suffers: bool) {
+        let Some((evidence, hint)) = self.throttled_words() else { return };
+        let harms = self.record.model == Model::Closed || open_model_suffers;
+        let finding = if harms { Finding::Invalid } else { Finding::Doubtful };
+        self.find(finding, ReasonCode::CpuSaturation, evidence, hint);
+    }
+
+    /// The same in words; `None` if it did not.
+    fn throttled_words(&self) -> Option<(String, &'static str)> {
         let generator = self.machine.as_ref().and_then(|machine| machine.generator);
-        let Some(throttling) = generator.and_then(|generator| generator.throttling) else { return };
+        let throttling = generator?.throttling?;
         let share = ratio(throttling.throttled, throttling.periods).unwrap_or(0.0);
         if share <= THROTTLED_SHARE {
-            return;
+            return None;
         }
         let limit =
             self.record.machine.facts.limits.cpus.map_or(String::new(), |cpus| format!(" of {cpus:.2} CPUs"));
@@ -315,10 +323,7 @@ impl Judge<'_> {
             figure::share(share),
             figure::nanos(throttling.time),
         );
-        let harms = self.record.model == Model::Closed || open_model_suffers;
-        let finding = if harms { Finding::Invalid } else { Finding::Doubtful };
-        let hint = "raise the limit of the container (cpu.max, --cpus), or use a lower rate";
-        self.find(finding, ReasonCode::CpuSaturation, evidence, hint);
+        Some((evidence, "raise the limit of the container (cpu.max, --cpus), or use a lower rate"))
     }
 
     /// Local ports or descriptors ran out.

@@ -89,8 +89,8 @@ impl Sampler {
         &self.facts
     }
 
-    /// What happened since the last look; `now` is on the same clock as that of [`open`](Self::open). When the
-    /// interval of the run ended, and whether it was warm-up, is left to the caller.
+    /// What happened since the last look; `now` is on the same clock as that of [`open`](Self::open). When
+    /// the interval of the run ended, and whether it was warm-up, is left to the caller.
     pub fn sample(&mut self, now: Nanos) -> MachineInterval {
         let buffer = &mut self.buffer;
         let length = now.since(std::mem::replace(&mut self.last, now));

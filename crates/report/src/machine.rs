@@ -24,7 +24,8 @@ pub struct MachineUse {
     pub softirq_share: f64,
     /// Share of all processors' time that the hypervisor took away.
     pub steal_share: f64,
-    /// Time in seconds for which some task of the machine waited for a processor (pressure stall information).
+    /// Time in seconds for which some task of the machine waited for a processor (pressure stall
+    /// information).
     pub pressure_s: Option<f64>,
     /// Tasks that were running or ready to, as a mean over the minute before the end.
     pub load_1m: Option<f64>,

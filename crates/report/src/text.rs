@@ -111,11 +111,17 @@ fn target_line(target: &Target) -> String {
 
 fn verdict(page: &mut Page<'_>, result: &RunResult) {
     let verdict = &result.verdict;
+    // What a finding below says in full is only named here.
+    let mut said = verdict.evidence.iter().chain(&verdict.warnings);
+    let limited = &verdict.limited_by;
+    let found = said.any(|finding| finding.evidence == limited.evidence);
+    let name =
+        if found { format!("; limited by: {}", limited.what.replace('_', " ")) } else { String::new() };
     if verdict.valid {
-        page.emphasised_field("verdict", Emphasis::Good, "VALID", "");
+        page.emphasised_field("verdict", Emphasis::Good, "VALID", &name);
     } else {
-        let rest = ": do not take these figures for the target's";
-        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", rest);
+        let rest = format!(": do not take these figures for the target's{name}");
+        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", &rest);
     }
     for reason in &verdict.evidence {
         finding(page, Emphasis::Bad, &reason.code, reason);
@@ -123,24 +129,19 @@ fn verdict(page: &mut Page<'_>, result: &RunResult) {
     for warning in &verdict.warnings {
         finding(page, Emphasis::Doubtful, &format!("warning, {}", warning.code), warning);
     }
-    limited_by(page, result);
+    if !found {
+        limited_by(page, result);
+    }
     thresholds(page, result);
 }
 
-/// What kept the run from more. What the findings above have said already is not said again.
+/// What kept the run from more.
 fn limited_by(page: &mut Page<'_>, result: &RunResult) {
     let limited = &result.verdict.limited_by;
-    let said = result.verdict.evidence.iter().chain(&result.verdict.warnings);
-    let mut said = said.map(|finding| &finding.evidence);
-    let name = limited.what.replace('_', " ");
     if limited.evidence.is_empty() {
         return;
     }
-    if said.any(|evidence| *evidence == limited.evidence) {
-        page.field("limited by", &format!("{name}, see above"));
-        return;
-    }
-    page.field("limited by", &format!("{name}: {}", limited.evidence));
+    page.field("limited by", &format!("{}: {}", limited.what.replace('_', " "), limited.evidence));
     if !limited.hint.is_empty() {
         page.field("", &format!("hint: {}", limited.hint));
     }

@@ -59,7 +59,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.recorder.record(&sample);
-        let [begin, end] = self.stalled;
+        let [begin, end, _] = self.stalled;
         if intended < end && at >= begin {
             self.recorder.record_in_stall(&sample);
         }

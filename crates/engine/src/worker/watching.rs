@@ -8,7 +8,7 @@ use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
 
 use super::routing::ASK_INTERVAL;
-use super::{LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
+use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::lane::Lane;
 use crate::pacing::Outlook;
 
@@ -81,6 +81,10 @@ impl<B: Backend> Worker<'_, B> {
         let length = ended.since(began);
         self.record.passes += 1;
         self.record.longest_pass = self.record.longest_pass.max(length);
+        let [_, end, latest] = self.stalled;
+        if began <= end + CATCHING_UP && end < latest {
+            self.stalled[1] = ended.min(latest);
+        }
         if length > STALL {
             self.note_stall(began, length);
         }
@@ -96,9 +100,10 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
         // While the backlog of the last one is worked off, both are one.
-        let [begin, end] = self.stalled;
-        let begin = if at <= end + LONGEST_WAIT { begin } else { at };
-        self.stalled = [begin, at + length];
+        let [begin, end, _] = self.stalled;
+        let begin = if end > Nanos::ZERO && at <= end + LONGEST_WAIT { begin } else { at };
+        let end = at + length;
+        self.stalled = [begin, end, end + length];
         if at >= self.times.measure && self.record.stalls.len() < STALLS_KEPT {
             self.record.stalls.push(Stall {
                 worker: self.shard.index,

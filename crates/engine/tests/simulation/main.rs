@@ -1,6 +1,7 @@
 //! The whole engine in virtual time: simulated servers with known behaviour and seeded faults, against which
 //! the accounts, the intended times and the measured distributions are checked exactly.
 
+mod attribution;
 mod course;
 mod elsewhere;
 mod ends;

@@ -1,9 +1,9 @@
 //! What limited a run: the target, the generator, the network, the limit of connections, or nothing.
 //!
 //! The rules are asked in the order of how surely their evidence speaks. First what was wrong with the
-//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost segments,
-//! a full accept queue, a target without CPU time); then the shape of the times, which tells a target that
-//! queues from one that is only far away.
+//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost
+//! segments, a full accept queue, a target without CPU time); then the shape of the times, which tells a
+//! target that queues from one that is only far away.
 
 use plimsoll_core::{ErrorClass, Nanos};
 
@@ -22,8 +22,10 @@ const BUSY_SHARE: f64 = 0.95;
 const STARVED_SHARE: f64 = 0.10;
 /// Share of the target's periods in which its CPU time may have been used up.
 const THROTTLED_SHARE: f64 = 0.10;
+/// Service times are level if their p90 is at most so many times the fastest.
+const LEVEL_FACTOR: u64 = 2;
 /// A target that queues serves most requests in so many times the time of the fastest, or more...
-const QUEUE_FACTOR: u64 = 5;
+const QUEUE_FACTOR: u64 = 3;
 /// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
 /// p50. (Exponential times have 0.15, lognormal ones of σ = 1 have 0.28, 64 in one queue 0.84.)
 const QUEUE_SHARE: f64 = 0.5;
@@ -33,11 +35,13 @@ const TRANSFER_SHARE: f64 = 0.5;
 const TRANSFER_BYTES: u64 = 16 << 10;
 /// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
 /// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).
-const GROWTH_SHARE: f64 = 0.01;
+const GROWTH_SHARE: f64 = 0.006;
 /// An interval whose p90 is so many times the usual one was slow.
 const SLOW_FACTOR: u64 = 10;
 /// Below this no interval is slow: a wake-up may cost as much.
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
+/// Open files of the generator beside its connections, at most: what is kept free for them.
+const DESCRIPTORS_BESIDE: u64 = 64;
 /// Share of requests from which failures limit a run.
 const FAILED_SHARE: f64 = 0.01;
 
@@ -75,6 +79,10 @@ impl Judge<'_> {
             }
         };
         let reason = self.reasons.iter().find(own)?;
+        // Where the group held us up, a stall and a delay are what follows from that.
+        if let Some((evidence, hint)) = self.throttled_words() {
+            return Some(limited(LimitedBy::Generator, evidence, hint));
+        }
         Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
     }
 
@@ -176,7 +184,7 @@ impl Judge<'_> {
             return Some(limited(LimitedBy::Target, evidence, "raise the limit of the target's container"));
         }
         let delayed = machine.share(target.run_delay.unwrap_or_default());
-        if delayed > STARVED_SHARE {
+        if delayed > STARVED_SHARE && !self.is_level() {
             let evidence = format!(
                 "the target's process ({name}) was ready to run but had no CPU for {} of the time",
                 figure::share(delayed)
@@ -202,6 +210,14 @@ impl Judge<'_> {
             return Some(limited(LimitedBy::Target, evidence, own_machine));
         }
         None
+    }
+
+    /// Whether requests took about as long as one alone does: then the target, whatever it waits for, is not
+    /// what holds them up.
+    fn is_level(&self) -> bool {
+        let service = &self.record.total.service_time;
+        let alone = service.min().unwrap_or(0);
+        service.percentile(90.0).is_some_and(|p90| p90 <= alone.saturating_mul(LEVEL_FACTOR))
     }
 
     /// All places for requests in flight were taken (always so in the closed model): by whose fault?
@@ -284,7 +300,14 @@ impl Judge<'_> {
     }
 
     fn too_few_connections(&self) -> Limitation {
-        let (evidence, hint) = self.connection_limit_words();
+        let (evidence, mut hint) = self.connection_limit_words();
+        let limit = self.record.connections.limit;
+        let descriptors = self.record.machine.facts.soft_descriptors;
+        if let Some(descriptors) = descriptors.filter(|all| limit + DESCRIPTORS_BESIDE >= *all) {
+            hint.push_str(&format!(
+                "; this process may open {descriptors} files: raise that first (ulimit -n)"
+            ));
+        }
         limited(LimitedBy::ConnectionLimit, evidence, hint)
     }
 
@@ -337,8 +360,8 @@ impl Judge<'_> {
 
     /// By how much the requests in flight grew per second; `None` if they did not.
     ///
-    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those in
-    /// flight will take at the interval's own rate of responses (Little's law): in a stable run that is level.
+    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those
+    /// in flight will take at the interval's own rate of responses (Little's law): level in a stable run.
     fn growth_per_second(&self) -> Option<f64> {
         if self.record.model == Model::Closed {
             return None;
@@ -353,9 +376,9 @@ impl Judge<'_> {
         if points.len() < 4 {
             return None;
         }
-        // One interval that stands out at the end makes a slope, too: two of three steps have to go up.
+        // One interval that stands out at the end makes a slope, too: half of the steps have to go up.
         let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
-        if slope(&points) <= GROWTH_SHARE || rises * 3 < (points.len() - 1) * 2 {
+        if slope(&points) <= GROWTH_SHARE || rises * 2 < points.len() - 1 {
             return None;
         }
         let in_flight: Vec<(f64, f64)> =

@@ -148,6 +148,15 @@ fn connections_are_the_limit_if_a_request_takes_as_long_alone() {
         Model::Open,
         &[
             ("too few", five_connections, LimitedBy::ConnectionLimit, "carry at most 500/s"),
+            (
+                "for want of descriptors",
+                |r| {
+                    five_connections(r);
+                    r.machine.facts.soft_descriptors = Some(69);
+                },
+                LimitedBy::ConnectionLimit,
+                "carry at most 500/s",
+            ),
             ("a queue behind them", queueing, LimitedBy::Target, "wait for one another"),
             (
                 "one freeze",
@@ -192,6 +201,18 @@ fn connections_are_the_limit_if_a_request_takes_as_long_alone() {
 }
 
 #[test]
+fn who_has_few_descriptors_is_told_to_get_more_of_them() {
+    let hint = |descriptors| {
+        let mut record = good(Model::Open);
+        five_connections(&mut record);
+        record.machine.facts.soft_descriptors = Some(descriptors);
+        judge(&record).limited_by.hint
+    };
+    assert!(hint(69).ends_with("may open 69 files: raise that first (ulimit -n)"), "{}", hint(69));
+    assert!(!hint(70).contains("ulimit"), "{}", hint(70));
+}
+
+#[test]
 fn a_closed_run_is_always_limited_by_something() {
     check(
         Model::Closed,
@@ -206,9 +227,21 @@ fn a_closed_run_is_always_limited_by_something() {
             ),
             (
                 "a hog beside the target",
-                |r| every_second(r, |part| target_of(part).run_delay = Some(ms(450))),
+                |r| {
+                    every_second(r, |part| target_of(part).run_delay = Some(ms(450)));
+                    r.total.service_time = filled(&[(us(500), 1_000), (us(1_010), 200)]);
+                },
                 LimitedBy::Target,
                 "ready to run but had no CPU for 45.0 % of the time",
+            ),
+            (
+                "the same where no request took longer for it",
+                |r| {
+                    every_second(r, |part| target_of(part).run_delay = Some(ms(450)));
+                    r.total.service_time = filled(&[(us(500), 1_000), (us(990), 200)]);
+                },
+                LimitedBy::ConnectionLimit,
+                "",
             ),
             (
                 "the target's control group",

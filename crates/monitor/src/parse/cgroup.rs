@@ -7,8 +7,8 @@ use plimsoll_metrics::Throttling;
 
 use super::{named, number, words};
 
-/// Throttling of `cpu.stat`: of version 2 in microseconds, of version 1 in nanoseconds. `None` where the group
-/// has no limit to count for.
+/// Throttling of `cpu.stat`: of version 2 in microseconds, of version 1 in nanoseconds. `None` where the
+/// group has no limit to count for.
 pub fn throttling(bytes: &[u8]) -> Option<Throttling> {
     let time = match named(bytes, b"throttled_usec") {
         Some(micros) => Nanos(micros.saturating_mul(1_000)),

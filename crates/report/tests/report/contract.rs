@@ -12,7 +12,10 @@ const CONTRACT: &str = "
     schema_version tool.name tool.version
     run.id run.seed run.started_at run.args[] run.plan_hash run.host.hostname run.host.kernel
     run.host.cpu_model run.host.cpus run.host.governor run.host.memory_bytes run.host.soft_descriptors
+    run.host.hard_descriptors run.host.virtualisation run.host.clock_source run.host.mitigations
+    run.host.cpu_limit run.host.memory_limit_bytes run.host.port_range run.host.accept_queue
     verdict.valid verdict.invalid_reasons[] verdict.thresholds
+    verdict.limited_by.what verdict.limited_by.evidence verdict.limited_by.hint
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
     rate.target_per_s rate.achieved_per_s rate.iterations_started_per_s
@@ -36,6 +39,13 @@ const CONTRACT: &str = "
     phases[].response_time.unit phases[].response_time.p.50 phases[].response_time.p.99/9
     generator.threads generator.cpu_user_s generator.cpu_sys_s generator.cpu_us_per_request
     generator.rss_peak_bytes generator.backend generator.calibration
+    generator.machine.workers[].cpu_share generator.machine.workers[].run_delay_s
+    generator.machine.cores_busy_share[] generator.machine.network.retransmitted
+    generator.machine.limits.cpus generator.machine.missing[]
+    generator.target_process.pids[] generator.target_process.name
+    generator.target_process.busiest_thread_share generator.target_process.throttled_share
+    intervals[].machine.length_s intervals[].machine.generator.cpus intervals[].machine.target.threads
+    in_stall.response_time.count in_stall.response_time_without.p.99
 ";
 
 /// The times, each with the names of a summary.
@@ -85,6 +95,7 @@ fn every_name_of_the_contract_is_there() {
     paths(&json(&fixture::steered()), "", &mut there);
     paths(&json(&fixture::http2()), "", &mut there);
     paths(&json(&fixture::phases()), "", &mut there);
+    paths(&json(&fixture::machine()), "", &mut there);
     let times = TIMES.iter().flat_map(|time| SUMMARY.map(|name| format!("{time}.{name}")));
     let fixed = CONTRACT.split_whitespace().map(str::to_owned);
     let missing: Vec<String> = fixed.chain(times).filter(|name| !there.contains(name)).collect();

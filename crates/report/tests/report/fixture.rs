@@ -2,10 +2,11 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, Gauges, Histogram, Http2Record, Interval, IntervalMerger, IterationRecord, LogRecord, Model,
-    Outline, Peer, PhaseMerger, PhaseOutline, RateChange, Recorder, RunRecord, Sample, ScenarioOutline,
-    Slicer, Stall, SteeredBy, Steering, StepRecord, Threshold, ThresholdSpec, ThresholdWatch, Verdict,
-    WorkerRecord, judge,
+    Accounting, CoreUse, Gauges, GroupLimits, Histogram, Http2Record, Interval, IntervalMerger,
+    IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline, Peer, PhaseMerger,
+    PhaseOutline, ProcessUse, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall,
+    SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch,
+    Throttling, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -318,6 +319,63 @@ pub(crate) fn overloaded() -> RunResult {
     result(record, OPEN)
 }
 
+/// A run on a machine that was watched, whose generator was stopped for a while, beside the target's process.
+pub(crate) fn machine() -> RunResult {
+    let mut record = recorded(GET, Model::Open, (0..2_000).map(quiet));
+    record.machine.facts = MachineFacts {
+        ports: Some(28_232),
+        soft_descriptors: Some(1_024),
+        limits: GroupLimits { cpus: Some(1.5), memory_bytes: Some(1 << 30) },
+        target: Some(TargetProcess {
+            pids: vec![77, 78],
+            name: "nginx".to_owned(),
+            ..TargetProcess::default()
+        }),
+        missing: vec!["/proc/pressure/cpu: not found".to_owned()],
+    };
+    let process = ProcessUse {
+        cpu: us(350_000),
+        busiest_thread: Some(us(340_000)),
+        run_delay: Some(us(1_500)),
+        threads: 3,
+        rss_bytes: Some(9 << 20),
+        descriptors: Some(80),
+        throttling: Some(Throttling { periods: 10, throttled: 1, time: us(20_000) }),
+        group_memory_bytes: Some(50 << 20),
+    };
+    for second in 1..=2 {
+        record.machine.push(MachineInterval {
+            at: SECOND * second,
+            length: SECOND,
+            workers: vec![ThreadUse {
+                cpu: us(340_000),
+                system: us(200_000),
+                run_delay: Some(us(1_500)),
+                voluntary_switches: Some(900),
+                involuntary_switches: Some(7),
+            }],
+            generator: Some(process),
+            target: Some(process),
+            cores: vec![CoreUse { busy: us(700_000), softirq: us(50_000), steal: us(10_000) }; 2],
+            load_hundredths: Some(125),
+            network: NetworkUse {
+                segments_sent: Some(4_000),
+                retransmitted: Some(2),
+                tcp_in_use: Some(130),
+                ..NetworkUse::default()
+            },
+            ..MachineInterval::default()
+        });
+    }
+    let stall = Stall { worker: 0, at: us(700_000), length: us(150_000) };
+    record.workers[0].stalls.push(stall);
+    for i in 0..300 {
+        record.total.response_time.record(us(i * 500).0);
+        record.total.response_in_stall.record(us(i * 500).0);
+    }
+    result(record, OPEN)
+}
+
 /// One request in fifty gets no answer within 2 s; the first of them are never sent.
 pub(crate) fn timeouts() -> RunResult {
     let sample = |i: u64| match i % 50 {
@@ -528,7 +586,7 @@ pub(crate) fn phases() -> RunResult {
 }
 
 /// Every fixture with its name.
-pub(crate) fn all() -> [(&'static str, RunResult); 12] {
+pub(crate) fn all() -> [(&'static str, RunResult); 13] {
     [
         ("phases", phases()),
         ("open", open()),
@@ -542,5 +600,6 @@ pub(crate) fn all() -> [(&'static str, RunResult); 12] {
         ("steered", steered()),
         ("settling", settling()),
         ("overloaded", overloaded()),
+        ("machine", machine()),
     ]
 }

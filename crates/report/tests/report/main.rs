@@ -62,6 +62,25 @@ fn text_of_an_overloaded_run() {
 }
 
 #[test]
+fn text_of_a_run_on_a_watched_machine() {
+    insta::assert_snapshot!(rendered(&fixture::machine(), Format::Text, &TERMINAL));
+}
+
+#[test]
+fn json_of_a_run_on_a_watched_machine() {
+    let result = serde_json::to_value(fixture::machine()).expect("a result is JSON");
+    let part = serde_json::json!({
+        "limited_by": result["verdict"]["limited_by"],
+        "machine": result["generator"]["machine"],
+        "target_process": result["generator"]["target_process"],
+        "interval": result["intervals"][1]["machine"],
+        "in_stall": result["in_stall"]["response_time"]["count"],
+        "without": result["in_stall"]["response_time_without"]["count"],
+    });
+    insta::assert_snapshot!(serde_json::to_string_pretty(&part).expect("a result is JSON"));
+}
+
+#[test]
 fn text_of_huge_figures() {
     insta::assert_snapshot!(rendered(&fixture::huge(), Format::Text, &TERMINAL));
 }

@@ -1,0 +1,187 @@
+//! The attribution matrix of MEASUREMENT R19: what limits the run is known, because it was set up so; the
+//! verdict has to say it. One test per cell.
+//!
+//! A machine that has other work to do starves the generator or the target by itself, and the program says
+//! so. That is the truth about that run, but not about the cell: a cell is played again, up to so many
+//! times, as long as the answer is that this machine held up the generator, or the target. Any other wrong
+//! answer fails at once, and so does this one, unless the system itself counts far more tasks than
+//! processors: on such a machine a cell shows nothing, and says so.
+
+use serde_json::Value;
+
+use crate::stage::{GROUP, Needs, play, skip};
+
+/// How often a cell is played on a machine that is held up.
+const PLAYS: u32 = 6;
+
+/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence.
+fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
+    let mut seen = Vec::new();
+    for _ in 0..PLAYS {
+        let Some(result) = play(needs, script) else { return };
+        let limit = &result["verdict"]["limited_by"];
+        let evidence = limit["evidence"].as_str().expect("there is evidence").to_owned();
+        if limit["what"] == by && evidence.contains(words) {
+            assert!(by == "none" || !limit["hint"].as_str().unwrap_or_default().is_empty(), "{limit}");
+            return;
+        }
+        seen.push(format!("{limit}, machine {}", result["generator"]["machine"]));
+        assert!(held_up(&result), "{by} was expected: {seen:#?}");
+    }
+    let (load, processors) = load_and_processors();
+    assert!(load > 2.0 * processors, "{by} was expected, with a load of {load}: {seen:#?}");
+    skip(&format!("{load} tasks want to run on {processors} processors: not one play was undisturbed"));
+}
+
+/// Tasks that ran or were ready to, over the last minute, and the processors for them. The hogs of these
+/// tests are three.
+fn load_and_processors() -> (f64, f64) {
+    let text = std::fs::read_to_string("/proc/loadavg").expect("there is a load");
+    let load = text.split(' ').next().and_then(|word| word.parse().ok()).expect("it is a number");
+    (load, std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64)
+}
+
+/// Whether something on this machine had to wait for a processor, or was stopped.
+fn held_up(result: &Value) -> bool {
+    let evidence = result["verdict"].to_string();
+    ["had no CPU", "stood still", "start lag", "all cores were busy", "of its core"]
+        .iter()
+        .any(|words| evidence.contains(words))
+}
+
+#[test]
+fn few_connections() {
+    let script = "sink --delay constant:10ms; load --rate 1000 -c 5 -d 2s";
+    assert_limited(Needs::Nothing, script, "connection_limit", "carry at most");
+}
+
+#[test]
+fn few_users() {
+    let script = "sink --delay constant:10ms; load -c 4 -d 1s";
+    assert_limited(Needs::Nothing, script, "connection_limit", "4 users");
+}
+
+#[test]
+fn nothing() {
+    let script = "sink --delay constant:1ms; load --rate 100 -d 3s --interval 500ms";
+    assert_limited(Needs::Nothing, script, "none", "on time");
+}
+
+#[test]
+fn a_generator_beside_a_hog() {
+    let script = "sink; taskset -pc 1 $SINK >/dev/null; hog 0; P=\"taskset -c 0 $P\"
+        load() { $P run \"$URL\" --quiet -o json \"$@\" || test $? = 3; }
+        load -c 8 -d 2s --backend epoll";
+    assert_limited(Needs::Processors, script, "generator", "had no CPU");
+}
+
+#[test]
+fn a_generator_in_a_small_control_group() {
+    let script = format!(
+        "{GROUP}
+        sink; group 5000
+        (echo 0 >\"$GROUP/cgroup.procs\"; exec \"$P\" run \"$URL\" --quiet -o json -c 8 -d 2s) || test $? = 3
+        rmdir \"$GROUP\""
+    );
+    assert_limited(Needs::Group, &script, "generator", "control group");
+}
+
+#[test]
+fn a_generator_that_is_stopped_and_continued() {
+    // Half a second is what this is about, and no wait for something that could tell when it is there.
+    let script = "sink --delay constant:1ms; load_in_background --rate 500 -d 3s
+        kill -STOP $LOAD; sleep 0.5; kill -CONT $LOAD; ended $LOAD";
+    let Some(result) = play(Needs::Nothing, script) else { return };
+    let verdict = &result["verdict"];
+    assert_eq!(verdict["limited_by"]["what"], "generator", "{verdict}");
+    assert!(verdict["invalid_reasons"].to_string().contains("stall"), "{verdict}");
+    // Its requests are in the figures, and set apart.
+    let met = result["in_stall"]["response_time"]["count"].as_u64().expect("some met it");
+    assert!(met >= 150, "{met} of about 250 were due in it");
+    let of = |path: &str| result.pointer(path).and_then(Value::as_u64).expect("a figure");
+    let (all, without) = (of("/response_time/mean"), of("/in_stall/response_time_without/mean"));
+    assert!(without < all, "mean response time {without} ns without them, {all} ns with them");
+}
+
+#[test]
+fn few_ports() {
+    let script = "echo 40000 40009 >/proc/sys/net/ipv4/ip_local_port_range
+        sink --delay constant:100ms; load -c 20 -d 1s";
+    assert_limited(Needs::Network(&[]), script, "generator", "local port");
+}
+
+#[test]
+fn few_descriptors() {
+    let script = "sink --delay constant:20ms; ulimit -n 80; load --rate 2000 -d 2s";
+    assert_limited(Needs::Nothing, script, "connection_limit", "carry at most");
+}
+
+#[test]
+fn a_target_beside_a_hog() {
+    let script = "sink --backend epoll; taskset -apc 1 $SINK >/dev/null; hog 1
+        taskset -c 0 \"$P\" run \"$URL\" --quiet -o json -c 8 -d 2s || test $? = 3";
+    assert_limited(Needs::Processors, script, "target", "was ready to run but had no CPU");
+}
+
+#[test]
+fn a_target_in_a_small_control_group() {
+    let script = format!(
+        "{GROUP}
+        group 5000; sink; echo $SINK >\"$GROUP/cgroup.procs\"
+        load -c 8 -d 2s
+        kill $SINK; wait $SINK || true; rmdir \"$GROUP\""
+    );
+    assert_limited(Needs::Group, &script, "target", "control group");
+}
+
+#[test]
+fn a_target_that_freezes() {
+    let script = "sink --freeze 1500ms+700ms; load --rate 500 -d 4s --interval 500ms";
+    assert_limited(Needs::Nothing, script, "target", "p90 was up to");
+}
+
+#[test]
+fn a_target_with_one_queue() {
+    let script = "sink --delay constant:3ms --queue; load --rate 1000 -c 50 -d 2s";
+    assert_limited(Needs::Nothing, script, "target", "");
+}
+
+#[test]
+fn a_target_that_refuses() {
+    let script = "sink --fail 20%:503; load --rate 500 -d 1s";
+    assert_limited(Needs::Nothing, script, "target", "status_5xx");
+}
+
+/// What has to work for the firewall's part.
+const FIREWALL: Needs = Needs::Network(&["nft add table inet t", "ip link show"]);
+
+#[test]
+fn a_network_that_loses() {
+    let script = "sink --delay constant:1ms
+        nft add table inet t
+        nft add chain inet t c '{ type filter hook input priority 0 ; }'
+        nft add rule inet t c tcp dport $PORT numgen random mod 100 '<' 5 drop
+        load --rate 200 -d 3s";
+    assert_limited(FIREWALL, script, "network", "sent again");
+}
+
+#[test]
+fn a_network_that_is_cut() {
+    // Half a second of a cut is what this is about.
+    let script = "sink --delay constant:1ms
+        nft add table inet t
+        nft add chain inet t c '{ type filter hook input priority 0 ; }'
+        load_in_background --rate 100 -d 4s
+        nft add rule inet t c tcp dport $PORT drop; sleep 0.5; nft flush chain inet t c
+        ended $LOAD";
+    assert_limited(FIREWALL, script, "network", "sent again");
+}
+
+#[test]
+fn a_network_that_is_narrow() {
+    let script = "sink --body-size 200k
+        tc qdisc add dev lo root tbf rate 16mbit burst 32kb latency 100ms
+        load -c 4 -d 3s";
+    let needs = Needs::Network(&["tc qdisc add dev lo root tbf rate 8mbit burst 32kb latency 100ms"]);
+    assert_limited(needs, script, "network", "");
+}

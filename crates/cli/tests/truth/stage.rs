@@ -1,0 +1,137 @@
+//! A stage for one run: a sink and a generator, in a network of their own if need be, set up by a script.
+//!
+//! The script is one of the shell, because what it sets (limits of a process, processors, control groups,
+//! rules of a firewall) is what shells are good at, and because a network namespace ends with its last
+//! process: nothing is left behind, whatever becomes of the test.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What a script begins with. It has `$P`, the program, `$D`, a folder of its own, and
+/// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; `$URL` is its, `$PORT`,
+///   `$SINK` its process;
+/// - `load WORDS…`: carries out a run against it, with the result on stdout;
+/// - `load_in_background WORDS…`: the same, and returns after the first interval; `$LOAD` is its process.
+const PRELUDE: &str = r#"
+set -eu
+D=$(mktemp -d)
+jobs_of_mine=
+finish() { kill $jobs_of_mine 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$D"; }
+trap finish EXIT
+mine() { jobs_of_mine="$jobs_of_mine $1"; }
+listening() {
+  mkfifo "$D/said"
+  "$@" 2>"$D/said" >/dev/null & SINK=$!
+  mine $SINK
+  exec 3<"$D/said"
+  while read -r line <&3; do
+    case $line in *"listening on "*) break ;; esac
+  done
+  URL=http://${line##*listening on }/
+  PORT=${line##*:}
+}
+sink() { listening "$P" sink --listen 127.0.0.1:0 "$@"; }
+load() { "$P" run "$URL" --quiet -o json "$@" || test $? = 3; }
+load_in_background() {
+  mkfifo "$D/rows"
+  "$P" run "$URL" --quiet -o json --stats "$D/rows" "$@" & LOAD=$!
+  exec 4<"$D/rows"
+  read -r row <&4
+  # Whoever does not read would stop it.
+  cat <&4 >/dev/null & mine $!
+}
+ended() { wait $1 || test $? = 3; }
+hog() { for n in 1 2 3; do taskset -c "$1" sh -c 'while :; do :; done' & mine $!; done; }
+"#;
+
+/// What a script has to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing beside a shell.
+    Nothing,
+    /// Two processors.
+    Processors,
+    /// A network of its own, and these programs.
+    Network(&'static [&'static str]),
+    /// A control group of version 1 or 2 for CPU time that it may make others in.
+    Group,
+}
+
+/// Runs `script` and returns the result of its load; `None`, with the reason on stderr, if this system
+/// cannot.
+pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
+    if let Err(reason) = possible(needs) {
+        skip(&reason);
+        return None;
+    }
+    let whole = format!("{PRELUDE}\n{script}");
+    let mut command = match needs {
+        Needs::Network(_) => {
+            let mut command = Command::new("unshare");
+            command.args(["--net", "sh", "-c"]).arg(format!("ip link set lo mtu 1500 up\n{whole}"));
+            command
+        }
+        _ => {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(whole);
+            command
+        }
+    };
+    command.env("P", env!("CARGO_BIN_EXE_plimsoll")).env("PATH", path());
+    let output = command.stdin(Stdio::null()).output().expect("there is a shell");
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{:?}: {stdout}\n{stderr}", output.status);
+    Some(serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}")))
+}
+
+/// Says why a test shows nothing here.
+#[expect(clippy::print_stderr, reason = "it is a test's only way to say that it was skipped")]
+pub(crate) fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+/// Programs for the system are in folders that are not on everyone's path.
+fn path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
+/// Whether the system can do it, or why not.
+fn possible(needs: Needs) -> Result<(), String> {
+    let works = |script: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).env("PATH", path()).stdin(Stdio::null());
+        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    match needs {
+        Needs::Nothing => Ok(()),
+        Needs::Processors if works("taskset -c 0 true && taskset -c 1 true") => Ok(()),
+        Needs::Processors => Err("there are no two processors that a process may be bound to".to_owned()),
+        Needs::Network(programs) => {
+            if !works("unshare --net ip link set lo up") {
+                return Err("a network namespace cannot be made here (not root, or no iproute2)".to_owned());
+            }
+            match programs.iter().find(|program| !works(&format!("unshare --net {program}"))) {
+                Some(program) => Err(format!("`{program}` does not work in a network namespace here")),
+                None => Ok(()),
+            }
+        }
+        Needs::Group if works(&format!("{GROUP}\ngroup 50000; rmdir \"$GROUP\"")) => Ok(()),
+        Needs::Group => Err("a control group with a limit on CPU time cannot be made here".to_owned()),
+    }
+}
+
+/// `group QUOTA`: makes a control group, in the version that is there, that may use so many microseconds of
+/// CPU time in 100 ms; `$GROUP` is its folder. It is empty again before it goes.
+pub(crate) const GROUP: &str = r#"
+group() {
+  if test -w /sys/fs/cgroup/cpu/cgroup.procs; then
+    GROUP=/sys/fs/cgroup/cpu/plimsoll-$$
+    mkdir "$GROUP" && echo "$1" >"$GROUP/cpu.cfs_quota_us"
+  else
+    GROUP=/sys/fs/cgroup/plimsoll-$$
+    mkdir "$GROUP" && echo "$1 100000" >"$GROUP/cpu.max"
+  fi
+}
+"#;
