@@ -308,6 +308,10 @@ impl Command {
             let method = self.method.take().unwrap_or_default();
             findings.hinted("-X", format!("`{method}` is not a method"), "write GET, POST, PUT, …");
         }
+        if let Some(target) = self.request_target.take_if(|target| !target.starts_with('/')) {
+            let message = format!("`{}` does not begin with `/`", quoted(&target));
+            findings.hinted("--request-target", message, "write a path");
+        }
         let mut requests = Vec::new();
         for (url, at) in std::mem::take(&mut self.urls) {
             if let Some(request) = self.request(&url, &at, &content, findings) {

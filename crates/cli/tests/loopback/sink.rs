@@ -32,8 +32,8 @@ impl Sink {
         Self::logging(Folder::new(), "/dev/stdout", "127.0.0.1:0", args)
     }
 
-    /// The same at the address of one that was killed. The kernel may take a moment to give that back: it ends
-    /// what an io_uring has under way after the process.
+    /// The same at the address of one that was killed. The kernel may take a moment to give that back: it
+    /// ends what an io_uring has under way after the process.
     pub(crate) fn telling_again_at(address: &str, args: &str) -> Self {
         let attempts = (0..MOST_ATTEMPTS)
             .find_map(|_| Self::try_logging(Folder::new(), "/dev/stdout", address, args).ok());

@@ -81,11 +81,18 @@ impl Command {
         let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
         let mut routes = |list: &mut Field<Vec<Field<Text>>>, used: Use| {
             let Field::Given(all, _) = list else { return };
+            // The first one that is for a URL counts.
+            let mut open = authorities.clone();
             all.retain(|route| {
                 let route = route.get().map_or("", |text| text.as_str());
-                let kept = matches(route, &authorities);
+                let kept = matches(route, &open);
+                open.retain(|authority| !matches(route, std::slice::from_ref(authority)));
                 if !kept {
-                    findings.note(at(used), route, "it is for none of the URLs, and is left out");
+                    findings.note(
+                        at(used),
+                        route,
+                        "it is for none of the URLs, or an earlier one is: it is left out",
+                    );
                 }
                 kept
             });

@@ -58,7 +58,9 @@ fn options_of_curl_without_effect_are_noted_and_left_out() {
         ),
         (
             "curl --resolve other:80:127.0.0.1 --resolve h:80:127.0.0.1 http://h/",
-            &["--resolve: `other:80:127.0.0.1`: it is for none of the URLs, and is left out"],
+            &[
+                "--resolve: `other:80:127.0.0.1`: it is for none of the URLs, or an earlier one is: it is left out",
+            ],
         ),
         ("curl --connect-to ::127.0.0.1:81 https://h/", &[]),
         (
