@@ -41,8 +41,8 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Ok(campaign)
     }
 
-    /// Carries out a variant of the plan. `go_on` sees every interval; at the first `false` the run ends before
-    /// its time.
+    /// Carries out a variant of the plan. `go_on` sees every interval; at the first `false` the run ends
+    /// before its time.
     pub(crate) fn run(
         &self,
         plan: &Plan,

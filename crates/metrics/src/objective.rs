@@ -1,8 +1,8 @@
 //! Thresholds as objectives: what share of the requests may be bad.
 //!
-//! `p99 < 10 ms` is the same as "fewer than 1 % of the responses take 10 ms or longer", and an error rate is a
-//! share anyway. As shares they can be counted in every interval of a run, and be judged with an interval of
-//! confidence (`plimsoll_statistics::share_interval`).
+//! `p99 < 10 ms` is the same as "fewer than 1 % of the responses take 10 ms or longer", and an error rate is
+//! a share anyway. As shares they can be counted in every interval of a run, and be judged with an interval
+//! of confidence (`plimsoll_statistics::share_interval`).
 
 use plimsoll_statistics::Portion;
 

@@ -6,9 +6,9 @@ use crate::resolve::Resolver;
 use crate::{Load, Plan, Problem, Protocol};
 
 impl Plan {
-    /// Users of the closed model where their number is fixed, over all workers and targets: one for each request that a connection can
-    /// have in flight. Where the server chooses the protocol, as many as there are at least. None in the open
-    /// model.
+    /// Users of the closed model where their number is fixed, over all workers and targets: one for each
+    /// request that a connection can have in flight. Where the server chooses the protocol, as many as there
+    /// are at least. None in the open model.
     pub fn lasting_users(&self) -> u64 {
         let (streams, depth) = (self.connections.streams, self.connections.depth);
         let protocols = || self.targets.iter().map(|target| target.protocol);

@@ -19,9 +19,9 @@ impl Plan {
         Some(requests as f64 / iterations as f64)
     }
 
-    /// The same requests as fast as they go: in the closed model, for `duration` after `warmup`, without think
-    /// times, loops and conditions, and without a look at the responses, which may be another server's. It
-    /// judges no thresholds and tries no request first.
+    /// The same requests as fast as they go: in the closed model, for `duration` after `warmup`, without
+    /// think times, loops and conditions, and without a look at the responses, which may be another server's.
+    /// It judges no thresholds and tries no request first.
     pub fn at_full_speed(&self, warmup: Nanos, duration: Nanos) -> Self {
         let mut plan = Self {
             load: Load::Closed,

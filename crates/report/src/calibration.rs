@@ -41,14 +41,14 @@ pub struct CalibrationCell {
     pub load: LoadKind,
     /// Requests per second that one worker thread can generate.
     pub limit_per_s: f64,
-    /// Whether the thread was busy all the time at that rate. If not, its server was the limit, and the rate is
-    /// that of the time for which the thread was busy.
+    /// Whether the thread was busy all the time at that rate. If not, its server was the limit, and the rate
+    /// is that of the time for which the thread was busy.
     pub saturated: bool,
     /// CPU time of the generator per request at that rate, in microseconds.
     pub cpu_us_per_request: f64,
-    /// At half of that rate, the median response time of a server that answers at once: what this machine adds
-    /// to every response time, with its kernel and the server's own work. In nanoseconds; null with too few
-    /// samples.
+    /// At half of that rate, the median response time of a server that answers at once: what this machine
+    /// adds to every response time, with its kernel and the server's own work. In nanoseconds; null with too
+    /// few samples.
     pub added_p50_ns: Option<u64>,
     /// Its 99th percentile.
     pub added_p99_ns: Option<u64>,
@@ -86,9 +86,9 @@ pub struct CalibrationUse {
     pub limit_per_s: f64,
     /// Requests per second that they did generate, as a share of it.
     pub used_share: f64,
-    /// See [`CalibrationCell::added_p50_ns`].
+    /// At half of the limit, the median of what this machine adds to response times; null if unknown.
     pub added_p50_ns: Option<u64>,
-    /// See [`CalibrationCell::added_p99_ns`].
+    /// Its 99th percentile.
     pub added_p99_ns: Option<u64>,
 }
 

@@ -40,9 +40,9 @@ pub(crate) struct Headers {
     close: Function,
 }
 
-/// Which table stands for the message now is known in Lua, so that a call that makes a table and reads nothing
-/// of it never comes to Rust. Tables of earlier calls are errors to read: what they stood for is gone, and
-/// another message's fields would be wrong.
+/// Which table stands for the message now is known in Lua, so that a call that makes a table and reads
+/// nothing of it never comes to Rust. Tables of earlier calls are errors to read: what they stood for is
+/// gone, and another message's fields would be wrong.
 const TABLES: &str = r#"
 local get, set, copy = ...
 local setmetatable, error = setmetatable, error

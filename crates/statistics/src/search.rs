@@ -124,8 +124,8 @@ pub struct Answer {
     pub high: Option<f64>,
     /// Whether the lower end held for the length of the confirmation.
     pub confirmed: bool,
-    /// The highest rate, at most the lower end, that holds right after an overload; `None` if none was found, or the search
-    /// did not come to it.
+    /// The highest rate, at most the lower end, that holds right after an overload; `None` if none was found,
+    /// or the search did not come to it.
     pub from_above: Option<f64>,
     /// Why the search ended.
     pub end: End,
@@ -190,8 +190,8 @@ impl Search {
         self.finding_at(portions, self.settings.confidence)
     }
 
-    /// The same at another confidence: a caller who asks again and again while a trial is under way, to end one
-    /// whose outcome is plain, has to be stricter.
+    /// The same at another confidence: a caller who asks again and again while a trial is under way, to end
+    /// one whose outcome is plain, has to be stricter.
     pub fn finding_at(&self, portions: &[Vec<Portion>], confidence: f64) -> Finding {
         let mut finding = Finding::Holds;
         for (portions, limit) in portions.iter().zip(&self.settings.limits) {

@@ -46,11 +46,12 @@ pub struct ShareInterval {
 /// than four slices with samples.
 ///
 /// With `b` bad ones of `n` samples in a slice and `B` slices, the estimate is `p = Σb / Σn` and its variance
-/// that of a ratio, `B / (B - 1) · Σ(b - p·n)² / (Σn)²` (Cochran, *Sampling Techniques*, 6.4). Its quotient with
-/// the variance of independent samples, `p(1 - p) / Σn`, is the variance inflation. Slices that are too short
-/// for the dependence show too little of it, so it is taken from 20 slices and from 10, and the larger
+/// that of a ratio, `B / (B - 1) · Σ(b - p·n)² / (Σn)²` (Cochran, *Sampling Techniques*, 6.4). Its quotient
+/// with the variance of independent samples, `p(1 - p) / Σn`, is the variance inflation. Slices that are too
+/// short for the dependence show too little of it, so it is taken from 20 slices and from 10, and the larger
 /// counts. The interval is Wilson's with the effective number of samples, `Σn` by the inflation, and
-/// Student's t of `B - 1` degrees of freedom in the place of the normal quantile: the variance is an estimate.
+/// Student's t of `B - 1` degrees of freedom in the place of the normal quantile: the variance is an
+/// estimate.
 pub fn share_interval(portions: &[Portion], confidence: f64) -> Option<ShareInterval> {
     let portions: Vec<Portion> = portions.iter().copied().filter(|portion| portion.total > 0).collect();
     if portions.len() < FEWEST_SLICES {
