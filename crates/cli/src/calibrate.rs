@@ -298,7 +298,7 @@ const fn backend_name(backend: BackendChoice) -> &'static str {
 fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
     let model = describe::model(plan);
     let most = record.protocols.iter().max_by_key(|(_, responses)| **responses);
-    let mean = |bytes: u64, of: u64| if of == 0 { 0 } else { bytes / of };
+    let mean = |bytes: u64, of: u64| bytes.checked_div(of).unwrap_or(0);
     let protocol = match most {
         Some((protocol, _)) if protocol.starts_with("h2") => "h2",
         _ => "http/1.1",

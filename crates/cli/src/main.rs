@@ -94,7 +94,7 @@ fn main() -> ExitCode {
             let color = environment::color(color, std::io::stderr().is_terminal());
             // Where there is no stderr there is no one to tell.
             let _ = std::io::stderr()
-                .write_all(problems::render(&failure.problems, failure.source.as_ref(), color).as_bytes());
+                .write_all(problems::render(&failure.problems, failure.source.as_deref(), color).as_bytes());
             failure.exit.into()
         }
     }
@@ -155,7 +155,7 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
 pub(crate) struct Failure {
     problems: Problems,
     /// The plan file that their places are in.
-    source: Option<Source>,
+    source: Option<Box<Source>>,
     exit: Exit,
 }
 
@@ -173,6 +173,6 @@ impl Failure {
 
 impl From<Refused> for Failure {
     fn from(Refused { problems, source }: Refused) -> Self {
-        Self { problems, source, exit: Exit::Usage }
+        Self { problems, source: source.map(Box::new), exit: Exit::Usage }
     }
 }

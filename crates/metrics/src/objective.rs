@@ -38,8 +38,8 @@ impl Objective {
     /// Why it is none, as a hint: only upper limits of response-time percentiles, of the error rate and of the
     /// timeout rate are shares.
     pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
-        const HINT: &str =
-            "use an upper limit of a percentile of the response time, such as 'p99<10ms', or 'error_rate<1%'";
+        const HINT: &str = "use an upper limit of a percentile of the response time, such as 'p99<10ms', \
+                            or 'error_rate<1%'";
         let Threshold { metric, operator, limit } = spec.threshold;
         if !matches!(operator, Operator::Less | Operator::AtMost) {
             return Err(HINT);

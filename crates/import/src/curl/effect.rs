@@ -123,7 +123,7 @@ fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
     let hosts =
         origins.iter().map(|origin| origin.split_once("://").map_or(origin.as_str(), |(_, host)| host));
     let mut all = Vec::new();
-    for text in settings.map(|text| text.as_str()).chain(hosts) {
+    for text in settings.map(plimsoll_plan::document::Text::as_str).chain(hosts) {
         // `[::1]:80`, `::1`, `h:80:127.0.0.1,[::1]`, `h:80:127.0.0.1:81`
         all.extend(text.parse::<IpAddr>());
         all.extend(text.split([',', ':']).filter_map(|part| part.parse::<IpAddr>().ok()));
