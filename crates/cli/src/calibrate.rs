@@ -1,13 +1,16 @@
 //! `plimsoll calibrate`: what this machine can generate at most, against a server that answers at once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, clock};
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
-use plimsoll_plan::{BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, Switch};
+use plimsoll_plan::{
+    BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, ScriptHost, ScriptPatch, Switch,
+};
 use plimsoll_report::calibration::WARNING_SHARE;
 use plimsoll_report::result::Tool;
 use plimsoll_report::{
@@ -20,6 +23,7 @@ use plimsoll_wire::tls::ServerConfig;
 
 use crate::campaign::Campaign;
 use crate::flags::{OutputArgs, OutputFormat, PlanArgs};
+use crate::script_host::Terminal;
 use crate::{Exit, Failure, certificate, describe, environment, import, run, serve};
 
 /// Length of each of the two runs of a cell where nothing says another.
@@ -272,6 +276,10 @@ impl Kind {
             insecure: on("--insecure", self.tls),
             body: (self.request_bytes > 0)
                 .then(|| Given::new("--body", "x".repeat(self.request_bytes as usize))),
+            script: ScriptPatch {
+                host: Some(ScriptHost(Arc::new(Terminal { quiet: true }))),
+                ..ScriptPatch::default()
+            },
             backend: given("--backend", backend_name(backend).to_owned()),
             default_seed: surroundings.seed,
             ..PlanPatch::default()

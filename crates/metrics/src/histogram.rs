@@ -40,6 +40,11 @@ const fn highest_of(index: usize) -> u64 {
     ((sub + 1) << shift) - 1
 }
 
+/// The smallest value that is counted in the same bucket.
+pub(crate) const fn floor_of(value: u64) -> u64 {
+    lowest_of(index_of(value))
+}
+
 /// The smallest value of a bucket.
 const fn lowest_of(index: usize) -> u64 {
     if index == 0 { 0 } else { highest_of(index - 1) + 1 }

@@ -35,8 +35,8 @@ impl Objective {
     /// The objective that a threshold is in a run with this outline.
     ///
     /// # Errors
-    /// Why it is none, as a hint: only upper limits of response-time percentiles, of the error rate and of the
-    /// timeout rate are shares.
+    /// Why it is none, as a hint: only upper limits of response-time percentiles, of the error rate and of
+    /// the timeout rate are shares.
     pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
         const HINT: &str = "use an upper limit of a percentile of the response time, such as 'p99<10ms', \
                             or 'error_rate<1%'";

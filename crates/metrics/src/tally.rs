@@ -1,9 +1,9 @@
 //! What became of requests within a time: the figures of which everything live is made.
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::ErrorClass;
 
 use crate::Censored;
-use crate::histogram::Delta;
+use crate::histogram::{Delta, floor_of};
 
 /// What became of the requests of one step, or of several, within a time.
 ///
@@ -128,7 +128,7 @@ impl Tally {
     /// Whether a figure of the response time with this value is only a lower bound: below the smallest lower
     /// bound nothing changes, however large the true values are.
     pub fn is_at_least(&self, value: u64) -> bool {
-        self.censored.count > 0 && Nanos(value) >= self.censored.from
+        self.censored.count > 0 && value >= floor_of(self.censored.from.0)
     }
 
     fn limited(&self, value: u64) -> u64 {

@@ -35,6 +35,9 @@ fn few_connections_are_no_slow_server() {
     // The same connections before a server that takes one request at a time.
     let record = limited(&flags, world(one_queue(Law::Constant(MS * 2))));
     assert_limited(&record, LimitedBy::Target, "wait for one another");
+    // With times that vary, few in one queue look like times that only vary.
+    let record = limited(&flags, world(one_queue(Law::Exponential { mean: MS * 2 })));
+    assert_limited(&record, LimitedBy::Unknown, "may wait for one another");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 use super::decimal::{Decimal, compare};
 use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
-use crate::histogram::{Bucket, Sliding};
+use crate::histogram::{Bucket, Sliding, floor_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
 
 /// The value of a figure, and what it is.
@@ -279,7 +279,14 @@ fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) 
     }
     let censored = times.censored.count > 0;
     let at_least = match figure {
-        Figure::Percentile(_) | Figure::Min => censored && value >= times.censored.from.0 as f64,
+        Figure::Percentile(_) | Figure::Min => {
+            let from = match times.values {
+                Values::Recorded(_) => times.censored.from.0,
+                // The smallest value of a window is read from its bucket.
+                Values::Windowed(..) => floor_of(times.censored.from.0),
+            };
+            censored && value >= from as f64
+        }
         Figure::Mean | Figure::Max => censored,
         Figure::Stdev => false,
     };

@@ -25,10 +25,18 @@ const THROTTLED_SHARE: f64 = 0.10;
 /// Service times are level if their p90 is at most so many times the fastest.
 const LEVEL_FACTOR: u64 = 2;
 /// A target that queues serves most requests in so many times the time of the fastest, or more...
-const QUEUE_FACTOR: u64 = 3;
+const QUEUE_FACTOR: u64 = 5;
 /// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
-/// p50. (Exponential times have 0.15, lognormal ones of σ = 1 have 0.28, 64 in one queue 0.84.)
-const QUEUE_SHARE: f64 = 0.5;
+/// p50. Both together are no chance of times that only vary: lognormal ones with a p10 of 0.7 p50 (σ = 0.28)
+/// have a fastest of a million of 0.26 p50; exponential ones have a p10 of 0.15. In one queue, 16 users have
+/// 0.71 and 64 have 0.84.
+const QUEUE_SHARE: f64 = 0.7;
+/// With times that are all the same, fewer times the fastest are enough.
+const ALIKE_SHARE: f64 = 0.9;
+/// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
+/// 0.52 p50, lognormal times of σ = 0.4 have 0.6. One number of users does not tell them apart.
+const PERHAPS_FACTOR: u64 = 3;
+const PERHAPS_SHARE: f64 = 0.5;
 /// Share of the service time between the first and the last byte from which the way is what takes time.
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer is none.
@@ -283,19 +291,28 @@ impl Judge<'_> {
     fn queue(&self) -> Option<Limitation> {
         let service = &self.record.total.service_time;
         let (fastest, p10, p50) = (service.min()?, service.percentile(10.0)?, service.percentile(50.0)?);
-        let alike = p10 as f64 >= p50 as f64 * QUEUE_SHARE;
-        if p50 < fastest.saturating_mul(QUEUE_FACTOR) || !alike {
+        let is_queue = |factor: u64, share: f64| {
+            p50 >= fastest.saturating_mul(factor) && p10 as f64 >= p50 as f64 * share
+        };
+        if !is_queue(PERHAPS_FACTOR, PERHAPS_SHARE) {
             return None;
         }
         let in_flight = self.record.connections.peak_open * self.depth();
         let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
         let evidence = format!(
-            "with {} in flight the target served {}, half of them in {} or more; alone a request took {}: they wait for one another",
+            "with {} in flight the target served {}, half of them in {} or more; the fastest took {}",
             figure::count(in_flight),
             figure::per_second(carried),
             figure::nanos(Nanos(p50)),
             figure::nanos(Nanos(fastest)),
         );
+        if !is_queue(QUEUE_FACTOR, QUEUE_SHARE) && !is_queue(PERHAPS_FACTOR, ALIKE_SHARE) {
+            let evidence = format!("{evidence}: they may wait for one another, or only vary");
+            let hint = "try other numbers of connections: if the rate stays, it is the target's, and if it rises \
+                        with them, it was theirs (plimsoll find URL --sweep connections=8,16,32)";
+            return Some(limited(LimitedBy::Unknown, evidence, hint));
+        }
+        let evidence = format!("{evidence}: they wait for one another");
         Some(limited(LimitedBy::Target, evidence, TARGET_HINT))
     }
 

@@ -218,7 +218,7 @@ fn a_closed_run_is_always_limited_by_something() {
         Model::Closed,
         &[
             ("users", |_| {}, LimitedBy::ConnectionLimit, "busiest thread had 50.0 % of its core left"),
-            ("a queue", queueing, LimitedBy::Target, "alone a request took 100 µs"),
+            ("a queue", queueing, LimitedBy::Target, "the fastest took 100 µs: they wait"),
             (
                 "the target's CPU",
                 |r| every_second(r, |part| target_of(part).busiest_thread = Some(ms(990))),
