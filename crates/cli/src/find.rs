@@ -11,12 +11,14 @@ use plimsoll_report::capacity::{
 };
 use plimsoll_report::result::{Finding as Found, Tool};
 use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Format, Style, Summary, render_capacity, rfc3339};
-use plimsoll_statistics::{End, Finding, Outcome, Portion, Purpose, Search, Settings, Trial, share_interval};
+use plimsoll_statistics::{
+    End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+};
 
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SearchSpec};
 use crate::flags::OutputFormat;
-use crate::{Exit, Failure, describe, import, run};
+use crate::{Exit, Failure, describe, import, run, sweep};
 
 /// Shortest lead-in of a trial: time to open connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
@@ -37,6 +39,9 @@ const ERRORS: &str = "error_rate<1%";
 
 /// The command.
 pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
+    if let Some(sweep) = args.sweep() {
+        return sweep::command(args, &sweep.map_err(Failure::usage)?, style);
+    }
     let spec = args.to_spec();
     let resolved = import::resolve_amended(&args.plan, args.output.quiet, |flags| args.amend(flags));
     let (spec, plan) = match (spec, resolved) {
@@ -67,7 +72,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
 }
 
 /// What is asked of the server, by the thresholds of the plan.
-fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
+pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
     let mut problems = Problems::default();
     if plan.thresholds.is_empty() {
         let hint = "say what has to hold, such as --slo 'p99<10ms'";
@@ -116,7 +121,7 @@ struct Finder<'a, O> {
 struct Measured {
     record: RunRecord,
     /// For each objective, the slices.
-    portions: Vec<Vec<Portion>>,
+    portions: Vec<Vec<SliceCount>>,
 }
 
 impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
@@ -192,7 +197,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     fn carry_out(&self, trial: &Trial) -> Result<Measured, Failure> {
         let mut plan = self.plan_of(trial)?;
         plan.seed = plan.seed.wrapping_add(self.trials.len() as u64);
-        let mut portions: Vec<Vec<Portion>> = vec![Vec::new(); self.objectives.len()];
+        let mut portions: Vec<Vec<SliceCount>> = vec![Vec::new(); self.objectives.len()];
         let mut go_on = |progress: &Progress<'_>| {
             let interval = progress.interval;
             if interval.warmup {
@@ -212,7 +217,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         // What did not end in time is bad by any measure.
         let lost = record.accounting.in_flight_at_stop + record.accounting.never_started;
         for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
-            last.merge(Portion { total: lost, bad: lost });
+            last.merge(SliceCount { count: lost, marked: lost });
         }
         Ok(Measured { record, portions })
     }
@@ -242,13 +247,11 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
 
     /// What a trial says of the server.
     fn outcome(&self, measured: &Measured) -> Outcome {
-        let reasons = &measured.record.verdict.reasons;
-        let served = |code| matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit);
-        if reasons.iter().any(|reason| !served(reason.code) && reason.code != ReasonCode::TooFewSamples) {
+        if !was_applied(&measured.record) {
             return Outcome::NotApplied;
         }
         // Connections that bind, with a generator that has time: responses come too slowly for this rate.
-        if reasons.iter().any(|reason| served(reason.code)) {
+        if measured.record.verdict.reasons.iter().any(|reason| is_served(reason.code)) {
             return Outcome::Overloaded;
         }
         Outcome::Measured(measured.portions.clone())
@@ -270,17 +273,9 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         let record = &measured.record;
         let times = Summary::new(&record.total.response_time, record.total.censored_response);
         let seconds = record.duration.as_secs_f64();
-        let in_window: Vec<_> =
-            record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
-        let in_flight = in_window.iter().map(|interval| interval.in_flight as f64).sum::<f64>();
         let ended = record.total.ok + record.total.failed + record.total.timed_out;
         let bad = record.total.failed + record.total.timed_out;
         let verdict = &record.verdict;
-        let found = verdict.reasons.iter().chain(&verdict.warnings).map(|reason| Found {
-            code: reason.code.name().to_owned(),
-            evidence: reason.evidence.clone(),
-            hint: reason.hint.clone(),
-        });
         self.trials.push(TrialResult {
             purpose: match trial.purpose {
                 Purpose::Ramp => "ramp",
@@ -294,14 +289,14 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             at_s: (begun - self.started).as_secs_f64(),
             measured_s: seconds,
             achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
-            in_flight: in_flight / in_window.len().max(1) as f64,
+            in_flight: mean_in_flight(record),
             p50: times.p.p50,
             p90: times.p.p90,
             p99: times.p.p99,
             p99_9: times.p.p99_9,
             error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
             finding: finding_name(finding).to_owned(),
-            findings: found.collect(),
+            findings: verdict.reasons.iter().chain(&verdict.warnings).map(Found::of).collect(),
         });
         self.tell();
     }
@@ -365,16 +360,13 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     }
 
     fn level(&self, level: &plimsoll_statistics::Level) -> LevelResult {
-        let share = |(objective, portions): (&Objective, &Vec<Portion>)| {
+        let share = |(objective, portions): (&Objective, &Vec<SliceCount>)| {
             let interval = share_interval(portions, self.search.settings().confidence);
-            let all = portions.iter().fold(Portion::default(), |mut all, portion| {
-                all.merge(*portion);
-                all
-            });
+            let all = SliceCount::sum(portions);
             ShareResult {
                 slo: objective.spec.to_string(),
                 limit: objective.limit,
-                share: if all.total == 0 { 0.0 } else { all.bad as f64 / all.total as f64 },
+                share: if all.count == 0 { 0.0 } else { all.marked as f64 / all.count as f64 },
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
                 variance_inflation: interval.map(|interval| interval.variance_inflation),
@@ -437,13 +429,31 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     }
 }
 
+/// Whether the generator put the load on the server that was asked for, as far as the server let it.
+pub(crate) fn was_applied(record: &RunRecord) -> bool {
+    let harmless = |code| is_served(code) || code == ReasonCode::TooFewSamples;
+    record.verdict.reasons.iter().all(|reason| harmless(reason.code))
+}
+
+/// Whether a finding only says that the server was too slow for the rate and the connections.
+const fn is_served(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
+}
+
+/// The mean number of requests in flight, from the ends of the measured intervals.
+pub(crate) fn mean_in_flight(record: &RunRecord) -> f64 {
+    let measured: Vec<_> =
+        record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
+    measured.iter().map(|interval| interval.in_flight as f64).sum::<f64>() / measured.len().max(1) as f64
+}
+
 /// A rate to the thousandth of an iteration per second.
 fn exact(rate: f64) -> Rate {
     let count = (rate * 1_000.0).round().max(1.0) as u64;
     Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
 }
 
-const fn finding_name(finding: Finding) -> &'static str {
+pub(crate) const fn finding_name(finding: Finding) -> &'static str {
     match finding {
         Finding::Holds => "holds",
         Finding::Breaks => "breaks",

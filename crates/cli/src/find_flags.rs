@@ -35,6 +35,12 @@ struct SearchArgs {
     /// one about errors, 'error_rate<1%' is added.
     #[arg(long, value_name = "THRESHOLD")]
     slo: Vec<String>,
+    /// No search, but a run at each level of a setting: connections, streams, threads or rate
+    ///
+    /// Such as connections=1,2,4,8,16,32: then the report has the curve, and from six levels on the Universal
+    /// Scalability Law that fits it. Levels of a rate are open runs, the others closed ones.
+    #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
+    sweep: Option<String>,
     /// First rate to try, in iterations per second [default: 100]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     from: Option<String>,
@@ -56,6 +62,64 @@ pub(crate) struct SearchSpec {
     pub(crate) to: f64,
     pub(crate) precision: f64,
     pub(crate) max_time: Nanos,
+}
+
+/// The setting whose levels are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SweptSetting {
+    Connections,
+    Streams,
+    Threads,
+    Rate,
+}
+
+impl SweptSetting {
+    const ALL: [Self; 4] = [Self::Connections, Self::Streams, Self::Threads, Self::Rate];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Streams => "streams",
+            Self::Threads => "threads",
+            Self::Rate => "rate",
+        }
+    }
+
+    /// Sets it in the flags of a plan.
+    pub(crate) fn set(self, value: &str, flags: &mut PlanPatch) {
+        let given = Given::new("--sweep", value);
+        match self {
+            Self::Connections => flags.connections = Some(given),
+            Self::Streams => flags.streams = vec![given],
+            Self::Threads => flags.threads = Some(given),
+            Self::Rate => flags.rate = Some(given),
+        }
+    }
+}
+
+/// A setting and the levels of it that are tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SweepSpec {
+    pub(crate) setting: SweptSetting,
+    pub(crate) levels: Vec<String>,
+}
+
+impl SweepSpec {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        const HINT: &str = "write it as in --sweep connections=1,2,4,8,16,32";
+        let problem = |message: String| Problem::new(message).with_hint(HINT);
+        let (name, levels) =
+            text.split_once('=').ok_or_else(|| problem(format!("--sweep: `{text}` has no levels")))?;
+        let setting =
+            SweptSetting::ALL.into_iter().find(|setting| setting.name() == name).ok_or_else(|| {
+                problem(format!("--sweep: `{name}` is not one of connections, streams, threads, rate"))
+            })?;
+        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
+        if levels.iter().any(String::is_empty) {
+            return Err(problem(format!("--sweep: `{text}` has an empty level")));
+        }
+        Ok(Self { setting, levels })
+    }
 }
 
 impl FindArgs {
@@ -84,11 +148,21 @@ impl FindArgs {
         Ok(SearchSpec { from, to, precision, max_time })
     }
 
+    /// The sweep that was asked for instead of a search.
+    pub(crate) fn sweep(&self) -> Option<Result<SweepSpec, Problem>> {
+        self.search.sweep.as_deref().map(SweepSpec::parse)
+    }
+
     /// Makes the flags of a plan those of its first trial.
     ///
     /// # Errors
     /// What has no place in a search.
     pub(crate) fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        if self.search.sweep.is_some() {
+            flags.duration.get_or_insert_with(|| Given::new("--duration", TRIAL));
+            flags.thresholds.extend(self.search.slo.iter().map(|text| Given::new("--slo", text.as_str())));
+            return Ok(());
+        }
         let chosen = [&flags.rate, &flags.rps, &flags.stages].into_iter().flatten().next();
         if let Some(given) = chosen {
             let message = format!("{} has no place here: the search chooses the rates", given.by);

@@ -579,6 +579,8 @@ pub(crate) enum SchemaOf {
     Calibration,
     /// What `find --output json` writes
     Capacity,
+    /// What `find --sweep --output json` writes
+    Sweep,
     /// What `compare --output json` writes
     Comparison,
     /// What `history --output json` writes

@@ -35,6 +35,7 @@ mod sink_flags;
 mod sink_values;
 mod stats;
 mod steering;
+mod sweep;
 mod target_flags;
 mod wrk;
 
@@ -138,6 +139,7 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     let schema = match of {
         SchemaOf::Result => plimsoll_report::schema_result(),
         SchemaOf::Calibration => plimsoll_report::schema_calibration(),
+        SchemaOf::Sweep => plimsoll_report::schema_sweep(),
         SchemaOf::Capacity => plimsoll_report::schema_capacity(),
         SchemaOf::Comparison => plimsoll_report::schema_comparison(),
         SchemaOf::History => plimsoll_report::schema_history(),

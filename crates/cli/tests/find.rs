@@ -151,6 +151,10 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "--precision", "99"], "no share from 0.5% to 50%"),
         (vec![url, "--slo", "p99<60s"], "times out before"),
         (vec![url, "--slo", "error_rate<0%"], "cannot be searched for"),
+        (vec![url, "--sweep", "connections"], "has no levels"),
+        (vec![url, "--sweep", "color=1,2"], "is not one of connections, streams, threads, rate"),
+        (vec![url, "--sweep", "connections=1,,2"], "has an empty level"),
+        (vec![url, "--sweep", "connections=1,2", "-R", "5"], "the plan has a rate of its own"),
     ] {
         let output = find(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -163,4 +167,23 @@ fn what_makes_no_sense_is_refused() {
 fn a_target_that_is_not_there_is_said_at_once() {
     let output = find(&["http://127.0.0.1:1/", "--slo", "p99<10ms"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}
+
+/// One reply after the other: the rate stays the same with more users, which is the target's doing.
+#[test]
+fn a_sweep_shows_the_curve_and_the_law() {
+    let sink = Sink::start(&["--delay", "constant:2ms", "--queue"]);
+    let output =
+        find(&[&sink.url, "--sweep", "connections=1,2,3,4,8,16", "-d", "400ms", "-o", "json", "--quiet"]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let levels = result["levels"].as_array().unwrap();
+    let values: Vec<f64> = levels.iter().map(|level| level["value"].as_f64().unwrap()).collect();
+    assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 8.0, 16.0]);
+    assert!(levels.iter().all(|level| level["achieved_per_s"].as_f64().unwrap() < 510.0), "{result:#}");
+    let invalid = levels.iter().any(|level| level["finding"] == "not_applied");
+    let usl = &result["usl"];
+    assert!(invalid || usl["lambda_per_s"].as_f64().is_some_and(|rate| rate < 600.0), "{result:#}");
+    // Nearly all of the work is done one at a time. A busy machine may hide it.
+    assert!(invalid || usl["alpha"].as_f64().is_some_and(|alpha| alpha > 0.3), "{result:#}");
 }

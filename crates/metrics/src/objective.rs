@@ -4,7 +4,7 @@
 //! a share anyway. As shares they can be counted in every interval of a run, and be judged with an interval
 //! of confidence (`plimsoll_statistics::share_interval`).
 
-use plimsoll_statistics::Portion;
+use plimsoll_statistics::SliceCount;
 
 use crate::threshold::{Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind};
 use crate::{Outline, Tally};
@@ -74,8 +74,8 @@ impl Objective {
     }
 
     /// Counts what ended in an interval; `steps` are its tallies, step by step.
-    pub fn portion(&self, steps: &[Tally]) -> Portion {
-        let mut portion = Portion::default();
+    pub fn portion(&self, steps: &[Tally]) -> SliceCount {
+        let mut portion = SliceCount::default();
         for tally in self.steps.iter().filter_map(|&step| steps.get(step)) {
             portion.merge(match self.bad {
                 Bad::Slow(limit) => {
@@ -83,10 +83,10 @@ impl Objective {
                     let slow: u64 = slow.map(|(_, count)| count).sum();
                     // Timed-out ones are among the times, as lower bounds.
                     let bad = slow.max(tally.timed_out);
-                    Portion { total: tally.response_time.count(), bad }
+                    SliceCount { count: tally.response_time.count(), marked: bad }
                 }
-                Bad::Failed => Portion { total: tally.ended(), bad: tally.failed + tally.timed_out },
-                Bad::TimedOut => Portion { total: tally.ended(), bad: tally.timed_out },
+                Bad::Failed => SliceCount { count: tally.ended(), marked: tally.failed + tally.timed_out },
+                Bad::TimedOut => SliceCount { count: tally.ended(), marked: tally.timed_out },
             });
         }
         portion

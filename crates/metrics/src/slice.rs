@@ -81,7 +81,7 @@ pub fn percentile_interval<'a>(
 ) -> Result<PercentileInterval, NoInterval> {
     let Some(cut) = histogram.cut_near(p) else { return Err(NoInterval::TooFewSlices(0)) };
     let counts: Vec<SliceCount> =
-        slices.map(|slice| SliceCount { count: slice.count(), above: slice.count_above(cut) }).collect();
+        slices.map(|slice| SliceCount { count: slice.count(), marked: slice.count_above(cut) }).collect();
     PercentileInterval::new(p, CONFIDENCE, &counts, |rank| {
         histogram.value_at(rank).expect("there is a value, since slices hold some")
     })

@@ -157,18 +157,20 @@ fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
     planned.chain(others.map(|peer| found(vec![peer.origin.clone()], peer.authority.clone(), peer))).collect()
 }
 
+impl Finding {
+    /// The finding of a verdict.
+    pub fn of(reason: &Reason) -> Self {
+        Self {
+            code: reason.code.name().to_owned(),
+            evidence: reason.evidence.clone(),
+            hint: reason.hint.clone(),
+        }
+    }
+}
+
 impl VerdictResult {
     fn new(record: &RunRecord) -> Self {
-        let findings = |reasons: &[Reason]| {
-            reasons
-                .iter()
-                .map(|reason| Finding {
-                    code: reason.code.name().to_owned(),
-                    evidence: reason.evidence.clone(),
-                    hint: reason.hint.clone(),
-                })
-                .collect()
-        };
+        let findings = |reasons: &[Reason]| reasons.iter().map(Finding::of).collect();
         let mut invalid_reasons: Vec<String> =
             record.verdict.reasons.iter().map(|reason| reason.code.name().to_owned()).collect();
         invalid_reasons.dedup();

@@ -46,9 +46,9 @@ pub struct CalibrationCell {
     pub saturated: bool,
     /// CPU time of the generator per request at that rate, in microseconds.
     pub cpu_us_per_request: f64,
-    /// At half of that rate, the median response time of a server that answers at once: what this machine
-    /// adds to every response time, with its kernel and the server's own work. In nanoseconds; null with too
-    /// few samples.
+    /// At half of the rate that was reached, the median response time of a server that answers at once: what
+    /// this machine adds to every response time, with its kernel and the server's own work. In nanoseconds;
+    /// null with too few samples.
     pub added_p50_ns: Option<u64>,
     /// Its 99th percentile.
     pub added_p99_ns: Option<u64>,
@@ -184,6 +184,12 @@ impl Calibration {
         page.blank();
         let rows: Vec<Row> = self.cells.iter().map(CalibrationCell::row).collect();
         page.table(&["limit", "CPU", "added p50", "added p99"], &rows);
+        if self.cells.iter().any(|cell| !cell.saturated) {
+            page.line("");
+            page.line(
+                "* the server was the limit: this is the rate of the time for which the generator was busy",
+            );
+        }
         page.finish()
     }
 }
@@ -205,16 +211,16 @@ impl CalibrationCell {
 
     fn row(&self) -> Row {
         let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
-        let unsaturated = if self.saturated { "" } else { " (the server was the limit)" };
+        let unsaturated = if self.saturated { "" } else { "*" };
         Row {
             label: String::new(),
             cells: vec![
-                figure::per_second(self.limit_per_s),
+                format!("{}{unsaturated}", figure::per_second(self.limit_per_s)),
                 format!("{:.2} µs", self.cpu_us_per_request),
                 time(self.added_p50_ns),
                 time(self.added_p99_ns),
             ],
-            note: format!("{}{unsaturated}", self.load.describe()),
+            note: self.load.describe(),
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod phase;
 mod reading;
 pub mod result;
 pub mod summary;
+pub mod sweep;
 mod text;
 mod timestamp;
 
@@ -37,6 +38,7 @@ pub use history::{History, schema_history};
 pub use reading::ReadError;
 pub use result::RunResult;
 pub use summary::Summary;
+pub use sweep::{SWEEP_SCHEMA_VERSION, SweepResult, render_sweep, schema_sweep};
 pub use timestamp::rfc3339;
 
 /// The version of the result contract: raised when a field changes its meaning or goes, not when one is

@@ -1,6 +1,7 @@
 //! Intervals of percentiles that survive autocorrelation.
 
-use crate::student_quantile;
+use crate::SliceCount;
+use crate::spread::{Spread, join};
 
 /// Slices from which an interval can be made: with fewer the factor t grows beyond all use.
 pub const FEWEST_SLICES: usize = 5;
@@ -24,16 +25,6 @@ pub fn samples_needed(p: f64) -> u64 {
         return u64::MAX;
     }
     (0.05_f64.ln() / q.ln()).ceil() as u64
-}
-
-/// What one slice of a run, a stretch of time, says about a percentile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SliceCount {
-    /// Samples in the slice.
-    pub count: u64,
-    /// Those of them that are larger than a cut, which is the same for all slices: the percentile of all
-    /// samples together, or the nearest value at which histograms can be told apart.
-    pub above: u64,
 }
 
 /// The interval in which the true value of a percentile lies with the given confidence.
@@ -79,7 +70,7 @@ impl PercentileInterval {
     /// them, the variance of c is inflated over that of independent samples by
     ///
     /// ```text
-    /// VIF = Σ (above_b − c · count_b)² / (N · c (1 − c) · (1 − Σ w²))
+    /// VIF = Σ (marked_b − c · count_b)² / (N · c (1 − c) · (1 − Σ w²))
     /// ```
     ///
     /// which for equal slices is var(c_b) · L / (c (1 − c)). The interval lies between the ranks
@@ -133,62 +124,6 @@ impl PercentileInterval {
     }
 }
 
-/// How the share above the cut differs from slice to slice.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    slices: usize,
-    samples: u64,
-    vif: f64,
-    degrees: f64,
-}
-
-impl Spread {
-    /// Of slices none of which is empty.
-    fn of(slices: &[SliceCount]) -> Self {
-        let samples: u64 = slices.iter().map(|slice| slice.count).sum();
-        let above: u64 = slices.iter().map(|slice| slice.above).sum();
-        let total = samples as f64;
-        let share = above as f64 / total;
-        let (mut residuals, mut squares, mut cubes) = (0.0, 0.0, 0.0);
-        for slice in slices {
-            let weight = slice.count as f64 / total;
-            residuals += (slice.above as f64 - share * slice.count as f64).powi(2);
-            squares += weight.powi(2);
-            cubes += weight.powi(3);
-        }
-        let variance = total * share * (1.0 - share) * (1.0 - squares);
-        // All on one side of the cut: nothing varies that could be inflated. Below 1 the samples would be
-        // more regular than independent ones; that is not relied on.
-        let vif = if variance > 0.0 { (residuals / variance).max(1.0) } else { 1.0 };
-        let degrees = (1.0 - squares).powi(2) / (squares - 2.0 * cubes + squares.powi(2));
-        Self { slices: slices.len(), samples, vif, degrees }
-    }
-
-    fn effective(&self) -> f64 {
-        self.samples as f64 / self.vif
-    }
-
-    /// Half the width of the interval of a share.
-    fn half_width(&self, confidence: f64, share: f64) -> f64 {
-        student_quantile(confidence, self.degrees) * (share * (1.0 - share) / self.effective()).sqrt()
-    }
-}
-
-/// So many neighbours as one each. A rest at the end is divided among the last ones, so that no slice is much
-/// smaller than the others.
-fn join(slices: &[SliceCount], neighbours: usize) -> Vec<SliceCount> {
-    let parts = slices.len() / neighbours;
-    let bounds = |part: usize| part * slices.len() / parts.max(1);
-    let sum = |part: usize| {
-        let range = &slices[bounds(part)..bounds(part + 1)];
-        range.iter().fold(SliceCount::default(), |sum, slice| SliceCount {
-            count: sum.count + slice.count,
-            above: sum.above + slice.above,
-        })
-    };
-    (0..parts).map(sum).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -196,7 +131,7 @@ mod tests {
     use super::*;
 
     fn slices(counts: &[(u64, u64)]) -> Vec<SliceCount> {
-        counts.iter().map(|&(count, above)| SliceCount { count, above }).collect()
+        counts.iter().map(|&(count, above)| SliceCount { count, marked: above }).collect()
     }
 
     #[test]

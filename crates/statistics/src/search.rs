@@ -15,7 +15,8 @@
 //! What was asked for is a set of conditions, each "fewer bad samples than this share" (see
 //! [`share`](crate::share)). A decision is made at [`Settings::confidence`] on each side.
 
-use crate::share::{Portion, share_interval};
+use crate::SliceCount;
+use crate::share::share_interval;
 
 /// How a search goes about it. Rates are per second, in whatever unit the caller counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +83,7 @@ pub enum Purpose {
 pub enum Outcome {
     /// The generator kept its schedule: for each condition the slices of the trial, in the order of
     /// [`Settings::limits`].
-    Measured(Vec<Vec<Portion>>),
+    Measured(Vec<Vec<SliceCount>>),
     /// The server cannot keep up with this rate at all: what is in flight grows without end.
     Overloaded,
     /// The generator could not put this rate on the server: nothing follows for the server.
@@ -111,7 +112,7 @@ pub struct Level {
     pub finding: Finding,
     /// Length of these trials together, in units of the shortest.
     pub length: u32,
-    portions: Vec<Vec<Portion>>,
+    portions: Vec<Vec<SliceCount>>,
     overloaded: bool,
 }
 
@@ -159,12 +160,12 @@ pub struct Search {
     descents: u32,
     from_above: Option<f64>,
     /// The evidence of trials from above at the rate that is tried now.
-    above: Option<(f64, u32, Vec<Vec<Portion>>)>,
+    above: Option<(f64, u32, Vec<Vec<SliceCount>>)>,
 }
 
 impl Level {
     /// For each condition the slices of its trials.
-    pub fn portions(&self) -> &[Vec<Portion>] {
+    pub fn portions(&self) -> &[Vec<SliceCount>] {
         &self.portions
     }
 }
@@ -186,13 +187,13 @@ impl Search {
     }
 
     /// What is known by these slices, one list for each condition.
-    pub fn finding(&self, portions: &[Vec<Portion>]) -> Finding {
+    pub fn finding(&self, portions: &[Vec<SliceCount>]) -> Finding {
         self.finding_at(portions, self.settings.confidence)
     }
 
     /// The same at another confidence: a caller who asks again and again while a trial is under way, to end
     /// one whose outcome is plain, has to be stricter.
-    pub fn finding_at(&self, portions: &[Vec<Portion>], confidence: f64) -> Finding {
+    pub fn finding_at(&self, portions: &[Vec<SliceCount>], confidence: f64) -> Finding {
         let mut finding = Finding::Holds;
         for (portions, limit) in portions.iter().zip(&self.settings.limits) {
             match share_interval(portions, confidence) {

@@ -4,30 +4,14 @@
 //! fewer than 1 % of its responses take 10 ms or longer. Shares are the easier question: a run is cut into
 //! slices, each of which counts its samples and the bad ones among them, and no quantile has to be estimated.
 
-use crate::student_quantile;
+use crate::spread::{Spread, join};
+use crate::{SliceCount, student_quantile};
 
 /// Slices below which an interval says nothing about dependence: the variance between them would be a guess.
 const FEWEST_SLICES: usize = 4;
 /// Slices to which longer series are joined: enough for the t distribution to be narrow, few enough for each
 /// to be long beside the time over which samples depend on one another.
 const SLICES: usize = 20;
-
-/// The samples of one slice of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Portion {
-    /// Samples in it.
-    pub total: u64,
-    /// The bad ones among them.
-    pub bad: u64,
-}
-
-impl Portion {
-    /// Adds the samples of another slice.
-    pub const fn merge(&mut self, other: Self) {
-        self.total += other.total;
-        self.bad += other.bad;
-    }
-}
 
 /// A share of bad samples, and between which limits the true one lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,57 +29,24 @@ pub struct ShareInterval {
 /// The two-sided interval of a share by its slices, at a confidence such as 0.95. `None` if there are fewer
 /// than four slices with samples.
 ///
-/// With `b` bad ones of `n` samples in a slice and `B` slices, the estimate is `p = Σb / Σn` and its variance
-/// that of a ratio, `B / (B - 1) · Σ(b - p·n)² / (Σn)²` (Cochran, *Sampling Techniques*, 6.4). Its quotient
-/// with the variance of independent samples, `p(1 - p) / Σn`, is the variance inflation. Slices that are too
-/// short for the dependence show too little of it, so it is taken from 20 slices and from 10, and the larger
-/// counts. The interval is Wilson's with the effective number of samples, `Σn` by the inflation, and
-/// Student's t of `B - 1` degrees of freedom in the place of the normal quantile: the variance is an
-/// estimate.
-pub fn share_interval(portions: &[Portion], confidence: f64) -> Option<ShareInterval> {
-    let portions: Vec<Portion> = portions.iter().copied().filter(|portion| portion.total > 0).collect();
-    if portions.len() < FEWEST_SLICES {
+/// The estimate is that of a ratio, with the variance inflation and the degrees of freedom of
+/// [`PercentileInterval`](crate::PercentileInterval). Slices that are too short for the dependence show too
+/// little of it, so both are taken from up to 20 slices and from up to 10, and the larger inflation counts. The
+/// interval is Wilson's with the effective number of samples, and Student's t in the place of the normal
+/// quantile, since the variance is an estimate.
+pub fn share_interval(slices: &[SliceCount], confidence: f64) -> Option<ShareInterval> {
+    let slices: Vec<SliceCount> = slices.iter().copied().filter(|slice| slice.count > 0).collect();
+    if slices.len() < FEWEST_SLICES {
         return None;
     }
-    let many = joined(&portions, SLICES);
-    let few = joined(&portions, SLICES / 2);
-    let (slices, inflation) = match (inflation(&many), inflation(&few)) {
-        (fine, coarse) if coarse > fine => (few.len(), coarse),
-        (fine, _) => (many.len(), fine),
-    };
-    let all = sum(&portions);
-    let estimate = all.bad as f64 / all.total as f64;
-    let effective = all.total as f64 / inflation;
-    let t = student_quantile(confidence, (slices - 1) as f64);
-    let (low, high) = wilson(estimate, effective, t);
-    Some(ShareInterval { estimate, low, high, variance_inflation: inflation })
-}
-
-/// At most `slices` slices of about the same number of neighbours each.
-fn joined(portions: &[Portion], slices: usize) -> Vec<Portion> {
-    let slices = slices.min(portions.len());
-    let bound = |slice: usize| slice * portions.len() / slices;
-    (0..slices).map(|slice| sum(&portions[bound(slice)..bound(slice + 1)])).collect()
-}
-
-fn sum(portions: &[Portion]) -> Portion {
-    let mut sum = Portion::default();
-    portions.iter().for_each(|portion| sum.merge(*portion));
-    sum
-}
-
-/// The variance of the share between slices by that of independent samples; at least 1.
-fn inflation(portions: &[Portion]) -> f64 {
-    let all = sum(portions);
-    let (total, share) = (all.total as f64, all.bad as f64 / all.total as f64);
-    let independent = share * (1.0 - share) * total;
-    if independent <= 0.0 {
-        return 1.0;
-    }
-    let squares: f64 =
-        portions.iter().map(|portion| (portion.bad as f64 - share * portion.total as f64).powi(2)).sum();
-    let slices = portions.len() as f64;
-    (slices / (slices - 1.0) * squares / independent).max(1.0)
+    let spread_of = |most: usize| Spread::of(&join(&slices, slices.len().div_ceil(most)));
+    let (fine, coarse) = (spread_of(SLICES), spread_of(SLICES / 2));
+    let spread = if coarse.vif > fine.vif { coarse } else { fine };
+    let all = SliceCount::sum(&slices);
+    let estimate = all.marked as f64 / all.count as f64;
+    let t = student_quantile(confidence, spread.degrees);
+    let (low, high) = wilson(estimate, spread.effective(), t);
+    Some(ShareInterval { estimate, low, high, variance_inflation: spread.vif })
 }
 
 /// Wilson's score interval of a share `p` of `n` samples with the quantile `z`: the values whose distance to
@@ -112,8 +63,8 @@ fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn even(total: u64, bad: u64, slices: usize) -> Vec<Portion> {
-        vec![Portion { total, bad }; slices]
+    fn even(count: u64, marked: u64, slices: usize) -> Vec<SliceCount> {
+        vec![SliceCount { count, marked }; slices]
     }
 
     #[test]
@@ -136,8 +87,8 @@ mod tests {
     #[test]
     fn bad_samples_that_come_together_widen_it() {
         let mut portions = even(500, 0, 20);
-        portions[7].bad = 50;
-        portions[8].bad = 50;
+        portions[7].marked = 50;
+        portions[8].marked = 50;
         let lumped = share_interval(&portions, 0.95).unwrap();
         let even = share_interval(&even(500, 5, 20), 0.95).unwrap();
         assert_eq!(lumped.estimate, even.estimate);
@@ -149,8 +100,8 @@ mod tests {
     fn too_few_slices_say_nothing() {
         assert_eq!(share_interval(&even(500, 5, 3), 0.95), None);
         let mut portions = even(500, 5, 4);
-        portions[0].total = 0;
-        portions[0].bad = 0;
+        portions[0].count = 0;
+        portions[0].marked = 0;
         assert_eq!(share_interval(&portions, 0.95), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The capacity search against servers whose capacity is known exactly.
 
 use plimsoll_core::Random;
-use plimsoll_statistics::{Answer, End, Outcome, Portion, Purpose, Search, Settings, Trial};
+use plimsoll_statistics::{Answer, End, Outcome, Purpose, Search, Settings, SliceCount, Trial};
 
 /// Mean service rate of the servers, per second.
 const MU: f64 = 1_000.0;
@@ -35,9 +35,9 @@ impl Queue {
     }
 
     /// Load at a rate for a time; counts requests slower than bearable by slices.
-    fn load(&mut self, rate: f64, seconds: f64) -> Vec<Portion> {
+    fn load(&mut self, rate: f64, seconds: f64) -> Vec<SliceCount> {
         let begin = self.now;
-        let mut slices = vec![Portion::default(); (seconds / SLICE).ceil() as usize];
+        let mut slices = vec![SliceCount::default(); (seconds / SLICE).ceil() as usize];
         loop {
             self.now += self.random.exponential(1.0 / rate);
             let at = self.now - begin;
@@ -50,12 +50,12 @@ impl Queue {
             }
             self.free = self.free.max(self.now) + self.random.exponential(self.slowness / MU);
             let slice = &mut slices[(at / SLICE) as usize];
-            slice.total += 1;
-            slice.bad += u64::from(self.free - self.now > BEARABLE);
+            slice.count += 1;
+            slice.marked += u64::from(self.free - self.now > BEARABLE);
         }
     }
 
-    fn carry_out(&mut self, trial: &Trial) -> Vec<Portion> {
+    fn carry_out(&mut self, trial: &Trial) -> Vec<SliceCount> {
         if let Some(before) = trial.after {
             self.load(before, UNIT);
         }
@@ -146,8 +146,8 @@ fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
 #[test]
 fn what_is_not_confirmed_is_no_answer() {
     let mut search = Search::new(settings(100.0));
-    let good = vec![Portion { total: 1_000, bad: 0 }; 20];
-    let bad = vec![Portion { total: 1_000, bad: 500 }; 20];
+    let good = vec![SliceCount { count: 1_000, marked: 0 }; 20];
+    let bad = vec![SliceCount { count: 1_000, marked: 500 }; 20];
     let mut refused = 0;
     for _ in 0..100 {
         let Some(trial) = search.next() else { break };

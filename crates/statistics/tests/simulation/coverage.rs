@@ -23,7 +23,7 @@ fn coverage(runs: u64, customers: usize, load: f64) -> [(f64, f64); 3] {
                 .chunks(customers.div_ceil(SLICES))
                 .map(|slice| SliceCount {
                     count: slice.len() as u64,
-                    above: slice.iter().filter(|time| **time > cut).count() as u64,
+                    marked: slice.iter().filter(|time| **time > cut).count() as u64,
                 })
                 .collect();
             let interval = PercentileInterval::new(p, 0.95, &slices, |rank| sorted[rank as usize - 1])

@@ -1,0 +1,217 @@
+//! The result of a sweep: what a server does at several levels of one setting, and the law that fits.
+
+use std::io;
+
+use plimsoll_metrics::figure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::capacity::SearchResult;
+use crate::layout::{Page, Row};
+use crate::result::{Finding, Tool};
+use crate::{Format, Style};
+
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
+pub const SWEEP_SCHEMA_VERSION: u32 = 1;
+
+/// The result of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that made it.
+    pub tool: Tool,
+    /// Identity and circumstances.
+    pub sweep: SearchResult,
+    /// The setting that was varied: connections, streams, threads or rate.
+    pub setting: String,
+    /// Its levels in the order of the command.
+    pub levels: Vec<SweepLevel>,
+    /// The Universal Scalability Law that fits throughput against concurrency; null if there is none.
+    pub usl: Option<UslResult>,
+    /// Why there is none.
+    pub usl_missing: Option<String>,
+}
+
+/// One level of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepLevel {
+    /// The setting's value.
+    pub value: f64,
+    /// Length of the measured part in seconds.
+    pub measured_s: f64,
+    /// Whole responses per second.
+    pub achieved_per_s: f64,
+    /// Mean number of requests in flight.
+    pub in_flight: f64,
+    /// Percentiles of the service time in the closed model, of the response time in the open one, in
+    /// nanoseconds; null with too few samples.
+    pub p50: Option<u64>,
+    /// See p50.
+    pub p90: Option<u64>,
+    /// See p50.
+    pub p99: Option<u64>,
+    /// Requests that failed or timed out by those that ended.
+    pub error_rate: f64,
+    /// What limited it: target, generator, network, connection_limit, none or unknown.
+    pub limited_by: String,
+    /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the generator
+    /// was the limit; null without an SLO.
+    pub finding: Option<String>,
+    /// What was found about the instrument.
+    pub findings: Vec<Finding>,
+}
+
+/// The law X(N) = λN / (1 + α(N − 1) + βN(N − 1)), fitted (Gunther, Guerrilla Capacity Planning, 2007).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UslResult {
+    /// Throughput per second of one request in flight.
+    pub lambda_per_s: f64,
+    /// Contention: the share of the work that is done one at a time.
+    pub alpha: f64,
+    /// Coherency: the cost of keeping each pair consistent.
+    pub beta: f64,
+    /// Requests in flight at which throughput is largest; null if it never falls.
+    pub peak_concurrency: Option<f64>,
+    /// Lower end of its interval; null if it is not bounded from below.
+    pub peak_concurrency_low: Option<f64>,
+    /// Upper end of its interval; null if it is not bounded from above.
+    pub peak_concurrency_high: Option<f64>,
+    /// Throughput per second there.
+    pub peak_per_s: Option<f64>,
+    /// Lower end of its interval.
+    pub peak_per_s_low: Option<f64>,
+    /// Upper end of its interval.
+    pub peak_per_s_high: Option<f64>,
+    /// Confidence of the intervals.
+    pub confidence: f64,
+    /// Root mean square of the relative distances between levels and law.
+    pub error: f64,
+    /// Whether the peak lies beyond the highest level: then it was not seen, but calculated.
+    pub extrapolated: bool,
+}
+
+/// Writes a sweep; as CSV it is the table of its levels.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render_sweep(
+    result: &SweepResult,
+    format: Format,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        Format::Text => out.write_all(page(result, style).as_bytes()),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            out.write_all(b"\n")
+        }
+        Format::Csv => out.write_all(table(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`SweepResult`].
+pub fn schema_sweep() -> serde_json::Value {
+    schemars::schema_for!(SweepResult).to_value()
+}
+
+fn page(result: &SweepResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let sweep = &result.sweep;
+    page.heading(&format!("{} {} · sweep {}", result.tool.name, result.tool.version, sweep.id));
+    if !sweep.slo.is_empty() {
+        page.field("slo", &sweep.slo.join(" and "));
+    }
+    page.field("load", &sweep.load);
+    let circumstances = format!(
+        "{}, seed {}, {:.0} s, on {} ({} CPUs, {})",
+        sweep.started_at,
+        sweep.seed,
+        sweep.duration_s,
+        sweep.host.hostname,
+        sweep.host.cpus,
+        sweep.host.kernel
+    );
+    page.field("sweep", &circumstances);
+    page.blank();
+    let rows: Vec<Row> = result.levels.iter().map(row).collect();
+    page.table(
+        &[&result.setting, "answered/s", "in flight", "p50", "p90", "p99", "errors", "limited by"],
+        &rows,
+    );
+    page.blank();
+    match (&result.usl, &result.usl_missing) {
+        (Some(usl), _) => law(&mut page, usl),
+        (None, Some(why)) => page.field("scaling", &format!("no law: {why}")),
+        (None, None) => {}
+    }
+    page.finish()
+}
+
+fn row(level: &SweepLevel) -> Row {
+    let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+    let mut cells = vec![
+        level.value.to_string(),
+        figure::per_second(level.achieved_per_s),
+        format!("{:.1}", level.in_flight),
+    ];
+    cells.extend([level.p50, level.p90, level.p99].map(time));
+    cells.push(figure::share(level.error_rate));
+    cells.push(level.limited_by.replace('_', " "));
+    Row { label: level.finding.clone().unwrap_or_default().replace('_', " "), cells, note: String::new() }
+}
+
+fn law(page: &mut Page<'_>, usl: &UslResult) {
+    let line = format!(
+        "{} alone; {} of the work is done one at a time, and each pair costs {:.4} % (off by {})",
+        figure::per_second(usl.lambda_per_s),
+        figure::share(usl.alpha),
+        usl.beta * 100.0,
+        figure::share(usl.error),
+    );
+    page.field("scaling", &line);
+    let ends = |low: Option<f64>, high: Option<f64>, show: fn(f64) -> String| match (low, high) {
+        (Some(low), Some(high)) => format!(" [{}, {}]", show(low), show(high)),
+        (Some(low), None) => format!(" (at least {})", show(low)),
+        (None, Some(high)) => format!(" (at most {})", show(high)),
+        (None, None) => String::new(),
+    };
+    let Some((concurrency, rate)) = usl.peak_concurrency.zip(usl.peak_per_s) else {
+        return page.field("", "by this law throughput never falls");
+    };
+    let number: fn(f64) -> String = |value| format!("{value:.1}");
+    let line = format!(
+        "largest throughput {}{} at {}{} in flight{}",
+        figure::per_second(rate),
+        ends(usl.peak_per_s_low, usl.peak_per_s_high, figure::per_second),
+        number(concurrency),
+        ends(usl.peak_concurrency_low, usl.peak_concurrency_high, number),
+        if usl.extrapolated { ": extrapolated, beyond what was measured" } else { "" },
+    );
+    page.field("", &line);
+}
+
+fn table(result: &SweepResult) -> String {
+    let setting = &result.setting;
+    let mut csv = format!(
+        "{setting},measured_s,achieved_per_s,in_flight,p50_ns,p90_ns,p99_ns,error_rate,limited_by,finding\n"
+    );
+    for level in &result.levels {
+        let time = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+        csv.push_str(&format!(
+            "{},{},{},{},{},{},{},{},{},{}\n",
+            level.value,
+            level.measured_s,
+            level.achieved_per_s,
+            level.in_flight,
+            time(level.p50),
+            time(level.p90),
+            time(level.p99),
+            level.error_rate,
+            level.limited_by,
+            level.finding.as_deref().unwrap_or_default(),
+        ));
+    }
+    csv
+}
