@@ -55,8 +55,8 @@ pub struct SweepLevel {
     pub error_rate: f64,
     /// What limited it: target, generator, network, connection_limit, none or unknown.
     pub limited_by: String,
-    /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the generator
-    /// was the limit; null without an SLO.
+    /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the
+    /// generator was the limit; null without an SLO.
     pub finding: Option<String>,
     /// What was found about the instrument.
     pub findings: Vec<Finding>,
