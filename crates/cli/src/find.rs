@@ -9,8 +9,8 @@ use plimsoll_plan::{Load, Overload, Plan, Problem, Problems};
 use plimsoll_report::capacity::{
     Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult,
 };
-use plimsoll_report::result::{Finding as Found, Tool};
-use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Format, Style, Summary, render_capacity, rfc3339};
+use plimsoll_report::result::Tool;
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Format, Style, TrialFigures, render_capacity, rfc3339};
 use plimsoll_statistics::{
     End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
@@ -270,12 +270,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     }
 
     fn add_trial(&mut self, trial: &Trial, begun: Nanos, measured: &Measured, finding: Finding) {
-        let record = &measured.record;
-        let times = Summary::new(&record.total.response_time, record.total.censored_response);
-        let seconds = record.duration.as_secs_f64();
-        let ended = record.total.ok + record.total.failed + record.total.timed_out;
-        let bad = record.total.failed + record.total.timed_out;
-        let verdict = &record.verdict;
         self.trials.push(TrialResult {
             purpose: match trial.purpose {
                 Purpose::Ramp => "ramp",
@@ -287,16 +281,8 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             rate_per_s: trial.rate,
             after_per_s: trial.after,
             at_s: (begun - self.started).as_secs_f64(),
-            measured_s: seconds,
-            achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
-            in_flight: mean_in_flight(record),
-            p50: times.p.p50,
-            p90: times.p.p90,
-            p99: times.p.p99,
-            p99_9: times.p.p99_9,
-            error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
+            figures: TrialFigures::new(&measured.record),
             finding: finding_name(finding).to_owned(),
-            findings: verdict.reasons.iter().chain(&verdict.warnings).map(Found::of).collect(),
         });
         self.tell();
     }
@@ -310,14 +296,14 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             trial.at_s,
             trial.purpose.replace('_', " "),
             figure::per_second(trial.rate_per_s),
-            trial.measured_s,
-            time(trial.p50),
-            time(trial.p99),
-            figure::share(trial.error_rate),
+            trial.figures.measured_s,
+            time(trial.figures.p50),
+            time(trial.figures.p99),
+            figure::share(trial.figures.error_rate),
             trial.finding.replace('_', " "),
         );
         if trial.finding == finding_name(Finding::NotApplied)
-            && let Some(found) = trial.findings.first()
+            && let Some(found) = trial.figures.findings.first()
         {
             line.push_str(&format!(": {}", found.evidence));
         }
@@ -375,7 +361,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         LevelResult {
             rate_per_s: level.rate,
             finding: finding_name(level.finding).to_owned(),
-            measured_s: self.trials_at(level.rate).map(|trial| trial.measured_s).sum(),
+            measured_s: self.trials_at(level.rate).map(|trial| trial.figures.measured_s).sum(),
             shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
         }
     }
@@ -399,7 +385,9 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             notes.push("the lower end was not confirmed by a longer trial".to_owned());
         }
         let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
-        if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.findings.first())) {
+        if let (End::Generator, Some(found)) =
+            (answer.end, limit.and_then(|trial| trial.figures.findings.first()))
+        {
             notes.push(format!("{}; {}", found.evidence, found.hint));
         }
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
@@ -438,13 +426,6 @@ pub(crate) fn was_applied(record: &RunRecord) -> bool {
 /// Whether a finding only says that the server was too slow for the rate and the connections.
 const fn is_served(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
-}
-
-/// The mean number of requests in flight, from the ends of the measured intervals.
-pub(crate) fn mean_in_flight(record: &RunRecord) -> f64 {
-    let measured: Vec<_> =
-        record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
-    measured.iter().map(|interval| interval.in_flight as f64).sum::<f64>() / measured.len().max(1) as f64
 }
 
 /// A rate to the thousandth of an iteration per second.

@@ -2,16 +2,16 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
-use plimsoll_metrics::{LimitedBy, Model, Objective, RunRecord};
+use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Load, Plan, Problem, Problems};
 use plimsoll_report::capacity::SearchResult;
-use plimsoll_report::result::{Finding as Found, Tool};
+use plimsoll_report::result::Tool;
 use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
-use plimsoll_report::{Format, SWEEP_SCHEMA_VERSION, Style, Summary, render_sweep, rfc3339};
+use plimsoll_report::{Format, SWEEP_SCHEMA_VERSION, Style, TrialFigures, render_sweep, rfc3339};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
 use crate::campaign::Campaign;
-use crate::find::{finding_name, mean_in_flight, objectives, was_applied};
+use crate::find::{finding_name, objectives, was_applied};
 use crate::find_flags::{FindArgs, SweepSpec, SweptSetting};
 use crate::flags::OutputFormat;
 use crate::{Exit, Failure, describe, import, run};
@@ -90,8 +90,13 @@ fn sweep<O: Open + Clone + 'static>(
             interrupted = Some(signal);
             break;
         }
-        if level.finding.as_deref() != Some(finding_name(Finding::NotApplied)) && level.in_flight >= 1.0 {
-            points.push(usl::Level { concurrency: level.in_flight, throughput: level.achieved_per_s });
+        if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))
+            && level.figures.in_flight >= 1.0
+        {
+            points.push(usl::Level {
+                concurrency: level.figures.in_flight,
+                throughput: level.figures.achieved_per_s,
+            });
         }
         levels.push(level);
     }
@@ -130,13 +135,17 @@ fn sweep<O: Open + Clone + 'static>(
 fn name_the_target(levels: &mut [SweepLevel]) {
     let undecided = |level: &SweepLevel| {
         let of_users = [LimitedBy::ConnectionLimit.name(), LimitedBy::Unknown.name()];
-        of_users.contains(&level.limited_by.as_str())
+        of_users.contains(&level.figures.limited_by.as_str())
     };
     for at in 1..levels.len() {
         let (before, level) = (&levels[at - 1], &levels[at]);
-        let more = level.in_flight >= before.in_flight * MORE_USERS && level.value > before.value;
-        if more && level.achieved_per_s <= before.achieved_per_s * SAME_RATE && undecided(level) {
-            levels[at].limited_by = LimitedBy::Target.name().to_owned();
+        let more =
+            level.figures.in_flight >= before.figures.in_flight * MORE_USERS && level.value > before.value;
+        if more
+            && level.figures.achieved_per_s <= before.figures.achieved_per_s * SAME_RATE
+            && undecided(level)
+        {
+            levels[at].figures.limited_by = LimitedBy::Target.name().to_owned();
         }
     }
 }
@@ -175,27 +184,10 @@ fn carry_out<O: Open + Clone + 'static>(
         false => Some(Finding::NotApplied),
         true => (!objectives.is_empty()).then(|| search.finding(&counts)),
     };
-    let total = &record.total;
-    let (times, censored) = match record.model {
-        Model::Open => (&total.response_time, total.censored_response),
-        Model::Closed => (&total.service_time, total.censored_service),
-    };
-    let percentiles = Summary::new(times, censored).p;
-    let (bad, ended) = (total.failed + total.timed_out, total.ok + total.failed + total.timed_out);
-    let seconds = record.duration.as_secs_f64();
-    let verdict = &record.verdict;
     let level = SweepLevel {
         value: text.parse().unwrap_or_else(|_| record.target_per_second.unwrap_or_default()),
-        measured_s: seconds,
-        achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
-        in_flight: mean_in_flight(&record),
-        p50: percentiles.p50,
-        p90: percentiles.p90,
-        p99: percentiles.p99,
-        error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
-        limited_by: verdict.limited_by.what.name().to_owned(),
+        figures: TrialFigures::new(&record),
         finding: finding.map(|finding| finding_name(finding).to_owned()),
-        findings: verdict.reasons.iter().chain(&verdict.warnings).map(Found::of).collect(),
     };
     let record = match campaign.interrupted() {
         Some(signal) => Err(signal),

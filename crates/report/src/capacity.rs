@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Host;
-use crate::result::{Finding, Tool};
+use crate::result::Tool;
+use crate::trial::TrialFigures;
 use crate::{Format, Style};
 
 mod text;
@@ -122,26 +123,11 @@ pub struct TrialResult {
     pub after_per_s: Option<f64>,
     /// When it started, in seconds since the start of the search.
     pub at_s: f64,
-    /// Length of the measured part in seconds; shorter than planned if its outcome was plain.
-    pub measured_s: f64,
-    /// Whole responses per second.
-    pub achieved_per_s: f64,
-    /// Mean number of requests in flight.
-    pub in_flight: f64,
-    /// Percentiles of the response time in nanoseconds; null with too few samples.
-    pub p50: Option<u64>,
-    /// See p50.
-    pub p90: Option<u64>,
-    /// See p50.
-    pub p99: Option<u64>,
-    /// See p50.
-    pub p99_9: Option<u64>,
-    /// Requests that failed or timed out by those that ended.
-    pub error_rate: f64,
+    /// Its figures. The measured part is shorter than planned if its outcome was plain.
+    #[serde(flatten)]
+    pub figures: TrialFigures,
     /// What came of it, with all trials of its rate: as the finding of a level.
     pub finding: String,
-    /// What was found about the instrument.
-    pub findings: Vec<Finding>,
 }
 
 /// Writes a result. There are intervals in no search: as CSV it is the table of its trials.
@@ -170,21 +156,10 @@ pub fn schema_capacity() -> serde_json::Value {
 }
 
 fn table(result: &CapacityResult) -> String {
-    let mut csv =
-        "purpose,rate_per_s,after_per_s,at_s,measured_s,achieved_per_s,in_flight,p50_ns,p90_ns,p99_ns,\
-                   p99_9_ns,error_rate,finding\n"
-            .to_owned();
-    let or_empty = |value: Option<String>| value.unwrap_or_default();
-    for trial in &result.trials {
-        let TrialResult { purpose, rate_per_s, at_s, measured_s, achieved_per_s, in_flight, .. } = trial;
-        let after = or_empty(trial.after_per_s.map(|rate| rate.to_string()));
-        csv.push_str(&format!(
-            "{purpose},{rate_per_s},{after},{at_s},{measured_s},{achieved_per_s},{in_flight}"
-        ));
-        for value in [trial.p50, trial.p90, trial.p99, trial.p99_9] {
-            csv.push_str(&format!(",{}", or_empty(value.map(|value| value.to_string()))));
-        }
-        csv.push_str(&format!(",{},{}\n", trial.error_rate, trial.finding));
+    let mut csv = format!("purpose,rate_per_s,after_per_s,at_s,{},finding\n", TrialFigures::CSV_HEADS);
+    for TrialResult { purpose, rate_per_s, after_per_s, at_s, figures, finding } in &result.trials {
+        let after = after_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+        csv.push_str(&format!("{purpose},{rate_per_s},{after},{at_s},{},{finding}\n", figures.csv()));
     }
     csv
 }

@@ -25,6 +25,7 @@ pub mod summary;
 pub mod sweep;
 mod text;
 mod timestamp;
+pub mod trial;
 
 use std::io;
 
@@ -40,6 +41,7 @@ pub use result::RunResult;
 pub use summary::Summary;
 pub use sweep::{SWEEP_SCHEMA_VERSION, SweepResult, render_sweep, schema_sweep};
 pub use timestamp::rfc3339;
+pub use trial::TrialFigures;
 
 /// The version of the result contract: raised when a field changes its meaning or goes, not when one is
 /// added.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::SearchResult;
 use crate::layout::{Page, Row};
-use crate::result::{Finding, Tool};
+use crate::result::Tool;
+use crate::trial::TrialFigures;
 use crate::{Format, Style};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
@@ -38,28 +39,12 @@ pub struct SweepResult {
 pub struct SweepLevel {
     /// The setting's value.
     pub value: f64,
-    /// Length of the measured part in seconds.
-    pub measured_s: f64,
-    /// Whole responses per second.
-    pub achieved_per_s: f64,
-    /// Mean number of requests in flight.
-    pub in_flight: f64,
-    /// Percentiles of the service time in the closed model, of the response time in the open one, in
-    /// nanoseconds; null with too few samples.
-    pub p50: Option<u64>,
-    /// See p50.
-    pub p90: Option<u64>,
-    /// See p50.
-    pub p99: Option<u64>,
-    /// Requests that failed or timed out by those that ended.
-    pub error_rate: f64,
-    /// What limited it: target, generator, network, connection_limit, none or unknown.
-    pub limited_by: String,
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: TrialFigures,
     /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the
     /// generator was the limit; null without an SLO.
     pub finding: Option<String>,
-    /// What was found about the instrument.
-    pub findings: Vec<Finding>,
 }
 
 /// The law X(N) = λN / (1 + α(N − 1) + βN(N − 1)), fitted (Gunther, Guerrilla Capacity Planning, 2007).
@@ -136,10 +121,9 @@ fn page(result: &SweepResult, style: &Style) -> String {
     page.field("sweep", &circumstances);
     page.blank();
     let rows: Vec<Row> = result.levels.iter().map(row).collect();
-    page.table(
-        &[&result.setting, "answered/s", "in flight", "p50", "p90", "p99", "errors", "limited by"],
-        &rows,
-    );
+    let setting = result.setting.as_str();
+    let heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).chain(["limited by"]).collect();
+    page.table(&heads, &rows);
     page.blank();
     match (&result.usl, &result.usl_missing) {
         (Some(usl), _) => law(&mut page, usl),
@@ -150,15 +134,9 @@ fn page(result: &SweepResult, style: &Style) -> String {
 }
 
 fn row(level: &SweepLevel) -> Row {
-    let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
-    let mut cells = vec![
-        level.value.to_string(),
-        figure::per_second(level.achieved_per_s),
-        format!("{:.1}", level.in_flight),
-    ];
-    cells.extend([level.p50, level.p90, level.p99].map(time));
-    cells.push(figure::share(level.error_rate));
-    cells.push(level.limited_by.replace('_', " "));
+    let mut cells = vec![level.value.to_string()];
+    cells.extend(level.figures.cells());
+    cells.push(level.figures.limited_by.replace('_', " "));
     Row { label: level.finding.clone().unwrap_or_default().replace('_', " "), cells, note: String::new() }
 }
 
@@ -193,25 +171,9 @@ fn law(page: &mut Page<'_>, usl: &UslResult) {
 }
 
 fn table(result: &SweepResult) -> String {
-    let setting = &result.setting;
-    let mut csv = format!(
-        "{setting},measured_s,achieved_per_s,in_flight,p50_ns,p90_ns,p99_ns,error_rate,limited_by,finding\n"
-    );
-    for level in &result.levels {
-        let time = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
-        csv.push_str(&format!(
-            "{},{},{},{},{},{},{},{},{},{}\n",
-            level.value,
-            level.measured_s,
-            level.achieved_per_s,
-            level.in_flight,
-            time(level.p50),
-            time(level.p90),
-            time(level.p99),
-            level.error_rate,
-            level.limited_by,
-            level.finding.as_deref().unwrap_or_default(),
-        ));
+    let mut csv = format!("{},{},finding\n", result.setting, TrialFigures::CSV_HEADS);
+    for SweepLevel { value, figures, finding } in &result.levels {
+        csv.push_str(&format!("{value},{},{}\n", figures.csv(), finding.as_deref().unwrap_or_default()));
     }
     csv
 }

@@ -5,6 +5,7 @@ use plimsoll_metrics::figure;
 use super::{CapacityResult, LevelResult, TrialResult};
 use crate::Style;
 use crate::layout::{Emphasis, Page, Row};
+use crate::trial::TrialFigures;
 
 /// The whole page.
 pub(super) fn page(result: &CapacityResult, style: &Style) -> String {
@@ -36,7 +37,8 @@ pub(super) fn page(result: &CapacityResult, style: &Style) -> String {
     }
     page.blank();
     let rows: Vec<Row> = result.levels.iter().map(|level| row(level, result)).collect();
-    page.table(&["rate/s", "answered/s", "in flight", "p50", "p90", "p99", "errors", "measured"], &rows);
+    let heads: Vec<&str> = ["rate/s"].into_iter().chain(TrialFigures::HEADS).chain(["measured"]).collect();
+    page.table(&heads, &rows);
     page.finish()
 }
 
@@ -59,22 +61,14 @@ fn interval(result: &CapacityResult) -> String {
 fn row(level: &LevelResult, result: &CapacityResult) -> Row {
     let of_level = |trial: &&TrialResult| trial.rate_per_s == level.rate_per_s && trial.after_per_s.is_none();
     // One that the generator spoiled says something about the generator only.
-    let rank = |trial: &TrialResult| (trial.finding != "not_applied", trial.measured_s);
+    let rank = |trial: &TrialResult| (trial.finding != "not_applied", trial.figures.measured_s);
     let longest = result.trials.iter().filter(of_level).max_by(|a, b| {
         let ((a_applied, a), (b_applied, b)) = (rank(a), rank(b));
         a_applied.cmp(&b_applied).then(a.total_cmp(&b))
     });
-    let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
     let mut cells = vec![figure::per_second(level.rate_per_s)];
-    match longest {
-        Some(trial) => {
-            cells.push(figure::per_second(trial.achieved_per_s));
-            cells.push(format!("{:.1}", trial.in_flight));
-            cells.extend([trial.p50, trial.p90, trial.p99].map(time));
-            cells.push(figure::share(trial.error_rate));
-        }
-        None => cells.extend(vec![String::new(); 6]),
-    }
+    let figures = longest.map(|trial| trial.figures.cells());
+    cells.extend(figures.unwrap_or_else(|| vec![String::new(); TrialFigures::HEADS.len()]));
     cells.push(format!("{:.1} s", level.measured_s));
     Row { label: level.finding.replace('_', " "), cells, note: String::new() }
 }
