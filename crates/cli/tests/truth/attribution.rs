@@ -13,8 +13,8 @@ use crate::stage::{GROUP, Needs, play};
 /// How often a cell is played on a machine that is held up.
 const PLAYS: u32 = 3;
 
-/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence (one of those
-/// between bars).
+/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence: one of
+/// those between bars.
 fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
     let mut seen = Vec::new();
     for _ in 0..PLAYS {

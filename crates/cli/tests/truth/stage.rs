@@ -19,8 +19,8 @@ pub(crate) fn turn() -> RwLockReadGuard<'static, ()> {
 }
 
 /// What a script begins with. All of it goes before other work of the machine, where the system allows that,
-/// so that a cell shows what it was set up for;
-/// Linux ranks sessions first, hence one for each script. It has `$P`, the program, `$D`, a folder of its own, and
+/// so that a cell shows what it was set up for. (Linux ranks sessions first, hence one for each script.)
+/// It has `$P`, the program, `$D`, a folder of its own, and
 /// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; `$URL` is its, `$PORT`,
 ///   `$SINK` its process;
 /// - `load WORDS…`: carries out a run against it, with the result on stdout;
