@@ -90,7 +90,9 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
     }
 }
 
-/// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation.
+/// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation. It is
+/// that of what is written: a field that is always there is required, also one that may be null.
 pub fn schema_result() -> serde_json::Value {
-    schemars::schema_for!(RunResult).to_value()
+    let settings = schemars::generate::SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<RunResult>().to_value()
 }

@@ -2,43 +2,33 @@
 //! verdict has to say it. One test per cell.
 //!
 //! A machine that has other work to do starves the generator or the target by itself, and the program says
-//! so. That is the truth about that run, but not about the cell: a cell is played again, up to so many
-//! times, as long as the answer is that this machine held up the generator, or the target. Any other wrong
-//! answer fails at once, and so does this one, unless the system itself counts far more tasks than
-//! processors: on such a machine a cell shows nothing, and says so.
+//! so. That is the truth about that run, but not about the cell. So cells go before other work where the
+//! system allows it, and a cell is played again, a few times, as long as the answer is that this machine held
+//! up the generator, or the target. Any other wrong answer fails at once.
 
 use serde_json::Value;
 
-use crate::stage::{GROUP, Needs, play, skip};
+use crate::stage::{GROUP, Needs, play};
 
 /// How often a cell is played on a machine that is held up.
-const PLAYS: u32 = 6;
+const PLAYS: u32 = 3;
 
-/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence.
+/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence: one of
+/// those between bars.
 fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
     let mut seen = Vec::new();
     for _ in 0..PLAYS {
         let Some(result) = play(needs, script) else { return };
         let limit = &result["verdict"]["limited_by"];
         let evidence = limit["evidence"].as_str().expect("there is evidence").to_owned();
-        if limit["what"] == by && evidence.contains(words) {
+        if limit["what"] == by && words.split('|').any(|words| evidence.contains(words)) {
             assert!(by == "none" || !limit["hint"].as_str().unwrap_or_default().is_empty(), "{limit}");
             return;
         }
         seen.push(format!("{limit}, machine {}", result["generator"]["machine"]));
         assert!(held_up(&result), "{by} was expected: {seen:#?}");
     }
-    let (load, processors) = load_and_processors();
-    assert!(load > 2.0 * processors, "{by} was expected, with a load of {load}: {seen:#?}");
-    skip(&format!("{load} tasks want to run on {processors} processors: not one play was undisturbed"));
-}
-
-/// Tasks that ran or were ready to, over the last minute, and the processors for them. The hogs of these
-/// tests are three.
-fn load_and_processors() -> (f64, f64) {
-    let text = std::fs::read_to_string("/proc/loadavg").expect("there is a load");
-    let load = text.split(' ').next().and_then(|word| word.parse().ok()).expect("it is a number");
-    (load, std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64)
+    panic!("{by} was expected: {seen:#?}");
 }
 
 /// Whether something on this machine had to wait for a processor, or was stopped.
@@ -72,7 +62,7 @@ fn a_generator_beside_a_hog() {
     let script = "sink; taskset -pc 1 $SINK >/dev/null; hog 0; P=\"taskset -c 0 $P\"
         load() { $P run \"$URL\" --quiet -o json \"$@\" || test $? = 3; }
         load -c 8 -d 2s --backend epoll";
-    assert_limited(Needs::Processors, script, "generator", "had no CPU");
+    assert_limited(Needs::Processors, script, "generator", "had no CPU|stood still");
 }
 
 #[test]

@@ -1,5 +1,13 @@
-//! Whether the program tells the truth about itself and its surroundings, where that can only be shown on a
-//! real machine: real schedulers, real networks, real limits.
+//! Whether the program tells the truth: a test for every rule of measurement, R1 to R22, and what limits a
+//! run where that can only be shown on a real machine. `docs/accuracy.md` lists the rules, their tests and
+//! the last figures.
 
 mod attribution;
+mod counting;
+mod instrument;
+mod load;
+mod rules;
+mod sending;
 mod stage;
+mod statistics;
+mod world;

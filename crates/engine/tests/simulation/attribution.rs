@@ -1,10 +1,10 @@
 //! What limited a run, in worlds in which that is known.
 
-use plimsoll_core::{Nanos, Random};
+use plimsoll_core::Nanos;
 use plimsoll_metrics::{LimitedBy, RunRecord};
 use plimsoll_testkit::{Behaviour, Concurrency, Law, Pause};
 
-use crate::{MS, SimOptions, carry_out, percentile, plan, simulate, world};
+use crate::{MS, SimOptions, carry_out, plan, world};
 
 /// A world, and what it does to this load.
 fn limited(flags: &[(&'static str, &str)], options: SimOptions) -> RunRecord {
@@ -65,49 +65,6 @@ fn a_frozen_server_is_the_target() {
         let words =
             if connections.is_empty() { "the p90 was up to" } else { "kept requests for up to 1.00 s" };
         assert_limited(&limited(&flags, world(behaviour.clone())), LimitedBy::Target, words);
-    }
-}
-
-/// R17: λ = 1.05 μ is named within 10 s, λ = 0.9 μ is not, but for 5 % of the seeds.
-#[test]
-fn an_overloaded_queue_is_told_from_a_busy_one() {
-    let named = |rate: &'static str, seed: u64| {
-        let flags = [("--rate", rate), ("--arrival", "poisson"), ("-d", "10s"), ("--overload", "grow")];
-        let mut plan = plan(&flags);
-        plan.seed = Random::new(seed, 17).bits();
-        let options = SimOptions { seed, ..world(one_queue(Law::Exponential { mean: MS })) };
-        carry_out(&plan, options).0.verdict.limited_by
-    };
-    let wrong = |rate, by| {
-        let limits = (1..=20).map(|seed| (seed, named(rate, seed)));
-        limits.filter(|(_, limit)| limit.what != by).collect::<Vec<_>>()
-    };
-    let (overloaded, busy) = (wrong("1050", LimitedBy::Target), wrong("900", LimitedBy::None));
-    assert!(overloaded.len() <= 1 && busy.len() <= 1, "{overloaded:#?} {busy:#?}");
-}
-
-/// The instants of the generator's stall of half a second in these tests.
-const STALL: Pause = Pause { at: Nanos::from_millis(1_001_300), length: Nanos::from_millis(500) };
-
-#[test]
-fn a_stall_of_our_own_is_not_blamed_on_the_server_and_its_requests_are_set_apart() {
-    for flags in [&[("--rate", "1000"), ("-d", "3s")][..], &[("-c", "4"), ("-d", "3s")][..]] {
-        let options = SimOptions { stalls: vec![STALL], ..world(constant(MS)) };
-        let (record, _) = simulate(&plan(flags), options);
-        assert_limited(&record, LimitedBy::Generator, "stood still");
-        let total = &record.total;
-        let open = flags[0].0 == "--rate";
-        // One per millisecond was due in it. Nothing is due to users, and what was in flight had its response
-        // in time, as its stamp says.
-        let met = total.response_in_stall.count();
-        assert!(if open { (350..=510).contains(&met) } else { met <= 8 }, "{met}");
-        let rest = total.response_time.without(&total.response_in_stall);
-        assert_eq!(rest.count() + met, total.ok);
-        let slowest = Nanos(rest.max().expect("there are others"));
-        assert!(slowest < MS * 5, "{slowest:?} is not the server's");
-        if open {
-            assert!(percentile(&record, 99.0) > MS * 300, "all of them are in the whole figures");
-        }
     }
 }
 

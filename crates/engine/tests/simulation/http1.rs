@@ -1,8 +1,7 @@
 //! HTTP/1.1 in simulated worlds, and everything that does not depend on the protocol.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::ReasonCode;
-use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, Pause, SimOptions};
+use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, SimOptions};
 
 use super::{MS, assert_close, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world};
 
@@ -41,44 +40,6 @@ fn a_counted_open_run_starts_exactly_its_iterations() {
         assert_eq!((record.accounting.scheduled, record.accounting.ok), (500, 500), "{flags:?}");
         assert!(record.duration < Nanos::from_millis(700), "{flags:?}: {:?}", record.duration);
     }
-}
-
-/// MEASUREMENT R1: a freeze of the target shows in the response time, whatever the connections.
-#[test]
-fn a_freeze_of_the_target_is_seen_by_every_request_that_was_due_in_it() {
-    let pause = Pause { at: Nanos::from_secs(1_010), length: Nanos::from_secs(1) };
-    let behaviour = Behaviour { service: Law::Constant(MS), pauses: vec![pause], ..Behaviour::default() };
-    // Truth for 30,000 requests of which 1,000 wait for up to 1 s: p99 is 1 s - 0.3 s.
-    for (connections, service_sees) in [("10", false), ("100", false), ("2000", true)] {
-        let plan = plan(&[("--rate", "1000"), ("-d", "30s"), ("-c", connections)]);
-        let (record, _) = simulate(&plan, world(behaviour.clone()));
-        assert_close(percentile(&record, 50.0), Nanos::from_micros(1100), 0.02);
-        let tolerance = if service_sees { 0.01 } else { 0.05 };
-        assert_close(percentile(&record, 99.0), Nanos::from_millis(701), tolerance);
-        assert_close(percentile(&record, 99.9), Nanos::from_millis(971), 0.02);
-        let service = Nanos(record.total.service_time.percentile(99.0).unwrap());
-        if service_sees {
-            assert_close(service, Nanos::from_millis(701), 0.01);
-        } else {
-            assert!(service < MS * 2, "{connections} connections hide the freeze from the service time");
-        }
-    }
-}
-
-/// MEASUREMENT R2: M/M/1 with μ = 1000/s and λ = 800/s has an exponential response time of rate μ − λ.
-#[test]
-fn a_single_queue_under_poisson_arrivals_has_the_quantiles_of_theory() {
-    let behaviour = Behaviour {
-        service: Law::Exponential { mean: MS },
-        concurrency: Concurrency::SingleQueue,
-        ..Behaviour::default()
-    };
-    let plan = plan(&[("--rate", "800"), ("--arrival", "poisson"), ("-d", "2000s")]);
-    let options = SimOptions { latency: Nanos(1), ..world(behaviour) };
-    let (record, _) = simulate(&plan, options);
-    assert_close(percentile(&record, 50.0), Nanos::from_micros(3466), 0.05);
-    assert_close(percentile(&record, 99.0), Nanos::from_micros(23_026), 0.08);
-    assert!(record.verdict.valid, "{:?}", record.verdict);
 }
 
 #[test]
@@ -231,22 +192,6 @@ fn connections_end_after_their_requests() {
     assert_eq!((record.accounting.ok, record.connections.opened), (100, 100));
 }
 
-/// MEASUREMENT R14: five connections to a serial server of 10 ms carry 500/s, and the verdict says so.
-#[test]
-fn too_few_connections_are_named_as_the_limit() {
-    let behaviour = Behaviour {
-        service: Law::Constant(Nanos::from_millis(10)),
-        concurrency: Concurrency::PerConnection,
-        ..Behaviour::default()
-    };
-    let plan = plan(&[("--rate", "1000"), ("-d", "5s"), ("-c", "5")]);
-    let (record, _) = simulate(&plan, world(behaviour));
-    assert!(!record.verdict.valid);
-    let codes: Vec<_> = record.verdict.reasons.iter().map(|reason| reason.code).collect();
-    assert!(codes.contains(&ReasonCode::ConnectionLimit), "{:?}", record.verdict);
-    assert!(record.accounting.never_started > 2000, "{:?}", record.accounting);
-}
-
 #[test]
 fn arrivals_that_find_no_connection_are_dropped_if_the_plan_says_so() {
     let behaviour = Behaviour {
@@ -260,26 +205,6 @@ fn arrivals_that_find_no_connection_are_dropped_if_the_plan_says_so() {
     assert_eq!((a.scheduled, a.never_started), (5000, 0));
     assert!(a.dropped > 2000 && a.started + a.dropped == 5000, "{a:?}");
     assert!(percentile(&record, 99.0) < Nanos::from_millis(13), "what was started did not wait");
-}
-
-/// MEASUREMENT R4: a generator that was stopped says so, and is invalid.
-#[test]
-fn a_stall_of_the_generator_is_its_own_and_makes_the_run_invalid() {
-    let stall = Pause { at: Nanos::from_millis(1_001_300), length: Nanos::from_millis(500) };
-    let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
-    for flags in [&[("--rate", "1000"), ("-d", "3s")][..], &[("-c", "4"), ("-d", "3s")][..]] {
-        let options = SimOptions { stalls: vec![stall], ..world(behaviour.clone()) };
-        let (record, _) = simulate(&plan(flags), options);
-        assert!(!record.verdict.valid);
-        assert!(
-            record.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Stall),
-            "{:?}",
-            record.verdict
-        );
-        let stalls = &record.workers[0].stalls;
-        assert_eq!(stalls.len(), 1, "{stalls:?}");
-        assert!(stalls[0].length > Nanos::from_millis(350), "{stalls:?}");
-    }
 }
 
 #[test]
@@ -327,22 +252,6 @@ fn redirects_within_the_authority_are_one_request() {
     assert_eq!((record.accounting.started, record.accounting.failed), (10, 10));
     assert_eq!((record.accounting.redirects_followed, truth.len()), (20, 30));
     assert_eq!(record.total.errors[ErrorClass::Redirect as usize], 10);
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run() {
-    let behaviour = Behaviour {
-        service: Law::LogNormal { median: MS, sigma: 0.5 },
-        faults: Faults { drop_reply: 0.01, reset: 0.02, ..Faults::default() },
-        ..Behaviour::default()
-    };
-    let plan = plan(&[("--rate", "3000"), ("--arrival", "poisson"), ("-d", "1s"), ("--timeout", "100ms")]);
-    let outcome = || {
-        let (record, truth) = simulate(&plan, world(behaviour.clone()));
-        let received: Vec<Nanos> = truth.entries().iter().map(|entry| entry.received).collect();
-        (record.accounting, record.total.response_time, received)
-    };
-    assert_eq!(outcome(), outcome());
 }
 
 /// The reading of a response may be late on purpose; its measured time is not.

@@ -2,7 +2,6 @@
 //! the accounts, the intended times and the measured distributions are checked exactly.
 
 mod attribution;
-mod course;
 mod elsewhere;
 mod ends;
 mod http1;

@@ -32,16 +32,3 @@ fn union(profile: &Profile, process: Process, seed: u64, of: u32) -> Vec<Arrival
     all.sort_unstable_by_key(|arrival| arrival.index);
     all
 }
-
-/// Index of dispersion of the counts in windows: their variance divided by their mean.
-fn dispersion(times: &[Nanos], window: Nanos, windows: usize) -> f64 {
-    let mut counts = vec![0.0_f64; windows];
-    for at in times {
-        if let Some(count) = counts.get_mut((at.0 / window.0) as usize) {
-            *count += 1.0;
-        }
-    }
-    let mean = counts.iter().sum::<f64>() / windows as f64;
-    let squares: f64 = counts.iter().map(|count| (count - mean).powi(2)).sum();
-    squares / (windows - 1) as f64 / mean
-}

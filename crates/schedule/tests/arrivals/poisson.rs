@@ -4,7 +4,7 @@ use plimsoll_core::{Arrival, Nanos, Rate};
 use plimsoll_schedule::{Process, Profile};
 use proptest::prelude::*;
 
-use crate::{arrivals, dispersion, hold, stage, union};
+use crate::{arrivals, hold, stage, union};
 
 fn times(profile: &Profile, seed: u64) -> Vec<Nanos> {
     arrivals(profile, Process::Poisson, seed, 0, 1).map(|arrival| arrival.at).collect()
@@ -56,21 +56,6 @@ fn successive_gaps_do_not_depend_on_each_other() {
     // Correlation of neighbours: the standard deviation is 1 / sqrt(100,000).
     let correlation: f64 = gaps.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / gaps.len() as f64;
     assert!(correlation.abs() < 4.0 / 100_000_f64.sqrt(), "{correlation}");
-}
-
-#[test]
-fn counts_are_dispersed_like_their_mean_for_any_number_of_shards() {
-    let profile = Profile::constant(Rate::per_second(10_000), Nanos::from_secs(200));
-    for of in [1, 4, 16] {
-        let times: Vec<Nanos> =
-            union(&profile, Process::Poisson, 5, of).iter().map(|arrival| arrival.at).collect();
-        for (window, windows) in [(1, 200_000), (10, 20_000), (1_000, 200)] {
-            let index = dispersion(&times, Nanos::from_millis(window), windows);
-            // Its standard deviation is sqrt(2 / windows).
-            let limit = 4.0 * (2.0 / f64::from(windows as u32)).sqrt();
-            assert!((index - 1.0).abs() < limit, "{of} shards, {window} ms: {index}");
-        }
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use plimsoll_core::{Arrival, Nanos, Rate};
 use plimsoll_schedule::{Process, Profile};
 use proptest::prelude::*;
 
-use crate::{arrivals, dispersion, hold, uniform, union};
+use crate::{arrivals, hold, uniform, union};
 
 #[test]
 fn a_constant_rate_is_the_closed_formula() {
@@ -98,18 +98,6 @@ fn fractions_are_carried_over_the_seams() {
         uniform(&whole).collect::<Vec<_>>()
     });
     assert_eq!(profile.total(), 3);
-}
-
-#[test]
-fn uniform_counts_hardly_scatter() {
-    let profile = Profile::constant(Rate::per_second(9_973), Nanos::from_secs(10));
-    for of in [1, 4, 16] {
-        let times: Vec<Nanos> = union(&profile, Process::Uniform, 0, of).iter().map(|a| a.at).collect();
-        for (window, windows) in [(1, 10_000), (10, 1_000), (1_000, 10)] {
-            let index = dispersion(&times, Nanos::from_millis(window), windows);
-            assert!(index < 0.03, "{of} shards, {window} ms: {index}");
-        }
-    }
 }
 
 /// Rates from 0.1/s to 1e7/s, most with an odd denominator.
