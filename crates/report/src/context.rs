@@ -30,6 +30,8 @@ pub struct RunContext {
     pub preflight: Option<Preflight>,
     /// How much of what the machine can generate the run has used, if that is known.
     pub calibration: Option<CalibrationUse>,
+    /// Whether the run is one of several of the same plan; a run that is alone says that it is.
+    pub repeated: bool,
 }
 
 /// A server under load, as the plan has it.

@@ -20,6 +20,7 @@ pub mod machine;
 pub mod measure;
 pub mod phase;
 mod reading;
+pub mod repeated;
 pub mod result;
 pub mod summary;
 mod text;
@@ -34,7 +35,8 @@ pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, sch
 pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
 pub use history::{History, schema_history};
-pub use reading::ReadError;
+pub use reading::{ReadError, results_from_json};
+pub use repeated::{RepeatedResult, render_repeated, schema_repeated};
 pub use result::RunResult;
 pub use summary::Summary;
 pub use timestamp::rfc3339;

@@ -25,6 +25,12 @@ pub struct RunResult {
     pub run: Run,
     /// The load: who decided when the next request started, and with what limits.
     pub model: ModelResult,
+    /// By what methods the figures were made.
+    #[serde(default)]
+    pub methods: Methods,
+    /// What cannot be known from this run alone.
+    #[serde(default)]
+    pub notes: Vec<Note>,
     /// Whether the numbers can be believed.
     pub verdict: VerdictResult,
     /// Whether, and from when on, the run was in a steady state. Nothing is left out of the figures for it.
@@ -102,6 +108,28 @@ pub struct RunResult {
     pub intervals: Vec<IntervalResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
+}
+
+/// By what methods the figures of a result were made. Formulas and sources are in docs/statistics.md.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Methods {
+    /// How a percentile is found among the values.
+    pub percentile: String,
+    /// How the interval of a percentile is found.
+    pub percentile_interval: String,
+    /// How it is found from when on a run was steady.
+    pub steady: String,
+    /// From when response times count.
+    pub response_time: String,
+}
+
+/// Something that should be known about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// What it is about.
+    pub code: String,
+    /// One sentence.
+    pub text: String,
 }
 
 /// Whether, and from when on, a run was in a steady state, by throughput, p50 and p99 of its intervals.

@@ -93,6 +93,9 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
             &format!(" by {by}: the figures are of the part before it"),
         );
     }
+    for note in &result.notes {
+        page.field("note", &note.text);
+    }
 }
 
 /// `URLs at address, protocol, TLS`.

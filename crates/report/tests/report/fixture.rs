@@ -204,6 +204,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             address: "127.0.0.1:8080".to_owned(),
         }),
         calibration: None,
+        repeated: false,
     }
 }
 
