@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
-use plimsoll_engine::{Control, RunError, Watched, preflight, resolve, run_logged};
+use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, Style, render};
@@ -186,6 +186,7 @@ pub(crate) fn conclude(
         seed: plan.seed,
         args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
+        load_checksum: load_checksum(plan).to_string(),
         targets: describe::targets(plan),
         model: describe::model(plan),
         host: describe::host(),

@@ -57,6 +57,7 @@ impl RunResult {
                 started_at_monotonic_ns: record.started_monotonic.0,
                 args: context.args,
                 plan_hash: context.plan_hash,
+                load_checksum: Some(context.load_checksum),
                 host: context.host,
                 targets: targets(record, context.targets),
                 preflight: context.preflight,

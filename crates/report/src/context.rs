@@ -20,6 +20,8 @@ pub struct RunContext {
     pub args: Vec<String>,
     /// Hash of the resolved plan.
     pub plan_hash: String,
+    /// Checksum of the load that the plan makes of the seed.
+    pub load_checksum: String,
     /// The targets, in the order of [`RunRecord::peers`](plimsoll_metrics::RunRecord::peers).
     pub targets: Vec<TargetContext>,
     /// The load, in words and figures.

@@ -88,7 +88,14 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
     }
 }
 
-/// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation.
+/// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation. It is
+/// that of what is written: what is never left out is required, though results of earlier versions may lack it.
 pub fn schema_result() -> serde_json::Value {
-    schemars::schema_for!(RunResult).to_value()
+    schema_of_written::<RunResult>()
+}
+
+/// The schema of a type as it is serialized.
+fn schema_of_written<T: schemars::JsonSchema>() -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::default().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

@@ -51,8 +51,8 @@ pub struct RepeatedVerdict {
     pub thresholds: Thresholds,
 }
 
-/// How one figure differs from run to run: the variance of the runs' values is that between the runs plus that
-/// within them.
+/// How one figure differs from run to run: the variance of the runs' values is that between the runs plus
+/// that within them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BetweenRunsResult {
     /// The figure: as in `compare --metric`, with the kind of time.
@@ -156,7 +156,8 @@ impl BetweenRunsResult {
             spread: summary.and_then(|summary| summary.spread),
             within: summary.filter(|_| has_errors).map(|summary| summary.within),
             between: summary.filter(|_| has_errors).and_then(|summary| summary.between),
-            low: summary.and_then(|summary| summary.interval).map(|interval| interval.0),
+            // Neither a time nor a rate can be less than zero.
+            low: summary.and_then(|summary| summary.interval).map(|interval| interval.0.max(0.0)),
             high: summary.and_then(|summary| summary.interval).map(|interval| interval.1),
             reason,
         }
@@ -210,5 +211,5 @@ fn intervals(result: &RepeatedResult) -> String {
 
 /// The JSON Schema of [`RepeatedResult`], generated from its types.
 pub fn schema_repeated() -> serde_json::Value {
-    schemars::schema_for!(RepeatedResult).to_value()
+    crate::schema_of_written::<RepeatedResult>()
 }

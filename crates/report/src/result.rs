@@ -196,6 +196,10 @@ pub struct Run {
     pub args: Vec<String>,
     /// Hash of the resolved plan.
     pub plan_hash: String,
+    /// Checksum of the load that the plan makes of the seed: intended times, scenarios and requests as they
+    /// are before any response. Runs with the same one were given the same load; null in older results.
+    #[serde(default)]
+    pub load_checksum: Option<String>,
     /// The machine that generated the load.
     pub host: Host,
     /// The servers under load.

@@ -8,8 +8,8 @@ use crate::layout::{Emphasis, Page, Row};
 use crate::measure::{Measure, TimeFigure};
 use crate::result::{ModelKind, RunResult, Thresholds};
 
-/// A spread that is so many times what chance within the runs lets expect is pointed out: with five runs alike,
-/// less than one in a hundred exceeds it (χ² with 4 degrees of freedom, √(13.3 / 4)).
+/// A spread that is so many times what chance within the runs lets expect is pointed out: with five runs
+/// alike, less than one in a hundred exceeds it (χ² with 4 degrees of freedom, √(13.3 / 4)).
 const NOTEWORTHY: f64 = 1.83;
 
 /// The whole page.
@@ -156,7 +156,9 @@ fn spread_row(figure: &BetweenRunsResult) -> Row {
         label: short(&figure.metric, measure),
         cells: vec![mean, interval, spread, within, value(figure.between)],
         note: match (figure.spread, figure.within) {
-            (Some(spread), Some(within)) if spread > NOTEWORTHY * within => "runs differ".to_owned(),
+            (Some(spread), Some(within)) if figure.low.is_some() && spread > NOTEWORTHY * within => {
+                "runs differ".to_owned()
+            }
             _ => String::new(),
         },
     }

@@ -3,6 +3,7 @@
 mod comparison;
 mod contract;
 mod fixture;
+mod repeated;
 
 use plimsoll_metrics::Peer;
 use plimsoll_report::{Format, RunResult, Style, render};
