@@ -161,6 +161,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Instrument", hide_short_help = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: Option<u32>,
+    /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
+    #[arg(long, help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) slices: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]

@@ -37,6 +37,8 @@ pub(crate) struct Before {
     pub(crate) command_line: Vec<String>,
     /// What the requests of its plan cost.
     pub(crate) calibration: Option<CalibrationCell>,
+    /// Whether the result keeps the values of each part of the run.
+    pub(crate) slices: bool,
 }
 
 /// What is told and heard while a run goes on.
@@ -62,7 +64,7 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
     };
-    let before = Before { command_line, calibration: own };
+    let before = Before { command_line, calibration: own, slices: args.slices };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
@@ -193,6 +195,7 @@ pub(crate) fn conclude(
         preflight: first.first().and_then(describe::preflight),
         calibration,
         repeated,
+        slices: before.slices,
     };
     (RunResult::new(&record, context), exit)
 }

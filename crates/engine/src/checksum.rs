@@ -24,7 +24,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// the scenarios that they are dealt to, and the requests of the first of them, rendered one after the other
 /// from the worker's stream of random numbers. These are the very requests that it sends as long as nothing
 /// that a response decides comes between: variables and cookies are empty here, the time of day zero, and
-/// what scripts change is not seen. Where programs, scripts or data sources draw, too, the seed itself counts.
+/// what scripts change is not seen. Where programs, scripts or data sources draw, too, the seed itself
+/// counts.
 pub fn load_checksum(plan: &Plan) -> Fingerprint {
     let mut hash = Fingerprint::EMPTY;
     if plan.logic != Fingerprint::EMPTY || !plan.feeds.is_empty() || plan.scripts.is_some() {

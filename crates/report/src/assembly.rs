@@ -23,6 +23,7 @@ use crate::result::{
     ScenarioIntervalResult, StallResult, SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome,
     Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
+use crate::slices::SlicesResult;
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
 
@@ -114,6 +115,7 @@ impl RunResult {
                 .iter()
                 .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval.at))
                 .collect(),
+            slices: context.slices.then(|| SlicesResult::new(record)),
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
     }

@@ -34,6 +34,8 @@ pub struct RunContext {
     pub calibration: Option<CalibrationUse>,
     /// Whether the run is one of several of the same plan; a run that is alone says that it is.
     pub repeated: bool,
+    /// Whether the values of each part of the run are kept in the result.
+    pub slices: bool,
 }
 
 /// A server under load, as the plan has it.

@@ -22,6 +22,7 @@ pub mod phase;
 mod reading;
 pub mod repeated;
 pub mod result;
+pub mod slices;
 pub mod summary;
 mod text;
 mod timestamp;
@@ -89,7 +90,8 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
 }
 
 /// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation. It is
-/// that of what is written: what is never left out is required, though results of earlier versions may lack it.
+/// that of what is written: what is never left out is required, though results of earlier versions may lack
+/// it.
 pub fn schema_result() -> serde_json::Value {
     schema_of_written::<RunResult>()
 }

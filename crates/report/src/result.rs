@@ -12,6 +12,7 @@ use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
+use crate::slices::SlicesResult;
 use crate::summary::Summary;
 
 /// The result of one run.
@@ -106,6 +107,10 @@ pub struct RunResult {
     /// The run second by second, or in intervals of another length if the plan says so, cut at the ends of
     /// phases; warm-up and drain included.
     pub intervals: Vec<IntervalResult>,
+    /// The values of each part of the run, so that single runs can be compared; null unless they were asked
+    /// for.
+    #[serde(default)]
+    pub slices: Option<SlicesResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
 }

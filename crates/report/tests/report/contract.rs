@@ -220,6 +220,14 @@ fn type_fits(value: &Value, schema: &Value) -> bool {
 }
 
 #[test]
+fn the_schema_describes_slices() {
+    let schema = schema_result();
+    let result = fixture::with_slices();
+    assert!(result.slices.is_some());
+    assert_described(&json(&result), &schema, &schema, "slices");
+}
+
+#[test]
 fn the_schema_describes_every_result() {
     let schema = schema_result();
     for (name, result) in fixture::all() {

@@ -206,6 +206,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         }),
         calibration: None,
         repeated: false,
+        slices: false,
     }
 }
 
@@ -221,6 +222,12 @@ pub(crate) fn quiet_record() -> RunRecord {
 /// An open run of 10 s that kept its schedule.
 pub(crate) fn open() -> RunResult {
     result(recorded(GET, Model::Open, (0..10_000).map(quiet)), OPEN)
+}
+
+/// The same, with its slices.
+pub(crate) fn with_slices() -> RunResult {
+    let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
+    result_with(record, RunContext { slices: true, ..context(OPEN) })
 }
 
 /// A closed run over TLS and two steps, long enough for every percentile, on a saturated generator.

@@ -4,6 +4,7 @@ mod comparison;
 mod contract;
 mod fixture;
 mod repeated;
+mod slices;
 
 use plimsoll_metrics::Peer;
 use plimsoll_report::{Format, RunResult, Style, render};
