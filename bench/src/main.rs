@@ -16,6 +16,7 @@ mod header;
 mod http2;
 mod machine;
 mod memory;
+mod observers;
 mod options;
 mod rate;
 mod reading;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
 fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
         Case::Rate => rate::measure(session),
+        Case::Observers => observers::measure(session),
         Case::Memory => memory::measure(session),
         Case::H2 | Case::H2tls => http2::measure(session, case),
         Case::Crud => crud::measure(session),

@@ -78,6 +78,8 @@ pub(crate) enum Case {
     Scenario,
     /// wrk's scripts, in Plimsoll and in wrk
     Scripts,
+    /// What every output turned on costs above none
+    Observers,
     /// All of these
     All,
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
-use plimsoll_engine::{Control, Progress, Resolved, Stop, preflight, resolve, run_logged};
+use plimsoll_engine::{Control, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged};
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::{Plan, Problem};
 
@@ -19,6 +19,9 @@ pub(crate) struct Campaign<'a, O> {
     /// That of the run under way.
     control: Arc<Mutex<Control>>,
     signals: SignalWatch,
+    /// What the requests before the runs came to.
+    first: Vec<RunRecord>,
+    watched: Watched,
     quiet: bool,
 }
 
@@ -33,12 +36,24 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         let signals = SignalWatch::start(of_run, move |text| speak(text)).map_err(|error| {
             Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
         })?;
-        let campaign = Self { open, addresses, control, signals, quiet };
+        let (first, watched) = (Vec::new(), Watched::Nothing);
+        let mut campaign = Self { open, addresses, control, signals, first, watched, quiet };
         if plan.preflight {
             let control = campaign.next_control();
-            preflight(plan, open, &campaign.addresses, &control).map_err(run::failure)?;
+            campaign.first = preflight(plan, open, &campaign.addresses, &control).map_err(run::failure)?;
         }
         Ok(campaign)
+    }
+
+    /// What is watched beside the load from now on.
+    #[must_use]
+    pub(crate) fn watching(self, watched: Watched) -> Self {
+        Self { watched, ..self }
+    }
+
+    /// What the requests before the runs came to, for the first who asks: they were sent once.
+    pub(crate) fn take_first(&mut self) -> Vec<RunRecord> {
+        std::mem::take(&mut self.first)
     }
 
     /// Carries out a variant of the plan. `go_on` sees every interval; at the first `false` the run ends
@@ -70,7 +85,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     }
 
     fn next_control(&self) -> Control {
-        let control = Control::default();
+        let control = Control::default().watching(self.watched);
         *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
         control
     }

@@ -36,6 +36,11 @@ pub(crate) struct CompareArgs {
     /// Compare runs of different models, arrivals or protocols, too
     #[arg(long)]
     force: bool,
+    /// Judge one run a side by its --slices, although how runs differ is unknown
+    ///
+    /// Without it such figures are undecided, with the interval of what the two runs tell.
+    #[arg(long)]
+    single_runs: bool,
     /// Format of the comparison on stdout
     #[arg(short, long, value_enum, default_value_t = ComparisonFormat::Text, value_name = "FORMAT")]
     pub(crate) output: ComparisonFormat,
@@ -108,8 +113,8 @@ impl CompareArgs {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let (allow_invalid, force) = (self.allow_invalid, self.force);
-        Ok(Question { measures, effect, error_effect, confidence, allow_invalid, force })
+        let (allow_invalid, force, single_runs) = (self.allow_invalid, self.force, self.single_runs);
+        Ok(Question { measures, effect, error_effect, confidence, allow_invalid, force, single_runs })
     }
 }
 

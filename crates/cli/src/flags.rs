@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
+use plimsoll_report::Format;
 use plimsoll_scenario::suggest;
 
 use crate::calibrate::CalibrateArgs;
@@ -153,6 +154,16 @@ pub(crate) struct RunArgs {
     /// Put the requests of the plan on the built-in server first, and state how much of that speed was used
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) calibrate: bool,
+    /// Make so many runs, each with new connections and the next seed, and tell how they differ
+    ///
+    /// What differs between runs is not seen within one, however long it is. From 5 runs on their mean has an
+    /// interval. `compare` takes the result as a group of runs. It ends as the worst of them.
+    #[arg(long, value_name = "N", help_heading = "Instrument", hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: Option<u32>,
+    /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
+    #[arg(long, help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) slices: bool,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -555,6 +566,16 @@ pub(crate) enum OutputFormat {
     Csv,
 }
 
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Text => Self::Text,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Csv => Self::Csv,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
@@ -575,6 +596,8 @@ pub(crate) enum SchemaOf {
     Plan,
     /// What `run --output json` writes
     Result,
+    /// What `run --repeat N --output json` writes
+    Repeated,
     /// What `calibrate --output json` writes
     Calibration,
     /// What `find --output json` writes

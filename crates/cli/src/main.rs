@@ -24,6 +24,7 @@ mod keys;
 mod problems;
 mod progress;
 mod rate_file;
+mod repeat;
 mod request_log;
 mod result_files;
 mod run;
@@ -142,6 +143,7 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Sweep => plimsoll_report::schema_sweep(),
         SchemaOf::Capacity => plimsoll_report::schema_capacity(),
         SchemaOf::Comparison => plimsoll_report::schema_comparison(),
+        SchemaOf::Repeated => plimsoll_report::schema_repeated(),
         SchemaOf::History => plimsoll_report::schema_history(),
         SchemaOf::Plan => Document::schema(),
     };

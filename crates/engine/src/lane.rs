@@ -237,6 +237,11 @@ impl Lane {
         self.https == origin.https && self.names.iter().any(same)
     }
 
+    /// What its server is called, of a pool the first.
+    pub(crate) fn authority(&self) -> &[u8] {
+        self.names.first().map_or(&[], |name| &name.authority)
+    }
+
     /// The host of its server, of a pool that of the first.
     pub(crate) fn host(&self) -> &[u8] {
         self.names.first().map_or(&[], |name| &name.host)
@@ -325,6 +330,11 @@ impl Lane {
                 _ => arrivals.next(),
             };
         }
+    }
+
+    /// Takes only arrivals with smaller indices.
+    pub(crate) fn end_at(&mut self, index: u64) {
+        self.arrivals_end = self.arrivals_end.min(index);
     }
 
     /// Takes the arrival that [`peek`](Self::peek) showed.

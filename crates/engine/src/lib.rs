@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod checksum;
 mod connection;
 mod control;
 mod directory;
@@ -27,6 +28,7 @@ mod timers;
 mod watch;
 pub mod worker;
 
+pub use checksum::load_checksum;
 pub use control::{Control, Progress, RateWish, Status, SteerError, Stop, Watched};
 pub use directory::Directory;
 pub use error::RunError;

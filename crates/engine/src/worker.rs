@@ -376,8 +376,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             keeps,
             reason: None,
             pacer: Pacer::new(plan.pacing, peak),
-            // Stream 0 is the schedule's.
-            random: Random::new(plan.seed, u64::from(shard.index) + 1),
+            random: random_of(plan.seed, shard),
             times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
             counts: Counts {
                 // In the open model the schedule itself counts.
@@ -561,6 +560,11 @@ impl<'p, B: Backend> Worker<'p, B> {
         }
         self.report(now)
     }
+}
+
+/// The stream of random numbers of one worker. Stream 0 is the schedule's.
+pub(crate) fn random_of(seed: u64, worker: Shard) -> Random {
+    Random::new(seed, u64::from(worker.index) + 1)
 }
 
 /// The step of a scenario whose iterations are one request that remembers nothing.

@@ -18,11 +18,12 @@ use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, ModelKind,
-    ModelResult, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult,
-    SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult,
-    WindowsResult, Worker,
+    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, Methods,
+    ModelKind, ModelResult, Note, ObservedResult, Rate, RateChangeResult, Run, RunResult,
+    ScenarioIntervalResult, StallResult, SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome,
+    Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
+use crate::slices::SlicesResult;
 use crate::summary::{Summary, missing};
 use crate::{SCHEMA_VERSION, timestamp};
 
@@ -57,6 +58,7 @@ impl RunResult {
                 started_at_monotonic_ns: record.started_monotonic.0,
                 args: context.args,
                 plan_hash: context.plan_hash,
+                load_checksum: Some(context.load_checksum),
                 host: context.host,
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
@@ -68,6 +70,8 @@ impl RunResult {
                     .map(|result| result.spec.to_string()),
                 stopped_by: record.stopped_by.map(|by| by.name().to_owned()),
             },
+            methods: Methods::used(),
+            notes: notes(record, context.repeated),
             verdict: VerdictResult::new(record),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
@@ -111,7 +115,30 @@ impl RunResult {
                 .iter()
                 .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval.at))
                 .collect(),
+            slices: context.slices.then(|| SlicesResult::new(record)),
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
+        }
+    }
+}
+
+/// What this run alone cannot tell (R12). A run without responses has no figures that could vary.
+fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
+    let alone = (!repeated && record.completed_in_window > 0).then(|| Note {
+        code: "one_run".to_owned(),
+        text: "1 run: between-run variation unknown (--repeat 5 shows it)".to_owned(),
+    });
+    alone.into_iter().collect()
+}
+
+impl Methods {
+    /// Those of this version.
+    fn used() -> Self {
+        Self {
+            percentile: "nearest rank, ceil(p / 100 * n)".to_owned(),
+            percentile_interval: "ranks, their variance inflated by that between slices of the run"
+                .to_owned(),
+            steady: "MSER on throughput, p50 and p99 of the intervals; trend by Mann and Kendall".to_owned(),
+            response_time: "from the intended start to the last byte".to_owned(),
         }
     }
 }

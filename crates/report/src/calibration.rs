@@ -227,7 +227,7 @@ impl CalibrationCell {
 
 /// The JSON Schema of [`Calibration`].
 pub fn schema_calibration() -> serde_json::Value {
-    schemars::schema_for!(Calibration).to_value()
+    crate::schema_of_written::<Calibration>()
 }
 
 #[cfg(test)]

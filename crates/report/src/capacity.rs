@@ -152,7 +152,7 @@ pub fn render_capacity(
 
 /// The JSON Schema of [`CapacityResult`].
 pub fn schema_capacity() -> serde_json::Value {
-    schemars::schema_for!(CapacityResult).to_value()
+    crate::schema_of_written::<CapacityResult>()
 }
 
 fn table(result: &CapacityResult) -> String {

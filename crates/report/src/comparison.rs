@@ -54,6 +54,8 @@ pub struct Question {
     pub allow_invalid: bool,
     /// Compare what cannot be compared, too.
     pub force: bool,
+    /// Judge single runs by what they vary within themselves, although how runs vary is unknown.
+    pub single_runs: bool,
 }
 
 impl Default for Question {
@@ -65,6 +67,7 @@ impl Default for Question {
             confidence: 0.95,
             allow_invalid: false,
             force: false,
+            single_runs: false,
         }
     }
 }
@@ -239,7 +242,8 @@ pub struct ChangeResult {
     /// The same, raised for the other judged figures (Holm); null if it was not judged.
     pub p_adjusted: Option<f64>,
     /// "ranks" (Mann–Whitney and Hodges–Lehmann, from 5 runs a side), "means" (Welch, 2 to 4 runs), "equal"
-    /// (every run has the same value) or "none" (one run).
+    /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing of
+    /// how runs differ) or "none" (one run without slices).
     pub method: String,
 }
 

@@ -20,6 +20,8 @@ pub struct RunContext {
     pub args: Vec<String>,
     /// Hash of the resolved plan.
     pub plan_hash: String,
+    /// Checksum of the load that the plan makes of the seed.
+    pub load_checksum: String,
     /// The targets, in the order of [`RunRecord::peers`](plimsoll_metrics::RunRecord::peers).
     pub targets: Vec<TargetContext>,
     /// The load, in words and figures.
@@ -30,6 +32,10 @@ pub struct RunContext {
     pub preflight: Option<Preflight>,
     /// How much of what the machine can generate the run has used, if that is known.
     pub calibration: Option<CalibrationUse>,
+    /// Whether the run is one of several of the same plan; a run that is alone says that it is.
+    pub repeated: bool,
+    /// Whether the values of each part of the run are kept in the result.
+    pub slices: bool,
 }
 
 /// A server under load, as the plan has it.

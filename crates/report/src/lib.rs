@@ -20,7 +20,9 @@ pub mod machine;
 pub mod measure;
 pub mod phase;
 mod reading;
+pub mod repeated;
 pub mod result;
+pub mod slices;
 pub mod summary;
 pub mod sweep;
 mod text;
@@ -36,7 +38,8 @@ pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, sch
 pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
 pub use history::{History, schema_history};
-pub use reading::ReadError;
+pub use reading::{ReadError, results_from_json};
+pub use repeated::{RepeatedResult, render_repeated, schema_repeated};
 pub use result::RunResult;
 pub use summary::Summary;
 pub use sweep::{SWEEP_SCHEMA_VERSION, SweepResult, render_sweep, schema_sweep};
@@ -91,8 +94,14 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
 }
 
 /// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation. It is
-/// that of what is written: a field that is always there is required, also one that may be null.
+/// that of what is written: what is never left out is required, though results of earlier versions may lack
+/// it.
 pub fn schema_result() -> serde_json::Value {
+    schema_of_written::<RunResult>()
+}
+
+/// The schema of a type as it is serialized.
+fn schema_of_written<T: schemars::JsonSchema>() -> serde_json::Value {
     let settings = schemars::generate::SchemaSettings::default().for_serialize();
-    settings.into_generator().into_root_schema_for::<RunResult>().to_value()
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::{RunResult, SCHEMA_VERSION};
+use crate::repeated::REPEATED_VERSION;
+use crate::{RepeatedResult, RunResult, SCHEMA_VERSION};
 
 /// Why a text is no result that can be read.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub enum ReadError {
     TooNew {
         /// The version of its contract.
         found: u32,
+        /// The latest version that is known here.
+        known: u32,
     },
     /// It has the version of a result, but not its fields.
     Broken(serde_json::Error),
@@ -38,10 +41,9 @@ impl fmt::Display for ReadError {
         match self {
             Self::NotJson(error) => write!(f, "no JSON object: {error}"),
             Self::NotAResult => f.write_str("JSON, but no result of a run"),
-            Self::TooNew { found } => write!(
-                f,
-                "a result of version {found}, and this program knows versions up to {SCHEMA_VERSION} only"
-            ),
+            Self::TooNew { found, known } => {
+                write!(f, "a result of version {found}, and this program knows versions up to {known} only")
+            }
             Self::Broken(error) => write!(f, "no whole result: {error}"),
         }
     }
@@ -64,9 +66,36 @@ impl RunResult {
         }
         let Mark { schema_version, run } = serde_json::from_slice(text).map_err(ReadError::NotJson)?;
         match (schema_version, run) {
-            (Some(found), Some(_)) if found > SCHEMA_VERSION => Err(ReadError::TooNew { found }),
+            (Some(found), Some(_)) if found > SCHEMA_VERSION => {
+                Err(ReadError::TooNew { found, known: SCHEMA_VERSION })
+            }
             (Some(_), Some(_)) => serde_json::from_slice(text).map_err(ReadError::Broken),
             _ => Err(ReadError::NotAResult),
         }
+    }
+}
+
+/// Reads the runs of a file: one that [`Format::Json`](crate::Format::Json) wrote of a single run, or of
+/// repeated ones.
+///
+/// # Errors
+/// If it is neither, or of a later version.
+pub fn results_from_json(text: &[u8]) -> Result<Vec<RunResult>, ReadError> {
+    /// What tells repeated runs from other JSON.
+    #[derive(Deserialize)]
+    struct Mark {
+        schema_version: Option<u32>,
+        runs_wanted: Option<serde::de::IgnoredAny>,
+    }
+    let Mark { schema_version, runs_wanted } = serde_json::from_slice(text).map_err(ReadError::NotJson)?;
+    match (schema_version, runs_wanted) {
+        (Some(found), Some(_)) if found > REPEATED_VERSION => {
+            Err(ReadError::TooNew { found, known: REPEATED_VERSION })
+        }
+        (Some(_), Some(_)) => {
+            let repeated: RepeatedResult = serde_json::from_slice(text).map_err(ReadError::Broken)?;
+            Ok(repeated.runs)
+        }
+        _ => RunResult::from_json(text).map(|result| vec![result]),
     }
 }

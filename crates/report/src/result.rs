@@ -12,6 +12,7 @@ use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
+use crate::slices::SlicesResult;
 use crate::summary::Summary;
 
 /// The result of one run.
@@ -25,6 +26,12 @@ pub struct RunResult {
     pub run: Run,
     /// The load: who decided when the next request started, and with what limits.
     pub model: ModelResult,
+    /// By what methods the figures were made.
+    #[serde(default)]
+    pub methods: Methods,
+    /// What cannot be known from this run alone.
+    #[serde(default)]
+    pub notes: Vec<Note>,
     /// Whether the numbers can be believed.
     pub verdict: VerdictResult,
     /// Whether, and from when on, the run was in a steady state. Nothing is left out of the figures for it.
@@ -100,8 +107,34 @@ pub struct RunResult {
     /// The run second by second, or in intervals of another length if the plan says so, cut at the ends of
     /// phases; warm-up and drain included.
     pub intervals: Vec<IntervalResult>,
+    /// The values of each part of the run, so that single runs can be compared; null unless they were asked
+    /// for.
+    #[serde(default)]
+    pub slices: Option<SlicesResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
+}
+
+/// By what methods the figures of a result were made. Formulas and sources are in docs/statistics.md.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Methods {
+    /// How a percentile is found among the values.
+    pub percentile: String,
+    /// How the interval of a percentile is found.
+    pub percentile_interval: String,
+    /// How it is found from when on a run was steady.
+    pub steady: String,
+    /// From when response times count.
+    pub response_time: String,
+}
+
+/// Something that should be known about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// What it is about.
+    pub code: String,
+    /// One sentence.
+    pub text: String,
 }
 
 /// Whether, and from when on, a run was in a steady state, by throughput, p50 and p99 of its intervals.
@@ -168,6 +201,10 @@ pub struct Run {
     pub args: Vec<String>,
     /// Hash of the resolved plan.
     pub plan_hash: String,
+    /// Checksum of the load that the plan makes of the seed: intended times, scenarios and requests as they
+    /// are before any response. Runs with the same one were given the same load; null in older results.
+    #[serde(default)]
+    pub load_checksum: Option<String>,
     /// The machine that generated the load.
     pub host: Host,
     /// The servers under load.

@@ -98,7 +98,7 @@ pub fn render_sweep(
 
 /// The JSON Schema of [`SweepResult`].
 pub fn schema_sweep() -> serde_json::Value {
-    schemars::schema_for!(SweepResult).to_value()
+    crate::schema_of_written::<SweepResult>()
 }
 
 fn page(result: &SweepResult, style: &Style) -> String {

@@ -118,7 +118,9 @@ fn verdict(page: &mut Page<'_>, result: &RunResult) {
     let name =
         if found { format!("; limited by: {}", limited.what.replace('_', " ")) } else { String::new() };
     if verdict.valid {
-        page.emphasised_field("verdict", Emphasis::Good, "VALID", &name);
+        // Beside an invalid run it would not matter.
+        let notes = result.notes.iter().map(|note| format!("; {}", note.text));
+        page.emphasised_field("verdict", Emphasis::Good, "VALID", &notes.fold(name, |all, note| all + &note));
     } else {
         let rest = format!(": do not take these figures for the target's{name}");
         page.emphasised_field("verdict", Emphasis::Bad, "INVALID", &rest);

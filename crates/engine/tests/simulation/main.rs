@@ -2,6 +2,7 @@
 //! the accounts, the intended times and the measured distributions are checked exactly.
 
 mod attribution;
+mod checksum;
 mod elsewhere;
 mod ends;
 mod http1;

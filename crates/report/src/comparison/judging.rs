@@ -1,6 +1,6 @@
 //! The figures of both groups, the method that fits their number of runs, and what is to be said.
 
-use plimsoll_statistics::bootstrap::{mean_change, relative_mean_change};
+use plimsoll_statistics::bootstrap::{Bootstrap, mean_change, quantile_ratio, relative_mean_change};
 use plimsoll_statistics::holm::holm;
 use plimsoll_statistics::judgement::{Orientation, judge};
 use plimsoll_statistics::rank::rank_test;
@@ -8,11 +8,16 @@ use plimsoll_statistics::shift::{Shift, relative_shift, shift};
 
 use super::grounds::same_rate_asked;
 use super::{ChangeResult, Group, MetricResult, Note, Question, Word};
-use crate::measure::Measure;
+use crate::measure::{Measure, TimeFigure};
+use crate::result::RunResult;
+use crate::summary::PERCENTILES;
 
 /// Runs a side from which ranks are compared: the fewest for which six figures can all be judged (two of the
 /// 252 orders of 5 and 5 are below 0.05 / 6).
 const RANKS_FROM: usize = 5;
+
+/// Resamples of slices: they give the standard error to 2 %.
+const RESAMPLES: usize = 1_000;
 
 /// What one run a side leaves open (R12).
 const ONE_RUN: &str = "1 run: between-run variation unknown";
@@ -98,8 +103,16 @@ impl Compared {
             },
             _ => None,
         };
+        let mut change = change;
         if change.as_ref().is_some_and(|change| change.method == "none") {
-            reason = Some(ONE_RUN.to_owned());
+            let sliced = within(measure, a, b, question.confidence);
+            reason = Some(match &sliced {
+                Some(sliced) if sliced.shift.low > 0.0 || sliced.shift.high < 0.0 => {
+                    format!("different within these runs; {ONE_RUN}")
+                }
+                _ => ONE_RUN.to_owned(),
+            });
+            change = sliced.or(change);
         }
         let mut judged = judged;
         if measure == Measure::Rate && !same_rate_asked(a, b) {
@@ -116,12 +129,17 @@ impl Compared {
         let effect = if measure.is_absolute() { question.error_effect } else { question.effect };
         let level = 1.0 - question.confidence;
         let word = judged.then(|| match (&change, p_adjusted) {
+            (Some(Change { method: "slices", .. }), _) if !question.single_runs => Word::Undecided,
             (Some(change), Some(p)) => judge(change.shift, p, level, effect, measure.orientation()).into(),
             _ => Word::Undecided,
         });
         if let (Some(Word::Undecided), Some(change), Some(adjusted)) = (word, &change, p_adjusted) {
             let excludes_none = change.shift.low > 0.0 || change.shift.high < 0.0;
-            if excludes_none && change.p.is_some_and(|p| p <= level) && adjusted > level {
+            if excludes_none
+                && change.method != "slices"
+                && change.p.is_some_and(|p| p <= level)
+                && adjusted > level
+            {
                 reason = Some(format!("p is {adjusted:.3} beside the other figures: more runs, or --metric"));
             }
         }
@@ -151,6 +169,21 @@ impl Compared {
             reason,
         }
     }
+}
+
+/// The change from one run to another, as far as the slices of both tell; `None` without slices of this
+/// figure.
+fn within(measure: Measure, a: &Group, b: &Group, confidence: f64) -> Option<Change> {
+    let Measure::Time(Some(kind), TimeFigure::Percentile(index)) = measure else { return None };
+    let ([a], [b]) = (&a.members[..], &b.members[..]) else { return None };
+    let slices = |result: &RunResult| {
+        let slices = result.slices.as_ref().filter(|slices| slices.time == kind.name())?;
+        slices.counts()
+    };
+    let (a, b) = (slices(&a.result)?, slices(&b.result)?);
+    let how = Bootstrap { confidence, resamples: RESAMPLES, seed: 0 };
+    let change = quantile_ratio(&[&a], &[&b], PERCENTILES[index].1 / 100.0, how)?;
+    Some(Change { shift: change.shift, p: Some(change.p), method: "slices" })
 }
 
 /// Raises the probabilities for each other. What cannot differ whatever the groups are is no test.

@@ -158,6 +158,10 @@ fn methods(page: &mut Page<'_>, comparison: &Comparison) {
     if has("means") {
         parts.push("changes are those of means of few runs, with Welch's interval".to_owned());
     }
+    if has("slices") {
+        parts
+            .push("changes of single runs are those of quantiles, by a bootstrap of their slices".to_owned());
+    }
     if tests > 1 {
         parts.push(format!("raised for {tests} figures (Holm)"));
     }

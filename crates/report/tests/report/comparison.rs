@@ -203,7 +203,7 @@ fn results_are_read_back_and_other_files_are_not() {
     let json = serde_json::to_string(&result).unwrap();
     assert_eq!(RunResult::from_json(json.as_bytes()).unwrap(), result);
     let later = json.replacen("\"schema_version\":1", "\"schema_version\":7", 1);
-    assert!(matches!(RunResult::from_json(later.as_bytes()), Err(ReadError::TooNew { found: 7 })));
+    assert!(matches!(RunResult::from_json(later.as_bytes()), Err(ReadError::TooNew { found: 7, .. })));
     assert!(matches!(RunResult::from_json(b"{\"run\": {\"rate\": 1}}"), Err(ReadError::NotAResult)));
     assert!(matches!(RunResult::from_json(b"scenarios: []"), Err(ReadError::NotJson(_))));
     assert!(matches!(RunResult::from_json(&json.as_bytes()[..500]), Err(ReadError::NotJson(_))));

@@ -10,10 +10,13 @@ use crate::{fixture, rendered};
 /// The fixed names, as the design states them. `[]` is any element of an array, `<n>` any key of a map.
 const CONTRACT: &str = "
     schema_version tool.name tool.version
-    run.id run.seed run.started_at run.args[] run.plan_hash run.host.hostname run.host.kernel
+    run.id run.seed run.started_at run.args[] run.plan_hash run.load_checksum
+    run.host.hostname run.host.kernel
     run.host.cpu_model run.host.cpus run.host.governor run.host.memory_bytes run.host.soft_descriptors
     run.host.hard_descriptors run.host.virtualisation run.host.clock_source run.host.mitigations
     run.host.cpu_limit run.host.memory_limit_bytes run.host.port_range run.host.accept_queue
+    methods.percentile methods.percentile_interval methods.steady methods.response_time
+    notes[].code notes[].text
     verdict.valid verdict.invalid_reasons[] verdict.thresholds
     verdict.limited_by.what verdict.limited_by.evidence verdict.limited_by.hint
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
@@ -147,41 +150,47 @@ fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     }
 }
 
-/// Asserts that the schema allows a value: its type, every field by name, and every required field.
-fn assert_described(value: &Value, schema: &Value, root: &Value, path: &str) {
+/// Asserts that the schema allows a value.
+pub(crate) fn assert_described(value: &Value, schema: &Value, root: &Value, path: &str) {
+    described(value, schema, root, path).unwrap_or_else(|problem| panic!("{problem}"));
+}
+
+/// Whether the schema allows a value: its type, every field by name, and every required field.
+fn described(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), String> {
     let schema = resolved(schema, root);
     if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
-        let fitting =
-            choices.iter().map(|choice| resolved(choice, root)).find(|choice| type_fits(value, choice));
-        return assert_described(
-            value,
-            fitting.unwrap_or_else(|| panic!("{path}: no choice fits {value}")),
-            root,
-            path,
-        );
+        let mut choices = choices.iter().map(|choice| resolved(choice, root));
+        let fitting = choices.find(|choice| type_fits(value, choice));
+        let fitting = fitting.ok_or_else(|| format!("{path}: no choice fits {value}"))?;
+        return described(value, fitting, root, path);
     }
-    assert!(type_fits(value, schema), "{path}: {value} is not {schema}");
+    if !type_fits(value, schema) {
+        return Err(format!("{path}: {value} is not {schema}"));
+    }
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties");
             for (key, field) in fields {
                 let known =
                     properties.and_then(|all| all.get(key)).or_else(|| schema.get("additionalProperties"));
-                let known = known.unwrap_or_else(|| panic!("{path}.{key} is not in the schema"));
-                assert_described(field, known, root, &format!("{path}.{key}"));
+                let known = known.ok_or_else(|| format!("{path}.{key} is not in the schema"))?;
+                described(field, known, root, &format!("{path}.{key}"))?;
             }
             for required in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
                 let required = required.as_str().expect("names are strings");
-                assert!(fields.contains_key(required), "{path}.{required} is missing");
+                if !fields.contains_key(required) {
+                    return Err(format!("{path}.{required} is missing"));
+                }
             }
         }
         Value::Array(elements) => {
             for element in elements {
-                assert_described(element, &schema["items"], root, &format!("{path}[]"));
+                described(element, &schema["items"], root, &format!("{path}[]"))?;
             }
         }
         _ => {}
     }
+    Ok(())
 }
 
 /// Whether the value is of a type, and among the constants, that the schema names; without any, everything
@@ -208,6 +217,14 @@ fn type_fits(value: &Value, schema: &Value) -> bool {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).any(is),
         _ => true,
     }
+}
+
+#[test]
+fn the_schema_describes_slices() {
+    let schema = schema_result();
+    let result = fixture::with_slices();
+    assert!(result.slices.is_some());
+    assert_described(&json(&result), &schema, &schema, "slices");
 }
 
 #[test]
@@ -249,6 +266,49 @@ fn a_missing_field_is_found() {
     let mut json = json(&fixture::open());
     json.as_object_mut().expect("a result is an object").remove("warmup_s");
     assert_described(&json, &schema, &schema, "open");
+}
+
+/// What R22 asks of every report, as pointers into the result: model, arrivals, warm-up, steady window,
+/// versions, kernel, governor, seed, load, calibration, methods and all verdicts.
+const GROUND_RULES: [&str; 25] = [
+    "/schema_version",
+    "/tool/name",
+    "/tool/version",
+    "/run/seed",
+    "/run/plan_hash",
+    "/run/load_checksum",
+    "/run/host/kernel",
+    "/run/host/cpu_model",
+    "/run/host/cpus",
+    "/run/host/governor",
+    "/model/kind",
+    "/model/arrivals",
+    "/model/description",
+    "/warmup_s",
+    "/duration_s",
+    "/steady/state",
+    "/steady/from_s",
+    "/methods/percentile",
+    "/methods/percentile_interval",
+    "/methods/steady",
+    "/generator/calibration",
+    "/verdict/valid",
+    "/verdict/invalid_reasons",
+    "/verdict/thresholds",
+    "/verdict/limited_by",
+];
+
+#[test]
+fn a_result_without_one_of_the_ground_rules_is_found() {
+    let (schema, whole) = (schema_result(), json(&fixture::open()));
+    for pointer in GROUND_RULES {
+        let (parent, name) = pointer.rsplit_once('/').expect("it is a pointer");
+        let mut broken = whole.clone();
+        let fields = broken.pointer_mut(parent).and_then(Value::as_object_mut).expect("its parent is there");
+        assert!(fields.remove(name).is_some(), "{pointer} is not written");
+        let problem = format!("{} is missing", pointer.replace('/', "."));
+        assert_eq!(described(&broken, &schema, &schema, ""), Err(problem));
+    }
 }
 
 #[test]

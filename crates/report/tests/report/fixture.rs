@@ -179,6 +179,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         seed: 42,
         args: vec!["plimsoll".to_owned(), "run".to_owned(), "http://127.0.0.1:8080/".to_owned()],
         plan_hash: "9f86d081884c7d65".to_owned(),
+        load_checksum: "2c26b46b68ffc68f".to_owned(),
         targets: vec![target("127.0.0.1:8080", &["http://127.0.0.1:8080/"])],
         model: ModelContext {
             description: description.iter().map(|&line| line.to_owned()).collect(),
@@ -204,6 +205,8 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             address: "127.0.0.1:8080".to_owned(),
         }),
         calibration: None,
+        repeated: false,
+        slices: false,
     }
 }
 
@@ -219,6 +222,12 @@ pub(crate) fn quiet_record() -> RunRecord {
 /// An open run of 10 s that kept its schedule.
 pub(crate) fn open() -> RunResult {
     result(recorded(GET, Model::Open, (0..10_000).map(quiet)), OPEN)
+}
+
+/// The same, with its slices.
+pub(crate) fn with_slices() -> RunResult {
+    let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
+    result_with(record, RunContext { slices: true, ..context(OPEN) })
 }
 
 /// A closed run over TLS and two steps, long enough for every percentile, on a saturated generator.

@@ -3,6 +3,8 @@
 mod comparison;
 mod contract;
 mod fixture;
+mod repeated;
+mod slices;
 
 use plimsoll_metrics::Peer;
 use plimsoll_report::{Format, RunResult, Style, render};

@@ -1,0 +1,132 @@
+//! `plimsoll run --repeat N`: several runs of one plan, each with new connections and its own seed.
+
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_report::{Format, RepeatedResult, RunResult, Style, render_repeated};
+
+use crate::campaign::Campaign;
+use crate::compare::tool;
+use crate::control_flags::ControlSpec;
+use crate::flags::{LiveArgs, OutputArgs};
+use crate::run::{self, Before};
+use crate::{Exit, Failure};
+
+/// Says what cannot go together with several runs.
+///
+/// # Errors
+/// All of it.
+pub(crate) fn admit(plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let files = [("--stats", &live.stats), ("--log", &live.log), ("--failed", &live.failed)];
+    for (flag, _) in files.iter().filter(|(_, file)| file.is_some()) {
+        let message = format!("--repeat and {flag} exclude each other: each run would overwrite the file");
+        problems.push(Problem::new(message).with_hint("make the runs one by one, or leave one of them away"));
+    }
+    let steering = [("--rate-file", control.rate_file.is_some()), ("--control", control.listen.is_some())];
+    for (flag, _) in steering.iter().filter(|(_, given)| *given) {
+        let message = format!("--repeat and {flag} exclude each other: runs that are steered are not alike");
+        problems
+            .push(Problem::new(message).with_hint("steer a single run, or repeat one that is not steered"));
+    }
+    if plan.wrk.is_some() {
+        let message = "--repeat and --script exclude each other: the script has one beginning and one end";
+        problems
+            .push(Problem::new(message).with_hint("make the runs one by one, and `compare` their results"));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Carries out the plan `runs` times, and writes what came of it. The first run has the plan's seed, each of
+/// the others the next one.
+pub(crate) fn command(
+    plan: Plan,
+    runs: u32,
+    live: &LiveArgs,
+    output: &OutputArgs,
+    before: &Before,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let options = BackendOptions::default();
+    let (results, exit) = if run::uses_uring(plan.backend)? {
+        carry_out(plan, &OpenUring(options), runs, live, output, before)?
+    } else {
+        carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
+    };
+    let result = RepeatedResult::new(tool(), u64::from(runs), results);
+    if let Some(path) = &output.json {
+        run::to_file(path, |out| render_repeated(&result, Format::Json, style, out))?;
+    }
+    run::to_stdout(|out| render_repeated(&result, output.output.into(), style, out))?;
+    Ok(exit)
+}
+
+fn carry_out<O: Open + Clone + 'static>(
+    mut plan: Plan,
+    open: &O,
+    runs: u32,
+    live: &LiveArgs,
+    output: &OutputArgs,
+    before: &Before,
+) -> Result<(Vec<RunResult>, Exit), Failure> {
+    let watched = run::watched(live)?;
+    let mut campaign = Campaign::begin(&mut plan, open, output.quiet)?.watching(watched);
+    let say = run::say(output.quiet);
+    let (mut results, mut exit) = (Vec::new(), Exit::Success);
+    let seed = plan.seed;
+    for number in 0..runs {
+        plan.seed = seed.wrapping_add(u64::from(number));
+        say(&format!("run {} of {runs}, seed {}", number + 1, plan.seed));
+        let mut record = match campaign.run(&plan, &mut |_| true) {
+            Ok(record) => record,
+            Err(failure) => match campaign.interrupted() {
+                Some(signal) if results.is_empty() => {
+                    return Err(Failure { exit: Exit::Interrupted(signal), ..failure });
+                }
+                Some(signal) => return Ok((results, Exit::Interrupted(signal))),
+                None => return Err(failure),
+            },
+        };
+        record.interrupted = campaign.interrupted();
+        let (result, of_run) = run::conclude(record, &plan, &campaign.take_first(), before, &say, runs > 1);
+        exit = worse(exit, of_run);
+        results.push(result);
+        if campaign.interrupted().is_some() {
+            break;
+        }
+    }
+    Ok((results, exit))
+}
+
+/// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.
+fn worse(one: Exit, other: Exit) -> Exit {
+    let rank = |exit: Exit| match exit {
+        Exit::Interrupted(_) => 5,
+        Exit::Environment => 4,
+        Exit::Usage => 3,
+        Exit::Invalid => 2,
+        Exit::Thresholds => 1,
+        Exit::Success | Exit::Regression | Exit::Undecided => 0,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_run_decides_how_the_process_ends() {
+        let order = [
+            Exit::Success,
+            Exit::Thresholds,
+            Exit::Invalid,
+            Exit::Usage,
+            Exit::Environment,
+            Exit::Interrupted(2),
+        ];
+        for pair in order.windows(2) {
+            assert_eq!(worse(pair[0], pair[1]), pair[1]);
+            assert_eq!(worse(pair[1], pair[0]), pair[1]);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A checksum that says whether two runs put the same load on their targets.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Arrival, Nanos, Shard};
+use plimsoll_plan::{Load, Plan};
+use plimsoll_scenario::{Context, Fingerprint};
+
+use crate::lane::Lane;
+use crate::sites::Site;
+use crate::worker::random_of;
+
+/// Arrivals of the run that are looked at: those with smaller indices. In the closed model so many iterations
+/// of each worker and target are dealt.
+const ARRIVALS: u64 = 10_000;
+/// Iterations of each worker whose requests are rendered.
+const RENDERED: usize = 100;
+/// Bytes of each worker after which no more are rendered.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The checksum of the load: the same for the same plan and seed, in every run.
+///
+/// It is found before the run, from what each worker would do: the intended times of its first arrivals and
+/// the scenarios that they are dealt to, and the requests of the first of them, rendered one after the other
+/// from the worker's stream of random numbers. These are the very requests that it sends as long as nothing
+/// that a response decides comes between: variables and cookies are empty here, the time of day zero, and
+/// what scripts change is not seen. Where programs, scripts or data sources draw, too, the seed itself
+/// counts.
+pub fn load_checksum(plan: &Plan) -> Fingerprint {
+    let mut hash = Fingerprint::EMPTY;
+    if plan.logic != Fingerprint::EMPTY || !plan.feeds.is_empty() || plan.scripts.is_some() {
+        hash = hash.with(&plan.seed.to_le_bytes());
+    }
+    for step in &plan.steps {
+        // Bodies that all requests share are in it, and not rendered again below.
+        hash = hash.with_field(step.request.fingerprint().to_string().as_bytes());
+    }
+    let workers = plan.threads.max(1);
+    (0..workers).fold(hash, |hash, index| of_worker(plan, Shard { index, of: workers }, hash))
+}
+
+/// An iteration that begins: its arrival, its scenario, and its lane.
+type Begun = (Arrival, u32, usize);
+
+fn of_worker(plan: &Plan, worker: Shard, mut hash: Fingerprint) -> Fingerprint {
+    let nowhere: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| Arc::from([])).collect();
+    let mut lanes = Lane::all(plan, &nowhere, worker);
+    let mut begun: Vec<Begun> = Vec::new();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        lane.end_at(ARRIVALS);
+        begun.extend(
+            dealt(plan, lane, worker).into_iter().map(|(arrival, scenario)| (arrival, scenario, number)),
+        );
+    }
+    begun.sort_by_key(|(arrival, _, lane)| (arrival.at, arrival.index, *lane));
+    for (arrival, scenario, _) in &begun {
+        hash = hash.with(&arrival.index.to_le_bytes()).with(&arrival.at.0.to_le_bytes());
+        hash = hash.with(&scenario.to_le_bytes());
+    }
+    rendered(plan, worker, &lanes, &begun, hash)
+}
+
+/// What a lane takes, as the run takes it.
+fn dealt(plan: &Plan, lane: &mut Lane, worker: Shard) -> Vec<(Arrival, u32)> {
+    let mut dealt = Vec::new();
+    match &plan.load {
+        Load::Open { .. } => {
+            while let Some(next) = lane.peek() {
+                lane.take();
+                dealt.push(next);
+            }
+        }
+        Load::Closed => {
+            let none = vec![false; plan.scenarios.len()];
+            for turn in 0..RENDERED as u64 {
+                let Some(scenario) = lane.next_scenario(&none, Nanos::ZERO) else { break };
+                let index = turn * u64::from(worker.of) + u64::from(worker.index);
+                dealt.push((Arrival { index, at: Nanos::ZERO }, scenario));
+            }
+        }
+    }
+    dealt
+}
+
+fn rendered(
+    plan: &Plan,
+    worker: Shard,
+    lanes: &[Lane],
+    begun: &[Begun],
+    mut hash: Fingerprint,
+) -> Fingerprint {
+    let mut random = random_of(plan.seed, worker);
+    let variables = vec![Vec::new(); plan.variables];
+    let (mut scratch, mut out, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (arrival, scenario, _) in begun.iter().take(RENDERED) {
+        for step in &plan.steps[range(plan, *scenario)] {
+            if bytes > MOST_BYTES {
+                return hash;
+            }
+            let context = Context {
+                index: arrival.index,
+                worker: worker.index,
+                unix_ns: 0,
+                variables: &variables,
+                cookies: &[],
+                authority: lanes.get(step.target).map_or(&[], Lane::authority),
+            };
+            out.clear();
+            step.request.render(&context, &mut random, &mut scratch, &mut out);
+            bytes += out.len();
+            hash = hash.with_field(&out);
+        }
+    }
+    hash
+}
+
+/// Where the steps of a scenario are among those of the plan.
+fn range(plan: &Plan, scenario: u32) -> core::ops::Range<usize> {
+    let steps = &plan.scenarios[scenario as usize].steps;
+    steps.start as usize..steps.end as usize
+}

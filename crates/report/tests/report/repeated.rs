@@ -1,0 +1,122 @@
+//! Repeated runs: what is said of them together, and that they are read back as they were written.
+
+use plimsoll_report::repeated::RepeatedResult;
+use plimsoll_report::result::{Thresholds, Tool};
+use plimsoll_report::{Format, ReadError, RunResult, render_repeated, results_from_json, schema_repeated};
+use serde_json::Value;
+
+use crate::{TERMINAL, fixture};
+
+/// Runs of a target whose times are multiplied at each of its starts (R12).
+fn runs(factors: &[f64]) -> Vec<RunResult> {
+    let run = |(number, factor): (usize, &f64)| {
+        let mut run = fixture::open();
+        run.run.id = format!("run-{number}");
+        run.run.seed += number as u64;
+        run.notes.clear();
+        for summary in [&mut run.response_time, &mut run.service_time] {
+            let scaled = |value: u64| (value as f64 * factor) as u64;
+            summary.p.p50 = summary.p.p50.map(scaled);
+            summary.p.p99 = summary.p.p99.map(scaled);
+            for bounds in summary.interval.values_mut().flatten() {
+                (bounds.low, bounds.high) = (bounds.low.map(scaled), bounds.high.map(scaled));
+            }
+        }
+        run
+    };
+    factors.iter().enumerate().map(run).collect()
+}
+
+fn repeated(runs: Vec<RunResult>) -> RepeatedResult {
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    RepeatedResult::new(tool, runs.len() as u64, runs)
+}
+
+fn rendered(result: &RepeatedResult, format: Format) -> String {
+    let mut out = Vec::new();
+    render_repeated(result, format, &TERMINAL, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("every format is UTF-8")
+}
+
+/// R12: the target's mode, 1 ms or 1.3 ms, is drawn at each of its starts.
+#[test]
+fn a_mode_that_is_drawn_per_start_shows_between_the_runs() {
+    let modes = repeated(runs(&[1.0, 1.3, 1.3, 1.0, 1.0, 1.3]));
+    let p50 = &modes.between_runs[0];
+    assert_eq!(p50.metric, "response_time.p50");
+    let (spread, within) = (p50.spread.unwrap(), p50.within.unwrap());
+    let between = p50.between.unwrap();
+    assert!(spread > 10.0 * within, "{p50:?}");
+    // Six values, half of them 1.3 times the others: the standard deviation is 0.3 / 2 · √(6 / 5).
+    let one = modes.runs[0].response_time.p.p50.unwrap() as f64;
+    assert!((between / one - 0.164).abs() < 0.002, "{p50:?}");
+    assert!(p50.low.unwrap() < p50.mean.unwrap() && p50.mean.unwrap() < p50.high.unwrap(), "{p50:?}");
+    insta::assert_snapshot!(rendered(&modes, Format::Text));
+}
+
+#[test]
+fn runs_that_are_alike_have_nothing_between_them() {
+    let alike = repeated(runs(&[1.0; 5]));
+    assert_eq!(alike.between_runs[0].between, Some(0.0));
+    let text = rendered(&alike, Format::Text);
+    assert!(!text.contains("runs differ"), "{text}");
+}
+
+#[test]
+fn few_runs_have_no_interval_and_one_says_that_it_knows_nothing() {
+    let few = repeated(runs(&[1.0, 1.1, 1.0, 1.1]));
+    assert_eq!((few.between_runs[0].low, few.between_runs[0].high), (None, None));
+    assert_eq!(few.between_runs[0].reason.as_deref(), Some("4 runs: an interval over runs takes 5"));
+    let one = repeated(runs(&[1.0]));
+    assert_eq!(one.between_runs[0].reason.as_deref(), Some("1 run: between-run variation unknown"));
+    let alone = fixture::open();
+    assert!(alone.notes.iter().any(|note| note.text.contains("1 run: between-run variation unknown")));
+}
+
+#[test]
+fn the_verdict_is_that_of_the_worst_and_what_was_cut_short_is_left_out() {
+    let mut all = runs(&[1.0; 6]);
+    all[1].verdict.valid = false;
+    all[3].verdict.thresholds = Thresholds::Fail;
+    all[5].run.interrupted_by_signal = Some(2);
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    let result = RepeatedResult::new(tool, 9, all);
+    let verdict = &result.verdict;
+    assert_eq!(
+        (verdict.valid, &verdict.invalid_runs[..], &verdict.cut_short[..]),
+        (false, &[2][..], &[6][..])
+    );
+    assert_eq!(verdict.thresholds, Thresholds::Fail);
+    assert!(result.between_runs.iter().all(|figure| figure.values.len() == 5));
+    insta::assert_snapshot!(rendered(&result, Format::Text));
+    let none = repeated(Vec::new());
+    assert!(!none.verdict.valid && rendered(&none, Format::Text).contains("no run was made"));
+}
+
+#[test]
+fn they_are_read_back_as_they_were_written() {
+    let result = repeated(runs(&[1.0, 1.3]));
+    let text = rendered(&result, Format::Json);
+    assert_eq!(results_from_json(text.as_bytes()).unwrap(), result.runs);
+    let single = crate::rendered(&result.runs[0], Format::Json, &TERMINAL);
+    assert_eq!(results_from_json(single.as_bytes()).unwrap(), [result.runs[0].clone()]);
+    let later = text.replacen("\"schema_version\": 1", "\"schema_version\": 9", 1);
+    assert!(matches!(results_from_json(later.as_bytes()), Err(ReadError::TooNew { found: 9, known: 1 })));
+    assert!(matches!(results_from_json(b"{\"schema_version\": 1}"), Err(ReadError::NotAResult)));
+}
+
+#[test]
+fn the_schema_describes_them() {
+    let (schema, result) = (schema_repeated(), repeated(runs(&[1.0; 5])));
+    let json: Value = serde_json::from_str(&rendered(&result, Format::Json)).unwrap();
+    crate::contract::assert_described(&json, &schema, &schema, "repeated");
+}
+
+#[test]
+fn the_table_of_intervals_names_the_run() {
+    let table = rendered(&repeated(runs(&[1.0, 1.0])), Format::Csv);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("run,at_s,")).count(), 1);
+    assert!(lines[0].starts_with("run,") && lines[1].starts_with("1,"), "{table}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("2,")), "{table}");
+}
