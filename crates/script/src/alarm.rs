@@ -261,4 +261,54 @@ mod tests {
     fn this_build_can_stop_compiled_code() {
         assert!(reaches_compiled_code(), "built without .cargo/config.toml: cargo clean -p mlua-sys");
     }
+
+    /// Signals at any instant: while LuaJIT records, compiles, runs what it has compiled, and between calls. The
+    /// tests' LuaJIT checks its own state.
+    #[test]
+    fn signals_at_any_instant_change_nothing_but_that_the_hook_runs() {
+        let lua = Lua::new();
+        let runs = Rc::new(Cell::new(0_u64));
+        let counted = Rc::clone(&runs);
+        let every = mlua::HookTriggers::new().every_nth_instruction(7);
+        lua.set_global_hook(every, move |_, _| {
+            counted.set(counted.get() + 1);
+            Ok(mlua::VmState::Continue)
+        })
+        .unwrap();
+        let alarm = Alarm::install(&lua, 7).unwrap();
+        let source = "local sum, all = 0, {}
+            local function add(a, b) if b % 3 == 0 then return a end return a + b end
+            for i = 1, 200 do sum = add(sum, i) all[#all + 1] = i .. 'x' end
+            for k, v in pairs({a = 1, b = 2}) do sum = sum + v end
+            return sum .. table.concat(all):sub(1, 6)";
+        let expected: String = Lua::new().load(source).eval().unwrap();
+        // SAFETY: has no conditions.
+        let thread = unsafe { libc::pthread_self() };
+        let is_over = AtomicBool::new(false);
+        let calls = thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    // SAFETY: the scope's thread waits for this one.
+                    unsafe { libc::pthread_kill(thread, SIGNAL) };
+                    (0..50).for_each(|_| std::hint::spin_loop());
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            let mut calls = 0;
+            while !is_over.load(Ordering::Relaxed) || calls < 100 {
+                alarm.begin();
+                // New code each time, and the old once more.
+                let chunk = lua.load(source).into_function().unwrap();
+                let results = [chunk.call::<String>(()), chunk.call::<String>(())];
+                alarm.end();
+                assert_eq!(results.map(Result::unwrap), [&*expected; 2]);
+                let before = runs.get();
+                assert_eq!(chunk.call::<String>(()).unwrap(), expected);
+                assert_eq!(runs.get(), before, "the hook ran outside of a call");
+                calls += 1;
+            }
+            calls
+        });
+        assert!(runs.get() > 0 && calls >= 100, "{} runs in {calls} calls", runs.get());
+    }
 }
