@@ -1,14 +1,14 @@
 //! Reaches into calls that take long: a signal to their thread sets the hook that stops them.
 //!
-//! A hook that is always set would cost every call, and LuaJIT's compiled code would run none of it. So no hook
+//! A hook that is always set would cost every call, and LuaJIT's compiled code would run none of it. So none
 //! is set as a rule. A thread of its own looks at the calls of all states every [`TICK`]; to the thread of
 //! one that it has seen before it sends a signal, again at each look, until the call ends. The handler sets
 //! the hook. Compiled code looks at the start of every trace and in every turn of a loop whether one is set
 //! (`LUAJIT_ENABLE_CHECKHOOK`), and goes back to the interpreter, which runs it.
 //!
 //! `lua_sethook` is the one function that LuaJIT lets a signal handler call (as its own `luajit` does for
-//! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the hook:
-//! therefore it is repeated, and takes the hook away first, for without a change nothing would be written.
+//! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the
+//! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be written.
 //! Only the thread that runs the state touches it.
 #![allow(unsafe_code, reason = "a signal handler, and LuaJIT's hook")]
 
@@ -152,8 +152,8 @@ impl Drop for Alarm {
 impl Armed {
     fn set(&self) {
         self.is_set.store(true, Ordering::Relaxed);
-        // SAFETY: the state is valid and belongs to this thread: either this is a function of ours that it has
-        // called, or the signal handler in a call of it. There LuaJIT allows `lua_sethook`.
+        // SAFETY: the state is valid and belongs to this thread: either this is a function of ours that it
+        // has called, or the signal handler in a call of it. There LuaJIT allows `lua_sethook`.
         unsafe {
             ffi::lua_sethook(self.state, None, 0, 0);
             let interval = self.interval.load(Ordering::Relaxed);
@@ -226,8 +226,8 @@ fn look() {
     }
 }
 
-/// Whether compiled code of this LuaJIT looks if a hook is set, so that it can be stopped. That is a matter of
-/// how it was built (`.cargo/config.toml`).
+/// Whether compiled code of this LuaJIT looks if a hook is set, so that it can be stopped. That is a matter
+/// of how it was built (`.cargo/config.toml`).
 pub(crate) fn reaches_compiled_code() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| finds_check().unwrap_or(false))
@@ -262,8 +262,8 @@ mod tests {
         assert!(reaches_compiled_code(), "built without .cargo/config.toml: cargo clean -p mlua-sys");
     }
 
-    /// Signals at any instant: while LuaJIT records, compiles, runs what it has compiled, and between calls. The
-    /// tests' LuaJIT checks its own state.
+    /// Signals at any instant: while LuaJIT records, compiles, runs what it has compiled, and between calls.
+    /// The tests' LuaJIT checks its own state.
     #[test]
     fn signals_at_any_instant_change_nothing_but_that_the_hook_runs() {
         let lua = Lua::new();

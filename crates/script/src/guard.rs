@@ -18,8 +18,8 @@ const INTERVAL: i32 = 300;
 
 /// Watches over one call at a time.
 ///
-/// A call costs next to nothing to watch: no hook is set until it takes long, see [`Alarm`], and its time counts
-/// from the first look at the clock after that.
+/// A call costs next to nothing to watch: no hook is set until it takes long, see [`Alarm`], and its time
+/// counts from the first look at the clock after that.
 #[derive(Debug)]
 pub(crate) struct Guard {
     host: Arc<dyn Host>,

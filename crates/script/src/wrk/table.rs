@@ -10,8 +10,8 @@ use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
 
 /// The functions that call none of ours. `format` is in Lua because a call from Lua to Rust costs more than
-/// the few lines that it has. It writes into a buffer, for every string that it made on the way would be looked up
-/// among all others.
+/// the few lines that it has. It writes into a buffer, for every string that it made on the way would be
+/// looked up among all others.
 const FUNCTIONS: &str = r#"
 local wrk, authority = ...
 local text = require("string.buffer").new()
