@@ -8,8 +8,8 @@
 //!
 //! `lua_sethook` is the one function that LuaJIT lets a signal handler call (as its own `luajit` does for
 //! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the
-//! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be written.
-//! Only the thread that runs the state touches it.
+//! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be
+//! written. Only the thread that runs the state touches it.
 #![allow(unsafe_code, reason = "a signal handler, and LuaJIT's hook")]
 
 use std::cell::Cell;

@@ -28,7 +28,8 @@
 //! # Limits
 //!
 //! A call has a time limit and a worker's state a memory limit, see [`ScriptOptions`]. LuaJIT's compiler is
-//! on if its code can be stopped, which is how the workspace builds it. What calls cost is in `tests/cost.rs`.
+//! on if its code can be stopped, which is how the workspace builds it. What calls cost is in
+//! `tests/cost.rs`.
 #![deny(unsafe_code)]
 
 mod alarm;
