@@ -1,6 +1,6 @@
 //! The time limit of calls.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,16 +8,18 @@ use mlua::debug::Debug;
 use mlua::{HookTriggers, Lua, VmState};
 use plimsoll_core::Nanos;
 
+use crate::alarm::Alarm;
 use crate::fault::OWN_CHUNK;
 use crate::{Host, ScriptOptions};
 
 /// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost, more
 /// would leave a loop of slow functions of the library alone for too long.
-const INTERVAL: u32 = 300;
+const INTERVAL: i32 = 300;
 
 /// Watches over one call at a time.
 ///
-/// A call costs nothing to watch: its time counts from the first look at the clock.
+/// A call costs next to nothing to watch: no hook is set until it takes long, see [`Alarm`], and its time
+/// counts from the first look at the clock after that.
 #[derive(Debug)]
 pub(crate) struct Guard {
     host: Arc<dyn Host>,
@@ -28,10 +30,11 @@ pub(crate) struct Guard {
     instructions: Cell<u64>,
     /// Why the call was stopped.
     verdict: RefCell<Option<String>>,
+    alarm: OnceCell<Alarm>,
 }
 
 impl Guard {
-    /// Watches over `lua`, whose compiler has to be off.
+    /// Watches over `lua`.
     pub(crate) fn install(lua: &Lua, options: &ScriptOptions) -> mlua::Result<Rc<Self>> {
         let guard = Rc::new(Self {
             host: options.host.clone(),
@@ -44,17 +47,17 @@ impl Guard {
             since: Cell::new(None),
             instructions: Cell::new(0),
             verdict: RefCell::new(None),
+            alarm: OnceCell::new(),
         });
-        guard.hook(lua, INTERVAL)?;
+        // The hook is that of all coroutines: LuaJIT has one for the whole state.
+        let looking = Rc::clone(&guard);
+        lua.set_global_hook(
+            HookTriggers::new().every_nth_instruction(INTERVAL.unsigned_abs()),
+            move |_, debug| looking.look(debug),
+        )?;
+        let alarm = Alarm::install(lua, INTERVAL)?;
+        guard.alarm.get_or_init(|| alarm);
         Ok(guard)
-    }
-
-    // The hook is that of all coroutines: LuaJIT has one for the whole state.
-    fn hook(self: &Rc<Self>, lua: &Lua, interval: u32) -> mlua::Result<()> {
-        let guard = Rc::clone(self);
-        lua.set_global_hook(HookTriggers::new().every_nth_instruction(interval), move |lua, debug| {
-            guard.look(lua, debug, interval)
-        })
     }
 
     /// A call begins.
@@ -62,29 +65,35 @@ impl Guard {
     pub(crate) fn begin(&self) {
         self.since.set(None);
         self.instructions.set(0);
+        if let Some(alarm) = self.alarm.get() {
+            alarm.begin();
+        }
     }
 
     /// A call has ended: why it was stopped, if it was.
-    pub(crate) fn end(self: &Rc<Self>, lua: &Lua) -> Option<String> {
+    #[inline]
+    pub(crate) fn end(&self) -> Option<String> {
+        if let Some(alarm) = self.alarm.get() {
+            alarm.end();
+        }
         let verdict = self.verdict.take()?;
-        // Without a hook the next call could not be stopped: then nothing may be called any more.
-        if self.hook(lua, INTERVAL).is_err() {
-            self.verdict.replace(Some(verdict.clone()));
+        if let Some(alarm) = self.alarm.get() {
+            alarm.set_interval(INTERVAL);
         }
         Some(verdict)
     }
 
-    fn look(self: &Rc<Self>, lua: &Lua, debug: &Debug<'_>, interval: u32) -> mlua::Result<VmState> {
-        self.count(interval).or_else(|()| self.stop(lua, place(debug)))?;
+    fn look(&self, debug: &Debug<'_>) -> mlua::Result<VmState> {
+        self.count(INTERVAL.unsigned_abs()).or_else(|()| self.stop(place(debug)))?;
         Ok(VmState::Continue)
     }
 
     /// A function of ours has taken so many steps, each like an instruction.
-    pub(crate) fn spend(self: &Rc<Self>, lua: &Lua, steps: u32) -> mlua::Result<()> {
+    pub(crate) fn spend(&self, lua: &Lua, steps: u32) -> mlua::Result<()> {
         // The caller of that function is at level 1, but that may be `pcall`.
         let known = |level| lua.inspect_stack(level, place).filter(|place| !place.is_empty());
         let place = |()| (1..8).find_map(known).unwrap_or_default();
-        self.count(steps).map_err(place).or_else(|place| self.stop(lua, place))
+        self.count(steps).map_err(place).or_else(|place| self.stop(place))
     }
 
     /// Whether so many bytes outside of Lua's memory are still within its limit.
@@ -110,14 +119,17 @@ impl Guard {
 
     /// Stops the call.
     #[cold]
-    fn stop(self: &Rc<Self>, lua: &Lua, place: String) -> mlua::Result<()> {
+    fn stop(&self, place: String) -> mlua::Result<()> {
         if let Some(verdict) = &*self.verdict.borrow() {
             return Err(mlua::Error::RuntimeError(verdict.clone()));
         }
         let verdict = format!("{place}takes longer than the time limit of {} ms", self.limit.0 / 1_000_000);
         self.verdict.replace(Some(verdict.clone()));
         // From here on every instruction fails: a loop around pcall would catch one error and go on.
-        self.hook(lua, 1)?;
+        if let Some(alarm) = self.alarm.get() {
+            alarm.set_interval(1);
+            alarm.ring();
+        }
         Err(mlua::Error::RuntimeError(verdict))
     }
 }

@@ -3,6 +3,7 @@
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use crate::ScriptOptions;
+use crate::alarm::reaches_compiled_code;
 use crate::fault::OWN_CHUNK;
 use crate::output::kind;
 use crate::text::without_shebang;
@@ -21,7 +22,7 @@ pub(crate) fn refusal(name: &str) -> mlua::Error {
     ))
 }
 
-/// Restricts the library. The compiler is off afterwards.
+/// Restricts the library. The compiler is on afterwards if what it makes can be stopped.
 pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     let globals = lua.globals();
     if !options.allow_system {
@@ -50,19 +51,19 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     forbid_others(lua, &debug, "debug", absent)?;
     globals.set("debug", &debug)?;
 
-    // Compiled code runs no hooks, so that it could not be stopped.
     let jit: Table = globals.get("jit")?;
-    jit.get::<Function>("off")?.call::<()>(())?;
+    let is_on = reaches_compiled_code();
+    jit.get::<Function>(if is_on { "on" } else { "off" })?.call::<()>(())?;
     let shown = lua.create_table()?;
     for name in ["version", "version_num", "os", "arch"] {
         shown.set(name, jit.get::<Value>(name)?)?;
     }
-    shown.set("status", lua.create_function(|_, ()| Ok(false))?)?;
-    // These ask for what is so anyway.
-    for name in ["off", "flush"] {
+    shown.set("status", lua.create_function(move |_, ()| Ok(is_on))?)?;
+    // These change nothing in what a script does.
+    for name in ["on", "off", "flush"] {
         shown.set(name, lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     }
-    forbid_others(lua, &shown, "jit", "the compiler stays off, so that a script can be stopped")?;
+    forbid_others(lua, &shown, "jit", "it is not there: the compiler is set for the whole state")?;
     globals.set("jit", &shown)?;
 
     let package: Table = globals.get("package")?;

@@ -97,7 +97,7 @@ impl Machine {
         }
         self.guard.begin();
         let result = function.call(arguments);
-        let verdict = self.guard.end(&self.lua);
+        let verdict = self.guard.end();
         let (error, stopped) = match (result, verdict) {
             (Ok(result), None) => return Ok(result),
             (_, Some(verdict)) => (mlua::Error::RuntimeError(verdict), true),

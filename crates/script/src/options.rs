@@ -37,8 +37,9 @@ pub struct ScriptOptions {
     pub host: Arc<dyn Host>,
     /// Whether they may open files, start processes and resolve names.
     pub allow_system: bool,
-    /// Longest time of one call. As a clock may stand still (in a simulation), a call may also not take more
-    /// than [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
+    /// Longest time of one call, counted from when it is found to take long, which is after at most 20 ms. As
+    /// a clock may stand still (in a simulation), a call may from then on also not take more than
+    /// [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
     pub time_limit: Nanos,
     /// Most memory of one worker's state, in bytes; 0 for no limit.
     pub memory_limit: usize,

@@ -89,7 +89,7 @@ fn costs() {
     }
 }
 
-/// Why the compiler is off: what its absence and the hook cost a call.
+/// Why no hook is set before a call takes long: what one costs, and what the compiler saves.
 #[test]
 #[ignore = "measures; run it on a quiet machine"]
 fn costs_of_guards() {

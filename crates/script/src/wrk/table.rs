@@ -10,9 +10,11 @@ use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
 
 /// The functions that call none of ours. `format` is in Lua because a call from Lua to Rust costs more than
-/// the few lines that it has: one string for each header, and no table.
+/// the few lines that it has. It writes into a buffer, for every string that it made on the way would be
+/// looked up among all others.
 const FUNCTIONS: &str = r#"
 local wrk, authority = ...
+local text = require("string.buffer").new()
 local type, pairs, lower, error = type, pairs, string.lower, error
 
 local function check(value, what)
@@ -30,7 +32,7 @@ function wrk.format(method, path, headers, body)
     check(path, "the path")
     local own = wrk.headers
     headers = headers or own
-    local text = method .. " " .. path .. " HTTP/1.1\r\n"
+    text:reset():put(method, " ", path, " HTTP/1.1\r\n")
     local host
     for name, value in pairs(headers) do
         if type(name) ~= "string" then
@@ -42,16 +44,19 @@ function wrk.format(method, path, headers, body)
         else
             if size == 4 and lower(name) == "host" then host = true end
             check(value, "the value of a header")
-            text = text .. name .. ": " .. value .. "\r\n"
+            text:put(name, ": ", value, "\r\n")
         end
     end
     if not host then
-        text = text .. "Host: " .. (headers ~= own and own.Host or authority()) .. "\r\n"
+        -- A script's metamethod may come back here, and write.
+        local before = text:get()
+        host = headers ~= own and own.Host or authority()
+        text:set(before):put("Host: ", host, "\r\n")
     end
-    if body == nil then return text .. "\r\n" end
+    if body == nil then return text:put("\r\n"):get() end
     check(body, "the body")
     body = body .. ""
-    return text .. "Content-Length: " .. #body .. "\r\n\r\n" .. body
+    return text:put("Content-Length: ", #body, "\r\n\r\n", body):get()
 end
 
 function wrk.setup(thread)
