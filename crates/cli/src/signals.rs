@@ -16,6 +16,9 @@ use signal_hook::low_level;
 /// workers 5 s, and then there is a report to be written.
 const GRACE: Nanos = Nanos::from_secs(15);
 
+/// From the second signal on for so long a further one is one too many, and does not cost the report.
+const HASTE: Nanos = Nanos::from_secs(1);
+
 /// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
 /// process as if nobody had watched.
 pub(crate) struct SignalWatch {
@@ -50,10 +53,13 @@ impl SignalWatch {
                     });
                 } else {
                     control().stop(Stop::Now);
-                    // A third one does not wait.
-                    at_once.store(true, Ordering::Relaxed);
+                    let at_once = at_once.clone();
                     thread::spawn(move || {
-                        clock::sleep_until(clock::monotonic() + GRACE);
+                        let now = clock::monotonic();
+                        clock::sleep_until(now + HASTE);
+                        // From here on another one does not wait.
+                        at_once.store(true, Ordering::Relaxed);
+                        clock::sleep_until(now + GRACE);
                         // Without the ordinary end, which may wait for what holds the process up.
                         low_level::exit(128 + signal);
                     });

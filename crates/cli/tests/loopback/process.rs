@@ -150,7 +150,8 @@ impl Finished {
     /// have come to a result.
     pub(crate) fn result(&self) -> Value {
         assert!(matches!(self.code, Some(0 | 3 | 130)), "{:?}: {}", self.code, self.stderr);
-        serde_json::from_str(&self.stdout).expect("stdout carries the result only")
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout carries the result only: {error}: {self:?}"))
     }
 
     /// Asserts that it ended as a refusal: this code, nothing on stdout, an `error:` that has `message`, and
