@@ -16,9 +16,6 @@ use signal_hook::low_level;
 /// workers 5 s, and then there is a report to be written.
 const GRACE: Nanos = Nanos::from_secs(15);
 
-/// From the second signal on for so long a further one is one too many, and does not cost the report.
-const HASTE: Nanos = Nanos::from_secs(1);
-
 /// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
 /// process as if nobody had watched.
 pub(crate) struct SignalWatch {
@@ -35,9 +32,11 @@ impl SignalWatch {
         control: impl Fn() -> Control + Send + 'static,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        // A handler does what was registered first before it wakes the thread below: that may set the flag
+        // while the handler of the same signal is still at work.
         let ends = flag_of_the_end()?;
         ends.store(false, Ordering::Relaxed);
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
         let (seen, at_once) = (first.clone(), ends.clone());
@@ -53,13 +52,10 @@ impl SignalWatch {
                     });
                 } else {
                     control().stop(Stop::Now);
-                    let at_once = at_once.clone();
+                    // A third one does not wait.
+                    at_once.store(true, Ordering::Relaxed);
                     thread::spawn(move || {
-                        let now = clock::monotonic();
-                        clock::sleep_until(now + HASTE);
-                        // From here on another one does not wait.
-                        at_once.store(true, Ordering::Relaxed);
-                        clock::sleep_until(now + GRACE);
+                        clock::sleep_until(clock::monotonic() + GRACE);
                         // Without the ordinary end, which may wait for what holds the process up.
                         low_level::exit(128 + signal);
                     });
