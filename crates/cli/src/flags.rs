@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
+use plimsoll_plan::{CrudPatch, Document, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_report::Format;
 use plimsoll_scenario::suggest;
 
@@ -16,6 +16,7 @@ use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
+use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -117,6 +118,15 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
+    /// Print completions for a shell
+    ///
+    /// For bash: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for every command
+    Man(ManArgs),
+    /// Write the reference pages of the documentation
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -615,6 +625,61 @@ pub(crate) enum SchemaOf {
     Comparison,
     /// What `history --output json` writes
     History,
+}
+
+impl SchemaOf {
+    /// All that are results.
+    pub(crate) const RESULTS: [Self; 7] = [
+        Self::Result,
+        Self::Repeated,
+        Self::Calibration,
+        Self::Capacity,
+        Self::Sweep,
+        Self::Comparison,
+        Self::History,
+    ];
+
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Result => "result",
+            Self::Repeated => "repeated",
+            Self::Calibration => "calibration",
+            Self::Capacity => "capacity",
+            Self::Sweep => "sweep",
+            Self::Comparison => "comparison",
+            Self::History => "history",
+        }
+    }
+
+    /// What it is about, as a title.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Plan => "A plan",
+            Self::Result => "A run",
+            Self::Repeated => "Repeated runs",
+            Self::Calibration => "A calibration",
+            Self::Capacity => "A search for the capacity",
+            Self::Sweep => "A sweep",
+            Self::Comparison => "A comparison",
+            Self::History => "A history",
+        }
+    }
+
+    /// The schema.
+    pub(crate) fn schema(self) -> serde_json::Value {
+        match self {
+            Self::Result => plimsoll_report::schema_result(),
+            Self::Calibration => plimsoll_report::schema_calibration(),
+            Self::Sweep => plimsoll_report::schema_sweep(),
+            Self::Capacity => plimsoll_report::schema_capacity(),
+            Self::Comparison => plimsoll_report::schema_comparison(),
+            Self::Repeated => plimsoll_report::schema_repeated(),
+            Self::History => plimsoll_report::schema_history(),
+            Self::Plan => Document::schema(),
+        }
+    }
 }
 
 /// What a run takes from its surroundings, besides its flags.
