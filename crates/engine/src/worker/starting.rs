@@ -197,7 +197,16 @@ impl<B: Backend> Worker<'_, B> {
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
         // end still starts what fell due before it.
         let until = self.times.end.min(self.border);
-        self.ended = now >= self.times.end && until == self.times.end;
+        let over = now >= self.times.end && until == self.times.end;
+        // The last ones may share a wake-up, which comes late and owes more of them than there are free
+        // connections. They are late by the generator's own doing, as at any other time, and may be so by as
+        // much. Where every arrival has its own wake-up, one that finds no connection at the end waits for
+        // the target or its limit of connections: that is never started, though the run was on time.
+        let latest = self.times.end + self.pacer.budget();
+        if over && now > latest && self.counts.last_edge >= self.times.end {
+            self.ended = true;
+            return;
+        }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
@@ -249,7 +258,8 @@ impl<B: Backend> Worker<'_, B> {
         if started {
             self.pacer.started(now);
         }
-        self.note_blocked(blocked, at_limit, now);
+        self.ended = over && !(blocked && now < latest);
+        self.note_blocked(blocked, at_limit, now.min(self.times.end));
     }
 
     /// An arrival whose scenario has no data any more, while others have.

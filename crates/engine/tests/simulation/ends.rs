@@ -10,7 +10,7 @@ use plimsoll_engine::{Control, RunError, Stop, run};
 use plimsoll_metrics::{ReasonCode, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{DynamicRequest, Needs, Received, ScriptError, ScriptSource, Scripts, Session};
-use plimsoll_testkit::{Behaviour, Law, SimOpen};
+use plimsoll_testkit::{Behaviour, Law, SimOpen, SimOptions};
 
 use super::plans::{good, iterations, plan};
 use super::{MS, server, simulate, world};
@@ -41,6 +41,23 @@ fn iterations_that_wait_are_counted_and_finished() {
     assert_eq!((iterations(&record), record.accounting.never_started), ([100, 100, 0, 0], 0));
     assert_eq!(record.target_per_second, Some(1000.0));
     assert!(!record.verdict.valid && record.duration > Nanos::from_secs(1), "{:?}", record.verdict);
+}
+
+/// Arrivals that share a wake-up may be more than a worker has connections.
+#[test]
+fn what_was_due_before_the_end_is_started_although_the_last_wake_up_owes_many() {
+    for more in ["", ", arrival: poisson", ", overload: drop"] {
+        let settings = format!("rate: 200000, duration: 100ms, connections: 64, threads: 4{more}");
+        let plan = plan(&settings, "scenarios: [{steps: [{get: /}]}]");
+        for overshoot in [0, 60] {
+            let options =
+                SimOptions { overshoot: Nanos::from_micros(overshoot), ..world(Behaviour::default()) };
+            let (record, _) = simulate(&plan, options);
+            let a = &record.accounting;
+            assert_eq!((a.never_started, a.dropped), (0, 0), "{more}, {overshoot} µs: {a:?}");
+            assert!(record.verdict.valid, "{more}, {overshoot} µs: {:?}", record.verdict);
+        }
+    }
 }
 
 /// A duration that is given beside the iterations is a limit.
