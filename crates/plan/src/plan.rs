@@ -110,6 +110,11 @@ impl Plan {
         warmup.into_iter().chain(self.phases.iter().map(PhaseOutline::end)).collect()
     }
 
+    /// When the first scenario joins, since the start of the run: before it no load is asked for.
+    pub fn first_joining(&self) -> Nanos {
+        first_joining(&self.scenarios)
+    }
+
     /// Limit for a whole response to the request of this step.
     #[inline]
     pub fn timeout_of(&self, step: u32) -> Nanos {
@@ -347,6 +352,11 @@ impl Pacing {
     /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–200 µs), so that the 99th
     /// percentile of the start lag stays below 1 ms on a machine that wakes its threads in time.
     pub const BUDGET: Nanos = Nanos::from_micros(800);
+}
+
+/// When the first of these joins.
+pub(crate) fn first_joining(scenarios: &[Scenario]) -> Nanos {
+    scenarios.iter().map(|scenario| scenario.start_after).min().unwrap_or_default()
 }
 
 /// Which driver backend to use.

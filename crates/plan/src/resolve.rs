@@ -17,6 +17,7 @@ use crate::draft::Requests;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
 use crate::phases::Phased;
+use crate::plan::first_joining;
 use crate::protocol::Wish;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
@@ -204,9 +205,10 @@ impl Resolver<'_> {
             (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,
         };
+        let joining = requests.as_ref().map_or(Nanos::ZERO, |requests| first_joining(&requests.scenarios));
         let schedule = match (phased, &users) {
             (Some(phased), Some(users)) => {
-                self.schedule(patch, per_connection.as_ref(), phased, users.as_ref())
+                self.schedule(patch, per_connection.as_ref(), phased, users.as_ref(), joining)
             }
             _ => None,
         };
