@@ -299,8 +299,9 @@ pub struct End {
 pub struct Connections {
     /// Connections opened before the start, over all workers and targets.
     pub initial: u32,
-    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`,
-    /// or there are [`Plan::users`], who open one when they need it.
+    /// Largest number open at once, over all workers and servers; equals `initial` unless overload is `Grow`,
+    /// or there are [`Plan::users`], who open one when they need it. In the closed model servers that come up
+    /// while the run goes on are left out: each user has one to every server that it is led to.
     pub max: u32,
     /// Requests in flight on one HTTP/1.1 connection (pipelining depth), at least 1.
     pub depth: u32,
