@@ -31,6 +31,7 @@ mod run;
 mod script_flags;
 mod script_host;
 mod serve;
+mod share;
 mod signals;
 mod sink_flags;
 mod sink_values;

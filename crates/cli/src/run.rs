@@ -170,7 +170,8 @@ pub(crate) fn conclude(
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
         record.accounting.unmeasured += started - undelivered + redirects_followed;
     }
-    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref()) {
+    let host = describe::host();
+    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref(), &host) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
             Some(used)
@@ -191,7 +192,7 @@ pub(crate) fn conclude(
         load_checksum: load_checksum(plan).to_string(),
         targets: describe::targets(plan),
         model: describe::model(plan),
-        host: describe::host(),
+        host,
         preflight: first.first().and_then(describe::preflight),
         calibration,
         repeated,

@@ -371,3 +371,16 @@ pub enum BackendChoice {
     /// io_uring; an error where it does not work.
     Uring,
 }
+
+/// Reads the name of a backend: `auto`, `epoll`, `uring`.
+///
+/// # Errors
+/// In words, if it is none of them.
+pub fn parse_backend(text: &str) -> Result<BackendChoice, String> {
+    match text {
+        "auto" => Ok(BackendChoice::Auto),
+        "epoll" => Ok(BackendChoice::Epoll),
+        "uring" | "io_uring" => Ok(BackendChoice::Uring),
+        _ => Err(format!("`{text}` is not one of auto, epoll, uring")),
+    }
+}
