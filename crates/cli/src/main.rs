@@ -30,6 +30,7 @@ mod result_files;
 mod run;
 mod script_flags;
 mod script_host;
+mod search;
 mod serve;
 mod share;
 mod signals;

@@ -11,9 +11,9 @@ use plimsoll_report::{Format, SWEEP_SCHEMA_VERSION, Style, TrialFigures, render_
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
 use crate::campaign::Campaign;
-use crate::find::{finding_name, objectives, was_applied};
 use crate::find_flags::{FindArgs, SweepSpec, SweptSetting};
 use crate::flags::OutputFormat;
+use crate::search::{finding_name, objectives, was_applied};
 use crate::{Exit, Failure, describe, import, run};
 
 /// Lead-in of a level, where the plan has none.
