@@ -5,11 +5,10 @@ use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{Format, RepeatedResult, RunResult, Style, render_repeated};
 
 use crate::campaign::Campaign;
-use crate::compare::tool;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
 use crate::run::{self, Before};
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, describe};
 
 /// Says what cannot go together with several runs.
 ///
@@ -52,7 +51,7 @@ pub(crate) fn command(
     } else {
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
     };
-    let result = RepeatedResult::new(tool(), u64::from(runs), results);
+    let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
     if let Some(path) = &output.json {
         run::to_file(path, |out| render_repeated(&result, Format::Json, style, out))?;
     }

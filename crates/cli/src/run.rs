@@ -208,7 +208,8 @@ pub(crate) fn conclude(
     {
         record.accounting.unmeasured += started - undelivered + redirects_followed + unmeasured;
     }
-    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref()) {
+    let host = describe::host();
+    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref(), &host) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
             Some(used)
@@ -229,7 +230,7 @@ pub(crate) fn conclude(
         load_checksum: load_checksum(plan).to_string(),
         targets: describe::targets(plan),
         model: describe::model(plan),
-        host: describe::host(),
+        host,
         preflight: first.first().and_then(describe::preflight),
         calibration,
         repeated,
