@@ -2,6 +2,7 @@
 
 mod encoding;
 mod hdr;
+mod merging;
 mod unfinished;
 
 use std::io;
@@ -10,6 +11,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
 
 pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
+pub use self::merging::MergeError;
 pub use self::unfinished::{Beginning, MOST_PARTS, Part, PartKind};
 use crate::{ReadError, RunResult};
 
