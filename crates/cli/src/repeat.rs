@@ -104,7 +104,7 @@ fn carry_out<O: Open + Clone + 'static>(
             }
         };
         record.interrupted = campaign.interrupted();
-        let (result, of_run) = run::conclude(&mut record, &plan, &first, context, before, &say);
+        let (result, of_run) = run::conclude((&mut record, None), &plan, &first, context, before, &say);
         if let Some(keeper) = keeper {
             let run = SavedRun::new(&record, result.clone(), before.plan.clone());
             unsaved = unsaved.or(keeper.finish(Box::new(run)).err());

@@ -39,7 +39,7 @@ impl Place {
         self.command(line).output().expect("the binary was built")
     }
 
-    /// What a command printed that went well. A run may have been judged invalid, for the machine may be busy.
+    /// What a command printed that went well. A run may have been judged invalid: the machine may be busy.
     fn ok(&self, line: &str) -> String {
         let output = self.output(line);
         assert!(matches!(output.status.code(), Some(0 | 3)), "{line}: {}", stderr(&output));

@@ -403,7 +403,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
-            facts: plan.steps.iter().map(|step| Facts::of(plan, step, keeps)).collect(),
+            facts: plan.steps.iter().map(|step| Facts::of(plan, step)).collect(),
             keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)

@@ -19,6 +19,7 @@ mod layout;
 pub mod machine;
 pub mod measure;
 pub mod phase;
+pub mod probe;
 mod reading;
 pub mod repeated;
 pub mod result;

@@ -24,8 +24,8 @@ pub type SavedStep = StepRecord;
 /// A run that is over, with everything that reports and merges need.
 ///
 /// The result is what everybody has seen. The histograms are those that its figures were made of, so that
-/// merging several runs is exact, and the slices are the run over time. The size does not depend on the length
-/// of the run, but for one line per interval in the result.
+/// merging several runs is exact, and the slices are the run over time. The size does not depend on the
+/// length of the run, but for one line per interval in the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedRun {
     /// The result as it was written.
@@ -114,8 +114,8 @@ impl SavedRun {
     }
 
     /// The run as bytes, which [`from_bytes`](Self::from_bytes) reads: JSON compressed by gzip (RFC 1952),
-    /// with each histogram as HdrHistogram writes it in logs (V2, deflated, Base64) and its exact extremes and
-    /// sum beside it. Equal runs have equal bytes.
+    /// with each histogram as HdrHistogram writes it in logs (V2, deflated, Base64) and its exact extremes
+    /// and sum beside it. Equal runs have equal bytes.
     ///
     /// # Errors
     /// If it cannot be written as JSON, which no run that was measured causes.

@@ -249,6 +249,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.phases = phases.iter().map(PhaseResult::new).collect();
     result.intervals = intervals(runs, slices);
     result.slices = None;
+    result.probe = None;
     result.generator.cpu_us_per_request = (completed > 0.0)
         .then(|| (result.generator.cpu_user_s + result.generator.cpu_sys_s) * 1e6 / completed);
     result.generator.calibration = None;

@@ -132,15 +132,16 @@ proptest! {
 
     #[test]
     fn what_is_cut_short_or_changed_is_not_read_as_another_run(cut in 0_usize..1_000, flip in 0_u8..8) {
-        let samples: Vec<Sample> = (0..40).map(|i| sample(i % 3, i as u8 % 20, Nanos(7), Nanos(9), Nanos(11))).collect();
+        let one = |i: u32| sample(i % 3, i as u8 % 20, Nanos(7), Nanos(9), Nanos(11));
+        let samples: Vec<Sample> = (0..40).map(one).collect();
         let run = saved(&samples, 1, None);
         let bytes = run.to_bytes().unwrap();
         let cut = cut * bytes.len() / 1_000;
         prop_assert!(SavedRun::from_bytes(&bytes[..cut]).is_err());
         let mut changed = bytes;
         changed[cut] ^= 1 << flip;
-        // Parts of the header, and codes that are not used, say nothing about the content; the checksum of gzip
-        // holds the rest.
+        // Parts of the header, and codes that are not used, say nothing about the content; the checksum of
+        // gzip holds the rest.
         if let Ok(read) = SavedRun::from_bytes(&changed) {
             prop_assert!(read == run, "byte {} of {}", cut, changed.len());
         }
