@@ -126,7 +126,9 @@ impl History {
             None if row.state == State::Running => Err(Failure::usage(
                 Problem::new(format!("{name} goes on still")).with_hint("wait for its end"),
             )),
-            None => Err(Failure::usage(Problem::new(format!("{name} was removed meanwhile")))),
+            None => Err(Failure::usage(
+                Problem::new(format!("nothing of {name} can be read")).with_hint("remove it: `plimsoll rm`"),
+            )),
         }
     }
 

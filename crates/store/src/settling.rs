@@ -18,32 +18,41 @@ impl Store {
     pub fn settle(&mut self, lives: impl Fn(&str, Nanos) -> bool) -> Result<usize, StoreError> {
         let running = self.running().map_err(|error| self.failed(error))?;
         let mut settled = 0;
-        for Running { number, id, process, heard, beginning } in running {
+        for Running { number, process, heard, beginning } in running {
             if lives(&process, heard) {
                 continue;
             }
-            let beginning: Beginning = serde_json::from_str(&beginning)
-                .map_err(|error| StoreError::of_run(&id, plimsoll_report::ReadError::Broken(error)))?;
+            settled += 1;
+            let Ok(beginning) = serde_json::from_str::<Beginning>(&beginning) else {
+                // Of a version that said something else at the start: that it was killed is all that is known.
+                self.give_up(number).map_err(|error| self.failed(error))?;
+                continue;
+            };
             let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
             self.end(number, &SavedRun::unfinished(beginning, intervals, parts), State::Killed)?;
-            settled += 1;
         }
         Ok(settled)
     }
 
     fn running(&self) -> rusqlite::Result<Vec<Running>> {
-        let sql = "SELECT number, id, process, heard_unix_ns, beginning FROM runs WHERE state = 'running'";
+        let sql = "SELECT number, process, heard_unix_ns, beginning FROM runs WHERE state = 'running'";
         let mut statement = self.db.prepare(sql)?;
         let rows = statement.query_map([], |row| {
             Ok(Running {
                 number: row.get(0)?,
-                id: row.get(1)?,
-                process: row.get(2)?,
-                heard: Nanos(row.get::<_, i64>(3)?.cast_unsigned()),
-                beginning: row.get(4)?,
+                process: row.get(1)?,
+                heard: Nanos(row.get::<_, i64>(2)?.cast_unsigned()),
+                beginning: row.get(3)?,
             })
         })?;
         rows.collect()
+    }
+
+    /// Marks a run as killed of which nothing can be read.
+    fn give_up(&self, run: i64) -> rusqlite::Result<()> {
+        let sql = "UPDATE runs SET state = 'killed', valid = FALSE, invalid_reasons = 'unfinished' WHERE number = ?1 AND \
+                   state = 'running'";
+        self.db.execute(sql, [run]).map(drop)
     }
 
     /// What a run has told of itself.
@@ -64,7 +73,6 @@ impl Store {
 /// A run that goes on, as far as the store knows.
 struct Running {
     number: i64,
-    id: String,
     process: String,
     heard: Nanos,
     beginning: String,
@@ -81,7 +89,7 @@ mod tests {
     use plimsoll_report::saved::MOST_PARTS;
 
     use super::*;
-    use crate::{Filter, Labels, Ongoing, Origin, Tag};
+    use crate::{Filter, Labels, Ongoing, Origin, Row, Tag};
 
     /// A file of a test's own. It goes with this.
     struct File(PathBuf);
@@ -222,6 +230,13 @@ mod tests {
         );
         assert_eq!((found("x"), found("b%"), found("__")), (vec![], vec![], vec![]));
         file.begin("c1").abandon().unwrap();
+        // None of them has told anything, and one not even how it began.
+        store.db.execute("UPDATE runs SET beginning = '{}' WHERE id = 'ab'", []).unwrap();
+        assert_eq!(file.open().settle(|_, _| false).unwrap(), 3);
+        let runs = store.list(&Filter::default()).unwrap();
+        assert!(runs.iter().all(|row| row.state == State::Killed && row.valid == Some(false)), "{runs:?}");
+        let read = |row: &Row| store.read(row.number).unwrap().map(|run| run.result.accounting.started);
+        assert_eq!(runs.iter().map(read).collect::<Vec<_>>(), [Some(0), Some(0), None]);
         assert_eq!(store.latest(0).unwrap().map(|row| row.id).as_deref(), Some("b_"));
         assert_eq!(store.latest(3).unwrap(), None);
     }
