@@ -28,6 +28,7 @@ mod repeat;
 mod request_log;
 mod result_files;
 mod run;
+mod screen;
 mod script_flags;
 mod script_host;
 mod serve;
@@ -38,6 +39,7 @@ mod stats;
 mod steering;
 mod sweep;
 mod target_flags;
+mod terminal;
 mod wrk;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -121,7 +123,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
-        Command::Run(args) => run::command(args, &style),
+        Command::Run(args) => run::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),
         Command::Find(args) => find::command(args, &style),

@@ -1,6 +1,6 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
+use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, repeat, wrk};
+use crate::{Exit, Failure, calibrate, describe, import, repeat, screen, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -39,13 +40,15 @@ pub(crate) struct Before {
     pub(crate) calibration: Option<CalibrationCell>,
     /// Whether the result keeps the values of each part of the run.
     pub(crate) slices: bool,
+    /// How a live screen may look; `None` if there is none.
+    pub(crate) look: Option<Look>,
 }
 
 /// What is told and heard while a run goes on.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
-pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     let resolved = import::resolve(&args.plan, args.output.quiet);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
@@ -64,7 +67,7 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
     };
-    let before = Before { command_line, calibration: own, slices: args.slices };
+    let before = Before { command_line, calibration: own, slices: args.slices, look: Some(look) };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
@@ -125,27 +128,38 @@ fn execute_on<O: Open + Clone + 'static>(
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let watched = watched(live)?;
+    let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
+    let look = before.look.filter(|_| shows && screen::is_possible());
+    let stage = look.map(|_| Stage::default());
     let (spec, control) = (control, Control::default().watching(watched));
+    let control = if look.is_some() { control.in_detail() } else { control };
     let say = say(output.quiet);
     let notice = say.clone();
     let speak = say.clone();
     let of_run = control.clone();
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let steerers =
-        Steerers::start(spec, output.quiet, &plan, &control, &say).map_err(Failure::environment)?;
+    let steerers = Steerers::start(spec, output.quiet, &plan, &control, &say, stage.as_ref())
+        .map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
-    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
+    let screen = match look.zip(stage.as_ref()) {
+        Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
+        })?),
+        None => None,
+    };
+    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr() || screen.is_some());
     let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
         statistics.add(&progress);
         line.show(&progress);
+        screen.iter().for_each(|screen| screen.show(&progress));
         steerers.note(&progress);
     });
-    drop((line, steerers));
+    drop((line, screen, steerers));
     statistics.finish();
     log.finish();
     let mut record = record.map_err(|error| match signals.received() {
@@ -210,13 +224,11 @@ pub(crate) fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
     Err(Failure::usage(problem.with_hint("give the target's process number, or leave it away")))
 }
 
-/// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.
+/// Says something on stderr, unless nobody wants to hear it: see [`screen::tell`].
 pub(crate) fn say(quiet: bool) -> Say {
-    let begin = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
     Arc::new(move |text| {
         if !quiet {
-            // Where there is no stderr there is no one to tell.
-            let _ = writeln!(std::io::stderr(), "{begin}{text}");
+            screen::tell(text);
         }
     })
 }
