@@ -130,7 +130,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
-        Command::Demo(args) => demo::command(args, &style),
+        Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
         Command::History(args) => history::command(args, &style),

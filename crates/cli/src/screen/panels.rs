@@ -14,7 +14,9 @@ use super::page::{badge, titled};
 
 /// Columns of the labels on the left of a panel.
 const LABELS: usize = 11;
-/// Columns of a time: `≥ 1.23 ms`.
+/// Columns of a panel from which a row has two figures.
+const BESIDE: u16 = 34;
+/// Columns of a time: `≥1.23 ms`.
 const TIME_WIDTH: usize = 9;
 
 /// What was asked for and what came of it.
@@ -30,22 +32,15 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     };
     let paused = if figures.paused { "  paused" } else { "" };
     let run = figures.mean_rate().map_or(String::new(), |mean| format!("mean {}", figure::per_second(mean)));
+    let connections = format!("{} connections", figure::count(figures.connections));
+    // Beside the first figure there is not room for another one everywhere.
+    let beside = |text: String| if inner.width < BESIDE { String::new() } else { text };
+    let responses = Span::styled(format!("{:<7}  ", figure::per_second(figures.rate())), RATE.patch(HEADING));
+    let in_flight = Span::raw(format!("{:<7}  ", figure::count(figures.in_flight)));
     let rows = [
         labelled("target", vec![Span::raw(target), Span::styled(paused, DOUBTFUL)]),
-        labelled(
-            "responses",
-            vec![
-                Span::styled(format!("{:<12}", figure::per_second(figures.rate())), RATE.patch(HEADING)),
-                Span::styled(run, LABEL),
-            ],
-        ),
-        labelled(
-            "in flight",
-            vec![
-                Span::raw(format!("{:<12}", figure::count(figures.in_flight))),
-                Span::styled(format!("connections {}", figure::count(figures.connections)), LABEL),
-            ],
-        ),
+        labelled("responses", vec![responses, Span::styled(beside(run), LABEL)]),
+        labelled("in flight", vec![in_flight, Span::styled(beside(connections), LABEL)]),
     ];
     let chart = write(inner, &rows, buffer);
     let bar = |point: &Point| Bar {

@@ -187,7 +187,7 @@ mod tests {
             String::from_utf8(std::mem::take(&mut terminal.backend_mut().bytes)).unwrap()
         };
         let first = frame("1,000/s");
-        assert_eq!(first, "\x1b[?2026h\x1b[1;1Hrate \x1b[0;1;31m1,000/s\x1b[0m\x1b[?2026l");
+        assert_eq!(first, "\x1b[?2026h\x1b[1;1Hrate\x1b[1;6H\x1b[0;1;31m1,000/s\x1b[0m\x1b[?2026l");
         assert_eq!(frame("1,090/s"), "\x1b[?2026h\x1b[1;9H\x1b[0;1;31m9\x1b[0m\x1b[?2026l");
         assert_eq!(frame("1,090/s"), "\x1b[?2026h\x1b[?2026l");
     }
