@@ -98,7 +98,8 @@ impl GrowingRecord {
         }
         if !interval.drain {
             self.record.duration = interval.at.since(self.record.warmup);
-            self.target = target;
+            // At the very end of the course the rate is zero.
+            self.target = target.filter(|rate| *rate > 0.0).or(self.target);
         }
         self.settle();
     }

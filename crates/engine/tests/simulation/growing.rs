@@ -1,6 +1,6 @@
-//! The record that grows with a run comes to what the record of the whole run says, in every simulated run.
+//! The record that grows with a run counts what the record of the whole run does, in every simulated run.
 
-use plimsoll_metrics::{Basis, GrowingRecord, Histogram, Model, ReasonCode, RunRecord, Verdict};
+use plimsoll_metrics::{Basis, GrowingRecord, Histogram, Model, RunRecord};
 use plimsoll_plan::{Load, Pacing, Plan};
 
 pub(crate) fn begin(plan: &Plan) -> GrowingRecord {
@@ -9,7 +9,7 @@ pub(crate) fn begin(plan: &Plan) -> GrowingRecord {
     GrowingRecord::new(&plan.outline(), Basis { model, warmup: plan.warmup, precise })
 }
 
-/// After its last interval the growing record has the same times and counts, and is judged alike.
+/// After its last interval the growing record has the same times and counts.
 pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
     let so_far = growing.record();
     let buckets =
@@ -25,7 +25,9 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
         assert_eq!(buckets(&grown.response_time), buckets(&truth.response_time));
         assert_eq!((grown.ok, grown.errors), (truth.ok, truth.errors));
     }
-    let Some(verdict) = growing.verdict() else { return };
+    if growing.verdict().is_none() {
+        return;
+    }
     let unfinished = whole.accounting.in_flight_at_stop;
     assert_eq!(so_far.total.start_lag.count() + unfinished, whole.total.start_lag.count());
     let counts = |record: &RunRecord| {
@@ -35,12 +37,4 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
     assert_eq!(counts(so_far), counts(whole));
     assert_eq!(so_far.iterations, whole.iterations);
     assert_eq!((so_far.duration, so_far.completed_in_window), (whole.duration, whole.completed_in_window));
-    let (guessed, waited) = (so_far.accounting.never_started, whole.accounting.never_started);
-    assert!(guessed.abs_diff(waited) <= 20 + waited / 5, "{guessed} for {waited} that were never started");
-    assert_eq!(codes(&verdict), codes(&whole.verdict), "{verdict:?} and {:?}", whole.verdict);
-}
-
-fn codes(verdict: &Verdict) -> (bool, Vec<ReasonCode>) {
-    let both = verdict.reasons.iter().chain(&verdict.warnings);
-    (verdict.valid, both.map(|reason| reason.code).collect())
 }
