@@ -28,6 +28,12 @@ pub(crate) struct ControlArgs {
     /// Do not listen to keys on the terminal: + and - for the rate, p to pause, q to stop
     #[arg(long, hide_short_help = true)]
     no_keys: bool,
+    /// Show a line of progress in place of the live screen
+    ///
+    /// The screen is shown where stdin and stderr are a terminal that is large enough, unless --quiet,
+    /// --no-keys or --stats - is given, or one of the variables PLIMSOLL_NO_TUI and CI is set.
+    #[arg(long)]
+    no_tui: bool,
 }
 
 /// How a run may be steered.
@@ -41,6 +47,8 @@ pub(crate) struct ControlSpec {
     pub(crate) token: Option<String>,
     /// Whether keys on the terminal steer, too.
     pub(crate) keys: bool,
+    /// Whether there may be a live screen.
+    pub(crate) screen: bool,
 }
 
 impl ControlArgs {
@@ -91,7 +99,13 @@ impl ControlArgs {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(ControlSpec { rate_file: self.rate_file.clone(), listen, token, keys: !self.no_keys })
+        Ok(ControlSpec {
+            rate_file: self.rate_file.clone(),
+            listen,
+            token,
+            keys: !self.no_keys,
+            screen: !self.no_tui,
+        })
     }
 }
 
@@ -158,6 +172,6 @@ mod tests {
         assert_eq!(problems.len(), 2, "{problems:?}");
         let problems = spec(None, Some("@/nonexistent/token")).unwrap_err();
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert_eq!(spec(None, None), Ok(ControlSpec { keys: true, ..ControlSpec::default() }));
+        assert_eq!(spec(None, None), Ok(ControlSpec { keys: true, screen: true, ..ControlSpec::default() }));
     }
 }

@@ -8,6 +8,7 @@ use plimsoll_targets::{Delay, SinkOptions};
 
 use crate::control_flags::ControlSpec;
 use crate::flags::{DemoArgs, LiveArgs, OutputFormat};
+use crate::screen::Look;
 use crate::{Exit, Failure, environment, run, serve};
 
 /// Length of each run.
@@ -32,7 +33,7 @@ What to look at:
 ";
 
 /// The command.
-pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
     options.delay = Delay::Lognormal { median: MEDIAN, sigma: SIGMA };
     let sink = serve::start(options, run::uses_uring(BackendChoice::Auto)?)?;
@@ -46,8 +47,9 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
         line.extend(
             load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
         );
-        let live = (&LiveArgs::default(), &ControlSpec::default());
-        let before = run::Before { command_line: line, ..run::Before::default() };
+        let control = ControlSpec { keys: true, screen: true, ..ControlSpec::default() };
+        let live = (&LiveArgs::default(), &control);
+        let before = run::Before { command_line: line, look: Some(look), ..run::Before::default() };
         let run::Outcome { result, exit, .. } = run::execute(plan, &args.output, live, before)?;
         run::write(&result, &args.output, style)?;
         if args.output.output == OutputFormat::Text {

@@ -8,6 +8,7 @@ use plimsoll_plan::Problem;
 use plimsoll_report::Style;
 
 use crate::flags::{ColorChoice, Surroundings};
+use crate::screen::Look;
 
 /// Width of a report that does not go to a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -34,6 +35,19 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
         unicode: unicode(),
         width: columns.unwrap_or(DEFAULT_WIDTH).clamp(60, LARGEST_WIDTH),
     }
+}
+
+/// How the live screen on stderr may look.
+pub(crate) fn look(choice: ColorChoice) -> Look {
+    Look { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
+}
+
+/// Whether the surroundings have anything against a live screen: a terminal that can only write lines, a build
+/// machine, or the user's own word.
+pub(crate) fn allows_screen() -> bool {
+    let given = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
+    let dumb = std::env::var_os("TERM").is_none_or(|value| value.is_empty() || value == "dumb");
+    !dumb && !given("PLIMSOLL_NO_TUI") && !given("CI")
 }
 
 /// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they

@@ -1,12 +1,8 @@
-//! Keys on the terminal, while a run goes on.
-//!
-//! The terminal gives keys one by one and without showing them, but keeps its signals (`^C`, `^Z`) and its
-//! line ends. It gets back what it had on every way out: at the end, on a signal that ends or stops the
-//! process, and in a panic. A process in the background leaves the terminal alone.
+//! Keys on the terminal, while a run goes on: see [`terminal`] for how it is taken and given back.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::{Nanos, Rate};
@@ -14,13 +10,14 @@ use plimsoll_driver::clock;
 use plimsoll_engine::{RateWish, Stop};
 use plimsoll_metrics::SteeredBy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
-use rustix::{process, stdio, termios};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGQUIT, SIGTSTP};
+use rustix::stdio;
+use signal_hook::consts::{SIGCONT, SIGQUIT, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
+use crate::screen::{Stage, ViewKey};
 use crate::steering::{Helm, Say, told};
+use crate::terminal;
 
 /// How long the thread waits for a key before it looks whether it is over, and whether the terminal is still
 /// its own.
@@ -39,34 +36,45 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground.
-    pub(crate) fn listen(helm: Helm, say: Say) -> std::io::Result<Option<Self>> {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !is_ours() {
+    /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground. What is
+    /// only about the screen goes to the stage, if there is to be one.
+    pub(crate) fn listen(helm: Helm, say: Say, stage: Option<Stage>) -> std::io::Result<Option<Self>> {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !terminal::is_ours() {
             return Ok(None);
         }
-        restore_in_a_panic();
-        let mut signals = Signals::new([SIGQUIT, SIGHUP, SIGTSTP, SIGCONT])?;
+        let mut signals = Signals::new([SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
         let over = Arc::new(AtomicBool::new(false));
         // From here on it gives the terminal back, whatever fails.
         let mut keys = Self { over: Arc::clone(&over), signals: signals.handle(), thread: None };
-        if !Terminal::enter() {
+        if !terminal::take() {
             return Ok(None);
         }
+        let changed = stage.clone();
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                if signal == SIGCONT {
-                    Terminal::enter();
-                } else {
-                    Terminal::leave();
-                    // Ends the process, or stops it until it is continued.
-                    let _ = emulate_default_handler(signal);
+                match signal {
+                    SIGWINCH => {}
+                    SIGCONT => {
+                        terminal::take();
+                    }
+                    _ => {
+                        terminal::give_back();
+                        // Ends the process, or stops it until it is continued.
+                        let _ = emulate_default_handler(signal);
+                    }
+                }
+                if let Some(stage) = &changed {
+                    stage.look_again();
                 }
             }
         })?;
-        say(HELP);
+        if stage.is_none() {
+            say(HELP);
+        }
+        let hands = Hands { helm, say, stage };
         let thread = thread::Builder::new()
             .name("keys".to_owned())
-            .spawn(move || while !over.load(Ordering::Relaxed) && read_keys(&helm, &say) {})?;
+            .spawn(move || while !over.load(Ordering::Relaxed) && hands.read_keys() {})?;
         keys.thread = Some(thread);
         Ok(Some(keys))
     }
@@ -80,89 +88,52 @@ impl Drop for Keys {
             // A thread that has panicked has said so.
             let _ = thread.join();
         }
-        Terminal::leave();
+        terminal::give_back();
     }
 }
 
-/// The terminal of stdin, of which there is one.
-struct Terminal {
-    /// What it had before; `None` while it has that.
-    before: Mutex<Option<Termios>>,
+/// What keys act on.
+struct Hands {
+    helm: Helm,
+    say: Say,
+    stage: Option<Stage>,
 }
 
-static TERMINAL: Terminal = Terminal { before: Mutex::new(None) };
-
-impl Terminal {
-    /// Lets it give keys one by one. False if it is not ours, or not to be had.
-    fn enter() -> bool {
-        let mut before = TERMINAL.before.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_ours() {
-            return false;
+impl Hands {
+    /// Waits for keys for a while and heeds them; false when no more can come.
+    fn read_keys(&self) -> bool {
+        let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE.0 as i64 };
+        let stdin = stdio::stdin();
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        if !terminal::is_ours() {
+            clock::sleep_until(clock::monotonic() + PATIENCE);
+            return true;
         }
-        let Ok(present) = termios::tcgetattr(stdio::stdin()) else { return false };
-        let mut changed = present.clone();
-        changed.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-        changed.special_codes[SpecialCodeIndex::VMIN] = 1;
-        changed.special_codes[SpecialCodeIndex::VTIME] = 0;
-        if termios::tcsetattr(stdio::stdin(), OptionalActions::Now, &changed).is_err() {
-            return false;
+        match poll(&mut ready, Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return true,
+            Ok(_) => {}
+            Err(_) => return false,
         }
-        // After a stop without our doing it has our own modes still: then what it had is known already.
-        before.get_or_insert(present);
-        true
-    }
-
-    /// Gives it back what it had. Who is in the background has no right to, and no need: the shell did.
-    fn leave() {
-        // In a panic the lock may be held by this very thread.
-        let Ok(mut before) = TERMINAL.before.try_lock() else { return };
-        if let Some(modes) = before.take()
-            && is_ours()
-        {
-            let _ = termios::tcsetattr(stdio::stdin(), OptionalActions::Now, &modes);
+        let mut bytes = [0_u8; 64];
+        match rustix::io::read(stdin, &mut bytes) {
+            // The terminal has gone: there is nothing to wait for any more.
+            Ok(0) => false,
+            Ok(read) => {
+                keys_of(&bytes[..read]).into_iter().for_each(|key| self.heed(key));
+                true
+            }
+            Err(error) => matches!(error, rustix::io::Errno::INTR | rustix::io::Errno::AGAIN),
         }
     }
-}
 
-/// Whether this process is in the foreground of its terminal; in the background a change of its modes, or a
-/// read, would stop the process.
-fn is_ours() -> bool {
-    termios::tcgetpgrp(stdio::stdin()).is_ok_and(|group| group == process::getpgrp())
-}
-
-fn restore_in_a_panic() {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let previous = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            Terminal::leave();
-            previous(info);
-        }));
-    });
-}
-
-/// Waits for keys for a while and heeds them; false when no more can come.
-fn read_keys(helm: &Helm, say: &Say) -> bool {
-    let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE.0 as i64 };
-    let stdin = stdio::stdin();
-    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
-    if !is_ours() {
-        clock::sleep_until(clock::monotonic() + PATIENCE);
-        return true;
-    }
-    match poll(&mut ready, Some(&wait)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return true,
-        Ok(_) => {}
-        Err(_) => return false,
-    }
-    let mut bytes = [0_u8; 32];
-    match rustix::io::read(stdin, &mut bytes) {
-        Ok(0) => false,
-        Ok(read) => {
-            keys_of(&bytes[..read]).for_each(|key| heed(key, helm, say));
-            true
+    fn heed(&self, key: Key) {
+        let shown = self.stage.as_ref().filter(|stage| stage.is_shown());
+        match (key, shown) {
+            (Key::View(view), Some(stage)) => stage.press(view),
+            (Key::View(ViewKey::Help), None) => (self.say)(HELP),
+            (Key::View(_), None) => {}
+            (key, _) => steer(key, &self.helm, &self.say),
         }
-        Err(error) => matches!(error, rustix::io::Errno::INTR | rustix::io::Errno::AGAIN),
     }
 }
 
@@ -173,28 +144,65 @@ enum Key {
     Slower,
     Pause,
     Stop,
-    Help,
+    /// One that changes what is shown.
+    View(ViewKey),
 }
 
-/// The keys in what was read at once. An escape sequence (of arrows and the like) is none of them.
-fn keys_of(bytes: &[u8]) -> impl Iterator<Item = Key> {
-    let bytes = if bytes.contains(&0x1b) { &[][..] } else { bytes };
-    bytes.iter().filter_map(|byte| match byte {
-        // The same keys without shift, where + and _ are on them.
-        b'+' | b'=' => Some(Key::Faster),
-        b'-' | b'_' => Some(Key::Slower),
-        b'p' | b'P' => Some(Key::Pause),
-        b'q' | b'Q' => Some(Key::Stop),
-        b'?' | b'h' => Some(Key::Help),
-        _ => None,
-    })
+/// The keys in what was read at once. Of escape sequences (ECMA-48 5.4) those of arrows and the like are known,
+/// and the others are skipped, as is a letter that was typed together with Alt.
+fn keys_of(bytes: &[u8]) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = bytes;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        let key = match first {
+            0x1b => {
+                let (key, behind) = of_sequence(after);
+                rest = behind;
+                key
+            }
+            // The same keys without shift, where + and _ are on them.
+            b'+' | b'=' => Some(Key::Faster),
+            b'-' | b'_' => Some(Key::Slower),
+            b'p' | b'P' => Some(Key::Pause),
+            b'q' | b'Q' => Some(Key::Stop),
+            b'?' | b'h' => Some(Key::View(ViewKey::Help)),
+            b'\t' => Some(Key::View(ViewKey::Next)),
+            b'k' => Some(Key::View(ViewKey::Up)),
+            b'j' => Some(Key::View(ViewKey::Down)),
+            _ => None,
+        };
+        keys.extend(key);
+    }
+    keys
 }
 
-fn heed(key: Key, helm: &Helm, say: &Say) {
+/// What follows an escape: the key that it stands for, and what is behind it.
+fn of_sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
+    let [b'[' | b'O', parameters @ ..] = bytes else { return (None, bytes.get(1..).unwrap_or_default()) };
+    let Some(end) = parameters.iter().position(|byte| (0x40..0x7f).contains(byte)) else {
+        return (None, &[]);
+    };
+    let (sequence, behind) = parameters.split_at(end + 1);
+    let key = match sequence {
+        b"A" => ViewKey::Up,
+        b"B" => ViewKey::Down,
+        b"H" | b"1~" | b"7~" => ViewKey::First,
+        b"F" | b"4~" | b"8~" => ViewKey::Last,
+        b"5~" => ViewKey::PageUp,
+        b"6~" => ViewKey::PageDown,
+        b"Z" => ViewKey::Previous,
+        _ => return (None, behind),
+    };
+    (Some(Key::View(key)), behind)
+}
+
+/// Does to the run what a key asks for.
+fn steer(key: Key, helm: &Helm, say: &Say) {
     let control = &helm.control;
     let status = control.status();
     let wish = match key {
-        Key::Help => return say(HELP),
+        Key::View(_) => return,
         Key::Stop if control.wish() == Stop::No => {
             say("stopping: waiting for what is in flight; once more to report at once");
             return control.stop_by(SteeredBy::Key);
@@ -235,6 +243,8 @@ fn rounded(per_second: f64) -> Option<Rate> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use plimsoll_engine::Control;
 
     use super::*;
@@ -242,7 +252,7 @@ mod tests {
 
     #[test]
     fn keys_are_told_from_escape_sequences() {
-        let keys = |bytes: &[u8]| keys_of(bytes).collect::<Vec<_>>();
+        let keys = keys_of;
         assert_eq!(
             keys(b"+=-_pPqQ?h"),
             [
@@ -254,11 +264,16 @@ mod tests {
                 Key::Pause,
                 Key::Stop,
                 Key::Stop,
-                Key::Help,
-                Key::Help
+                Key::View(ViewKey::Help),
+                Key::View(ViewKey::Help)
             ]
         );
-        assert_eq!(keys(b"\x1b[A"), []);
+        let view = |view| vec![Key::View(view)];
+        assert_eq!(keys(b"\x1b[A"), view(ViewKey::Up));
+        assert_eq!(keys(b"\x1bOB"), view(ViewKey::Down));
+        assert_eq!(keys(b"\x1b[6~\x1b[Z\t").len(), 3);
+        // Sequences that stand for nothing hide nothing behind them.
+        assert_eq!(keys(b"\x1b[1;5qp\x1b[99"), [Key::Pause]);
         assert_eq!(keys(b"\x1bq"), []);
         assert_eq!(keys(b"xyz \n\0\xff"), []);
     }
@@ -294,13 +309,12 @@ mod tests {
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let say: Say = Arc::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-        heed(Key::Faster, &helm, &say);
-        heed(Key::Help, &helm, &say);
-        heed(Key::Stop, &helm, &say);
+        steer(Key::Faster, &helm, &say);
+        steer(Key::Stop, &helm, &say);
         assert_eq!(helm.control.wish(), Stop::Drain);
-        heed(Key::Stop, &helm, &say);
+        steer(Key::Stop, &helm, &say);
         assert_eq!(helm.control.wish(), Stop::Now);
         let said = said.lock().unwrap();
-        assert!(said[0].contains("not begun") && said[1] == HELP && said[2].contains("stopping"), "{said:?}");
+        assert!(said[0].contains("not begun") && said[1].contains("stopping"), "{said:?}");
     }
 }

@@ -34,6 +34,7 @@ mod runs;
 mod runs_flags;
 mod saved_runs;
 mod saving;
+mod screen;
 mod script_flags;
 mod script_host;
 mod search;
@@ -46,6 +47,7 @@ mod stats;
 mod steering;
 mod sweep;
 mod target_flags;
+mod terminal;
 mod wrk;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -166,14 +168,14 @@ fn parse() -> Result<Option<Cli>, Failure> {
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
-        Command::Run(args) => run::command(args, &style),
+        Command::Run(args) => run::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
-        Command::Demo(args) => demo::command(args, &style),
+        Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
         Command::History(args) => history::command(args, &style),

@@ -163,7 +163,6 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--h1" => "write --http1.1, or nothing",
         "--h2" | "--h2c" => "write --http2",
         "--http3" | "--h3" => "HTTP/3 is not supported yet",
-        "--no-tui" => "write --quiet",
         "--output-format" | "--format" => "write --output text, json or csv",
         "--output-file" | "--summary-export" => "write --json FILE",
         "--max-time" => "the limit for a response is --timeout, the length of the run --duration",

@@ -92,7 +92,7 @@ fn span(nanos: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::Interval;
+    use plimsoll_metrics::{Interval, MachineFacts};
 
     use super::*;
 
@@ -107,6 +107,7 @@ mod tests {
             response_time: Some([1_200_000, 0, 3_400_000, 0, 0]),
             ..Interval::default()
         };
+        let facts = MachineFacts::default();
         let mut progress = Progress {
             elapsed: Nanos::from_secs(1),
             started_unix: Nanos::ZERO,
@@ -114,6 +115,8 @@ mod tests {
             target_per_second: None,
             paused: false,
             interval: &interval,
+            machine: None,
+            facts: &facts,
         };
         assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
         progress.target_per_second = Some(55_000.5);

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::flags::LiveArgs;
 use crate::share::parse_percent;
 use crate::stats::{create, csv_cell, is_csv, unwritable};
-use crate::{Failure, describe};
+use crate::{Failure, describe, screen};
 
 /// Failed requests that are written unless a flag says more.
 const FAILED_LIMIT: u64 = 1_000;
@@ -116,7 +116,7 @@ impl Sink {
         if let Err(error) = write(file) {
             let path = self.path.display();
             let message = format!("warning: cannot write to {path}: {error}; nothing more is written to it");
-            let _ = writeln!(std::io::stderr(), "{message}");
+            screen::tell(&message);
             self.file = None;
         }
     }

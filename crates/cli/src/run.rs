@@ -1,6 +1,6 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,10 +21,11 @@ use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
 use crate::saving::{Keeper, Saving};
+use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, repeat, wrk};
+use crate::{Exit, Failure, calibrate, describe, import, repeat, screen, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -54,13 +55,15 @@ pub(crate) struct Before {
     pub(crate) plan: Option<String>,
     /// Iterations per second of a probe beside the load, if there is to be one.
     pub(crate) probe: Option<Rate>,
+    /// How a live screen may look; `None` if there is none.
+    pub(crate) look: Option<Look>,
 }
 
 /// What is told and heard while a run goes on.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
-pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     let resolved = import::resolve(&args.plan, args.output.quiet);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
@@ -88,7 +91,15 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
     let probe = probe.map_err(Failure::usage)?;
     let text = plan_file.map(|file| describe::without_secrets(&file.source));
-    let before = Before { command_line, calibration: own, slices: args.slices, saving, plan: text, probe };
+    let before = Before {
+        command_line,
+        calibration: own,
+        slices: args.slices,
+        saving,
+        plan: text,
+        probe,
+        look: Some(look),
+    };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
@@ -158,15 +169,19 @@ fn execute_on<O: Open + Clone + 'static>(
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let watched = watched(live)?;
+    let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
+    let look = before.look.filter(|_| shows && screen::is_possible());
+    let stage = look.map(|_| Stage::default());
     let (spec, control) = (control, Control::default().watching(watched));
+    let control = if look.is_some() { control.in_detail() } else { control };
     let say = say(output.quiet);
     let notice = say.clone();
     let speak = say.clone();
     let of_run = control.clone();
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let steerers =
-        Steerers::start(spec, output.quiet, &plan, &control, &say).map_err(Failure::environment)?;
+    let steerers = Steerers::start(spec, output.quiet, &plan, &control, &say, stage.as_ref())
+        .map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
@@ -174,10 +189,17 @@ fn execute_on<O: Open + Clone + 'static>(
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
     let mut keeper = before.keep(&plan, &context)?;
-    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
+    let screen = match look.zip(stage.as_ref()) {
+        Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
+        })?),
+        None => None,
+    };
+    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr() || screen.is_some());
     let mut observe = |progress: Progress<'_>| {
         statistics.add(&progress);
         line.show(&progress);
+        screen.iter().for_each(|screen| screen.show(&progress));
         steerers.note(&progress);
         if let Some(keeper) = &mut keeper {
             keeper.note(&progress);
@@ -188,7 +210,7 @@ fn execute_on<O: Open + Clone + 'static>(
         Some(probe) => run_probed((&plan, probe), open, &addresses, &control, log.handle(), &mut observe)
             .map(|(record, probe)| (record, Some(probe))),
     };
-    drop((line, steerers));
+    drop((line, screen, steerers));
     statistics.finish();
     log.finish();
     let (mut record, probe) = match record {
@@ -314,13 +336,11 @@ pub(crate) fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
     Err(Failure::usage(problem.with_hint("give the target's process number, or leave it away")))
 }
 
-/// Says something on stderr, unless nobody wants to hear it. On a terminal the live line makes room.
+/// Says something on stderr, unless nobody wants to hear it: see [`screen::tell`].
 pub(crate) fn say(quiet: bool) -> Say {
-    let begin = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
     Arc::new(move |text| {
         if !quiet {
-            // Where there is no stderr there is no one to tell.
-            let _ = writeln!(std::io::stderr(), "{begin}{text}");
+            screen::tell(text);
         }
     })
 }

@@ -7,6 +7,8 @@ use plimsoll_driver::clock;
 use plimsoll_driver::resolve::{Family, can_connect, resolve};
 use plimsoll_script::Host;
 
+use crate::screen;
+
 /// Longest wait of `wrk.connect`.
 const CONNECT_LIMIT: Nanos = Nanos::from_secs(5);
 
@@ -28,7 +30,7 @@ impl Host for Terminal {
     }
 
     fn print(&self, _worker: Option<u32>, text: &[u8]) {
-        if !self.quiet {
+        if !self.quiet && !screen::keep(&String::from_utf8_lossy(text)) {
             // Nobody is left to be told if stderr is closed.
             let _ = std::io::stderr().lock().write_all(text);
         }

@@ -1,16 +1,19 @@
-//! `^C` once stops and drains, twice reports at once, and ends the process in any case.
+//! `^C` once stops and drains, twice reports at once, and ends the process in any case. A terminal that goes
+//! away stops and drains, too, but for a process that was started not to mind (`nohup`).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{io, thread};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_driver::{clock, last_words};
 use plimsoll_engine::{Control, Stop};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level;
+
+use crate::terminal;
 
 /// From the second signal to the end of the process, whatever it is busy with: the run control gives its
 /// workers 5 s, and then there is a report to be written.
@@ -26,7 +29,7 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Watches for `SIGINT` and `SIGTERM`, which are for the run whose control is asked for then. `say` gets
+    /// Watches for `SIGINT`, `SIGTERM` and `SIGHUP`, which are for the run whose control is asked for then. `say` gets
     /// what the user should know.
     pub(crate) fn start(
         control: impl Fn() -> Control + Send + 'static,
@@ -36,7 +39,8 @@ impl SignalWatch {
         // while the handler of the same signal is still at work.
         let ends = flag_of_the_end()?;
         ends.store(false, Ordering::Relaxed);
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let hangs_up = (!ignores_hangup()).then_some(SIGHUP);
+        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangs_up))?;
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
         let (seen, at_once) = (first.clone(), ends.clone());
@@ -50,12 +54,15 @@ impl SignalWatch {
                     thread::spawn(move || {
                         say("stopping: waiting for what is in flight; once more to report at once");
                     });
+                } else if signal == SIGHUP {
+                    // The kernel and the shell both tell of one terminal that has gone.
                 } else {
                     control().stop(Stop::Now);
                     // A third one does not wait.
                     at_once.store(true, Ordering::Relaxed);
                     thread::spawn(move || {
                         clock::sleep_until(clock::monotonic() + GRACE);
+                        terminal::give_back();
                         // Without the ordinary end, which may wait for what holds the process up.
                         low_level::exit(128 + signal);
                     });
@@ -87,7 +94,21 @@ fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     }
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
+        last_words::before_the_end(signal, flag.clone())?;
         flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())?;
     }
     Ok(ENDS.get_or_init(|| flag).clone())
+}
+
+/// Whether this process was told not to mind when its terminal goes. It has to be asked before a handler is
+/// registered; from then on the answer is that of the first time.
+fn ignores_hangup() -> bool {
+    static IGNORES: OnceLock<bool> = OnceLock::new();
+    *IGNORES.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        // Signal n is bit n - 1 (proc(5)).
+        ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+    })
 }

@@ -10,8 +10,8 @@ use plimsoll_metrics::{Outline, Tally, figure, samples_needed};
 use plimsoll_plan::{Plan, Problem};
 use serde_json::json;
 
-use crate::Failure;
 use crate::flags::LiveArgs;
+use crate::{Failure, screen};
 
 /// The name of the row of all scenarios.
 const TOTAL: &str = "total";
@@ -149,7 +149,7 @@ impl Statistics {
         if let Err(error) = written {
             let message =
                 format!("warning: cannot write statistics to {}: {error}; no more are written", out.name);
-            let _ = writeln!(std::io::stderr(), "{message}");
+            screen::tell(&message);
             self.out = None;
         }
     }

@@ -15,6 +15,7 @@ use crate::control_port::ControlPort;
 use crate::keys::Keys;
 use crate::progress::grouped;
 use crate::rate_file::RateFile;
+use crate::screen::Stage;
 
 /// Intervals that the control port shows.
 const INTERVALS_SHOWN: usize = 10;
@@ -41,6 +42,7 @@ impl Steerers {
         plan: &Plan,
         control: &Control,
         say: &Say,
+        stage: Option<&Stage>,
     ) -> Result<Self, Problem> {
         let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
         let board = Arc::new(Board::default());
@@ -52,7 +54,7 @@ impl Steerers {
         let file = spec.rate_file.clone();
         let file = file.map(|path| RateFile::watch(path, helm.clone(), Arc::clone(say)));
         // Whoever wants no messages does not want to be told what a key did.
-        let keys = (spec.keys && !quiet).then(|| Keys::listen(helm, Arc::clone(say)));
+        let keys = (spec.keys && !quiet).then(|| Keys::listen(helm, Arc::clone(say), stage.cloned()));
         Ok(Self {
             _port: port,
             _file: file.transpose().map_err(no_thread)?,

@@ -15,6 +15,7 @@
 
 pub mod clock;
 pub mod epoll;
+pub mod last_words;
 pub mod limits;
 pub mod resolve;
 pub mod thread;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_metrics::{Interval, RateChange, SteeredBy};
+use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, RateChange, SteeredBy};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
@@ -57,6 +57,7 @@ pub struct Control {
     leftovers: Arc<Leftovers>,
     watched: Watched,
     is_probe: bool,
+    detailed: bool,
 }
 
 /// What the scripts of a run leave behind; their type is their source's.
@@ -84,6 +85,17 @@ impl Control {
     /// How the threads of its workers are called, before their number.
     pub(crate) fn thread_name(&self) -> &'static str {
         if self.is_probe { PROBE_NAME } else { WORKER_NAME }
+    }
+
+    /// The same for a run whose intervals tell how the workers [stand](plimsoll_metrics::Standing): what a
+    /// verdict takes while the run goes on. It costs each worker about a quarter more per snapshot.
+    #[must_use]
+    pub fn in_detail(self) -> Self {
+        Self { detailed: true, ..self }
+    }
+
+    pub(crate) fn is_detailed(&self) -> bool {
+        self.detailed
     }
 
     pub(crate) fn watched(&self) -> Watched {
@@ -135,6 +147,11 @@ impl Control {
     /// The rate that was asked for last, and whether the run is paused.
     pub fn status(&self) -> Status {
         self.steering.status()
+    }
+
+    /// What was changed so far.
+    pub fn changes(&self) -> Vec<RateChange> {
+        self.steering.changes()
     }
 
     /// What the scripts of the workers left behind, once the run is over.
@@ -203,4 +220,9 @@ pub struct Progress<'a> {
     pub paused: bool,
     /// The second that just ended, all workers merged.
     pub interval: &'a Interval,
+    /// What the machine did since the last look at it; `None` if it is not watched, or was looked at a moment
+    /// ago.
+    pub machine: Option<&'a MachineInterval>,
+    /// What about the machine does not change.
+    pub facts: &'a MachineFacts,
 }

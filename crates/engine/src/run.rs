@@ -335,13 +335,25 @@ fn conduct(
         }
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
-        observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
-        machine.look(&interval);
+        let seen = machine.look(&interval);
+        let (machine, facts) = (seen.as_ref(), machine.facts());
+        let told = Progress {
+            elapsed,
+            started_unix,
+            end,
+            target_per_second,
+            paused,
+            interval: &interval,
+            machine,
+            facts,
+        };
+        observe(told);
         slicer.add(&interval);
         timeline.add(&interval);
         phases.add(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
+        interval.standings = Vec::new();
         intervals.push(interval);
     };
     while reports.len() < workers {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, clock};
-use plimsoll_metrics::{Interval, MachineRecord};
+use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, MachineRecord};
 use plimsoll_monitor::{Sampler, Watch};
 
 use crate::control::Watched;
@@ -42,17 +42,23 @@ impl MachineWatch {
         self.sampler.as_ref().map(|_| clock::monotonic())
     }
 
-    /// What the machine did in an interval of the run that is complete.
-    pub(crate) fn look(&mut self, interval: &Interval) {
-        let Some(sampler) = &mut self.sampler else { return };
+    /// What the machine did in an interval of the run that is complete; `None` if it is too early for a look.
+    pub(crate) fn look(&mut self, interval: &Interval) -> Option<MachineInterval> {
+        let sampler = self.sampler.as_mut()?;
         let now = clock::monotonic();
         if now.since(self.last) < SHORTEST {
-            return;
+            return None;
         }
         self.last = now;
         let mut found = sampler.sample(now);
         (found.at, found.warmup) = (interval.at, interval.warmup);
-        self.record.push(found);
+        self.record.push(found.clone());
+        Some(found)
+    }
+
+    /// What does not change.
+    pub(crate) const fn facts(&self) -> &MachineFacts {
+        &self.record.facts
     }
 
     pub(crate) fn finish(self) -> MachineRecord {

@@ -154,6 +154,14 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// Adds what another histogram counted in a time. Counts are exact; the sum and the extremes are as exact
+    /// as a bucket, each value being taken as the largest of its own.
+    pub fn add(&mut self, delta: &Delta) {
+        for &(index, count) in &delta.0 {
+            self.record_many(highest_of(index as usize), count);
+        }
+    }
+
     /// The values without those of `part`, all of which are among them. Counts and sum are exact, smallest
     /// and largest value as exact as a bucket.
     #[must_use]
@@ -412,6 +420,12 @@ impl Delta {
     /// An empty delta with room for that many buckets.
     pub fn with_capacity(buckets: usize) -> Self {
         Self(Vec::with_capacity(buckets))
+    }
+
+    /// One value, that many times.
+    pub fn of(value: u64, times: u64) -> Self {
+        let index = index_of(value).min(BUCKETS - 1) as u32;
+        Self(if times > 0 { vec![(index, times)] } else { Vec::new() })
     }
 
     /// The number of buckets.

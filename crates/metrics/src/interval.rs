@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 
-use crate::{Interval, Outline, ScenarioInterval, Tally};
+use crate::{Interval, Outline, ScenarioInterval, Standing, Tally};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub connections: u64,
     /// What became of the requests of each step of the plan.
     pub steps: Vec<Tally>,
+    /// How the worker stands, in the measured part and where somebody wants to know.
+    pub standing: Option<Box<Standing>>,
 }
 
 impl Snapshot {
@@ -143,6 +145,7 @@ impl IntervalMerger {
         for (mine, theirs) in interval.steps.iter_mut().zip(&snapshot.steps) {
             mine.merge(theirs);
         }
+        interval.standings.extend(snapshot.standing.as_deref().cloned());
     }
 
     /// The next interval to which every worker has contributed, in order. An older one that some worker has
@@ -181,6 +184,7 @@ impl IntervalMerger {
         interval.timed_out = total.timed_out;
         interval.completed = total.completed;
         interval.response_time = times(&total);
+        interval.standings.sort_by_key(|standing| standing.worker);
         if self.outline.scenarios.len() > 1 {
             interval.scenarios = self.outline.scenarios.iter().map(|s| of_scenario(s, &interval)).collect();
         }

@@ -8,6 +8,7 @@
 
 pub mod course;
 pub mod figure;
+pub mod growing;
 pub mod histogram;
 pub mod interval;
 pub mod log;
@@ -16,10 +17,12 @@ pub mod outline;
 pub mod record;
 pub mod recorder;
 pub mod slice;
+pub mod standing;
 pub mod tally;
 pub mod threshold;
 pub mod verdict;
 
+pub use growing::{Basis, GrowingRecord};
 pub use histogram::Histogram;
 pub use interval::{IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
@@ -34,6 +37,7 @@ pub use record::{
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineKeeper};
+pub use standing::Standing;
 pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,

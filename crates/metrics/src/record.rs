@@ -18,7 +18,7 @@ pub use self::machine::{
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
-use crate::{Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict};
+use crate::{Histogram, Slice, Standing, Tally, ThresholdResult, Timeline, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,22 @@ impl StepRecord {
         self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class as usize]).sum::<u64>()
     }
 
+    /// Adds what became of requests in a further time. Of single statuses, first bytes and failed responses a
+    /// tally tells nothing; the sum of the service times is as exact as their buckets.
+    pub fn add(&mut self, tally: &Tally) {
+        self.ok += tally.ok;
+        self.failed += tally.failed;
+        self.timed_out += tally.timed_out;
+        self.bytes_sent += tally.bytes_sent;
+        self.bytes_received += tally.bytes_received;
+        for (mine, theirs) in self.errors.iter_mut().zip(&tally.errors) {
+            *mine += theirs;
+        }
+        self.response_time.add(&tally.response_time);
+        self.service_time.add(&tally.service_time);
+        self.censored_response.merge(tally.censored);
+    }
+
     /// Counts a status that has more than three digits.
     #[cold]
     #[inline(never)]
@@ -191,7 +207,7 @@ pub struct Stall {
 }
 
 /// What one worker thread cost and how it kept up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRecord {
     /// Whether it did not come back after the end of the run: nothing of it is in the record but the
     /// intervals that it had told of, and everything else here is zero.
@@ -232,6 +248,14 @@ pub struct WorkerRecord {
     pub turnarounds: u64,
 }
 
+impl WorkerRecord {
+    /// The same without the distribution of times, which is large.
+    #[must_use]
+    pub fn without_times(&self) -> Self {
+        Self { stalls: self.stalls.clone(), receive_lag: Histogram::new(), ..*self }
+    }
+}
+
 /// One second (or the last part of one) of the whole run, all workers merged.
 ///
 /// Its length is that of the plan's intervals, a second unless the plan says otherwise.
@@ -269,6 +293,9 @@ pub struct Interval {
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
+    /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the measured
+    /// part, and where somebody wants to know.
+    pub standings: Vec<Standing>,
 }
 
 /// What one scenario did in an interval.

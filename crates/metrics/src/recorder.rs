@@ -54,6 +54,8 @@ struct Seen {
     service_time: Cursor,
     piece: Cursor,
     prompt_piece: Cursor,
+    start_lag: Cursor,
+    punctual: u64,
     /// Counts and the sum of the whole run up to then; nothing else in it is used.
     totals: Tally,
 }
@@ -178,7 +180,13 @@ impl Recorder {
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
+            standing: None,
         }
+    }
+
+    /// The start lags of the requests that have ended since the last call, step by step.
+    pub fn start_lags(&mut self) -> Vec<Delta> {
+        self.steps.iter_mut().map(StepRecorder::late).collect()
     }
 
     /// The records of the steps, in their order.
@@ -249,6 +257,14 @@ impl StepRecorder {
         news.response_time = delta;
         news.service_time = service;
         news
+    }
+
+    /// The start lags since the last call.
+    fn late(&mut self) -> Delta {
+        let punctual = self.punctual - std::mem::replace(&mut self.seen.punctual, self.punctual);
+        let mut delta = Delta::of(0, punctual);
+        self.seen.start_lag.advance(&self.record.start_lag, &mut delta);
+        delta
     }
 
     /// Counts, sum and limits of the whole run so far.

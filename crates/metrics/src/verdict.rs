@@ -63,6 +63,23 @@ pub fn judge(record: &RunRecord) -> Verdict {
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
 
+/// What the instrument is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The p99 of the start lag that is let pass without a warning.
+    pub start_lag: Nanos,
+    /// The share of its core from which a worker's CPU is taken as used up.
+    pub cpu: f64,
+    /// The sum of one worker's stalls that makes a run invalid.
+    pub stall: Nanos,
+}
+
+/// The limits of a run, which depend on what was measured so far.
+pub fn limits(record: &RunRecord) -> Limits {
+    let judge = Judge { record, machine: None, reasons: Vec::new(), warnings: Vec::new() };
+    Limits { start_lag: judge.lag_limit(), cpu: CPU_SHARE, stall: STALL_LIMIT }
+}
+
 struct Judge<'a> {
     record: &'a RunRecord,
     /// The measured part as the machine saw it, if it was watched.
@@ -229,8 +246,7 @@ impl Judge<'_> {
             }
             return Finding::Invalid;
         }
-        let paced = if record.precise { Nanos::ZERO } else { record.pacing_budget + PACING_SLACK };
-        let limit = self.harmless().max(paced);
+        let limit = self.lag_limit();
         if Nanos(p99) <= limit {
             return Finding::Good;
         }
@@ -244,6 +260,13 @@ impl Judge<'_> {
         let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
         self.find(finding, ReasonCode::StartLag, evidence, hint);
         finding
+    }
+
+    /// Up to here a start lag is chosen, or too small to matter.
+    fn lag_limit(&self) -> Nanos {
+        let record = self.record;
+        let paced = if record.precise { Nanos::ZERO } else { record.pacing_budget + PACING_SLACK };
+        self.harmless().max(paced)
     }
 
     fn cpu(&mut self, open_model_suffers: bool) {

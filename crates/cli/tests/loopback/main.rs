@@ -19,5 +19,6 @@ mod process;
 mod refusals;
 mod sink;
 mod steering;
+mod terminal;
 mod thresholds;
 mod truth;

@@ -139,6 +139,10 @@ impl Steering {
         (changes, state.stopped_by)
     }
 
+    pub(super) fn changes(&self) -> Vec<RateChange> {
+        self.state().course.as_ref().map(|course| course.changes.clone()).unwrap_or_default()
+    }
+
     pub(super) fn note_stop(&self, by: SteeredBy) {
         self.state().stopped_by.get_or_insert(by);
     }

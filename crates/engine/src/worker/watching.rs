@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
-use plimsoll_metrics::{Snapshot, Stall};
+use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, Standing, WorkerRecord};
 use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
@@ -159,6 +159,44 @@ impl<B: Backend> Worker<'_, B> {
             in_flight: self.counts.in_flight,
             connections: self.open_now,
         };
-        if warmup { self.warmup.snapshot(gauges) } else { self.recorder.snapshot(gauges) }
+        if warmup {
+            return self.warmup.snapshot(gauges);
+        }
+        let standing = self.control.is_detailed().then(|| Box::new(self.standing(at)));
+        Snapshot { standing, ..self.recorder.snapshot(gauges) }
+    }
+
+    /// How this worker stands at an instant of the measured part, or in the drain.
+    fn standing(&mut self, at: Nanos) -> Standing {
+        let load_end = at.min(self.times.end);
+        let mut connections = self.recorder.connections.counts();
+        if let Some(since) = self.blocked_since {
+            let length = load_end.since(since.max(self.times.measure));
+            connections.blocked += length;
+            connections.blocked_at_limit += if self.blocked_at_limit { length } else { Nanos::ZERO };
+        }
+        self.state_limits(&mut connections);
+        let wall = load_end.since(self.times.measure);
+        let due = self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
+        let waits = due.map_or(Nanos::ZERO, |due| load_end.since(self.times.start + due));
+        Standing {
+            worker: self.shard.index,
+            accounting: self.counts.accounting,
+            iterations: self.counts.iterations,
+            connections,
+            kept: WorkerRecord { wall, ..self.record.without_times() },
+            completed: self.counts.completed_in_window,
+            pacing_budget: self.pacer.budget(),
+            behind: if self.complete { Nanos::ZERO } else { waits },
+            start_lags: self.recorder.start_lags(),
+        }
+    }
+
+    /// States what connections were allowed.
+    pub(super) fn state_limits(&self, connections: &mut ConnectionRecord) {
+        let limit = self.lanes.iter().map(|lane| u64::from(lane.max)).sum();
+        connections.limit = self.most_open.min(limit);
+        connections.depth = self.lanes.iter().map(|lane| lane.depth).max().unwrap_or(1);
+        connections.http2.streams_asked = self.plan.connections.streams;
     }
 }

@@ -5,6 +5,7 @@ mod attribution;
 mod checksum;
 mod elsewhere;
 mod ends;
+mod growing;
 mod http1;
 mod http2;
 mod phases;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, Site, run};
+use plimsoll_engine::{Control, Progress, Site, run};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Histogram, RunRecord};
 use plimsoll_plan::{Disk, Given, Plan, PlanPatch, Switch};
@@ -106,7 +107,11 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
 fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (RunRecord, TruthLog) {
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
-    let record = run(plan, &open, &addresses, control, &mut |_| {}).expect("the run ends");
+    let mut growing = growing::begin(plan);
+    let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None, progress.target_per_second);
+    let record = run(plan, &open, &addresses, &control.clone().in_detail(), &mut grow).expect("the run ends");
+    growing.set_changes(record.rate_changes.clone());
+    growing::assert_same(&growing, &record);
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.total.start_lag.count(), record.accounting.started);
     assert_intervals_add_up(&record);

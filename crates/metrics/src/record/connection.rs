@@ -36,6 +36,15 @@ pub struct ConnectionRecord {
 }
 
 impl ConnectionRecord {
+    /// The counts alone, without the distributions of times and without what is told by names.
+    #[must_use]
+    pub fn counts(&self) -> Self {
+        let Http2Record { connections, stream_limit, streams_asked, cancelled, .. } = self.http2;
+        let counted =
+            Http2Record { connections, stream_limit, streams_asked, cancelled, ..Http2Record::default() };
+        Self { connect_time: Histogram::new(), tls_time: Histogram::new(), http2: counted, ..*self }
+    }
+
     /// Adds another worker's connections; limits and peaks add up too.
     pub fn merge(&mut self, other: &Self) {
         self.opened += other.opened;

@@ -222,7 +222,8 @@ impl MachineInterval {
 }
 
 impl ThreadUse {
-    fn join(&mut self, next: &Self) {
+    /// Adds what it used in a further time.
+    pub fn join(&mut self, next: &Self) {
         self.cpu += next.cpu;
         self.system += next.system;
         self.run_delay = joined(self.run_delay, next.run_delay, |a, b| *a += *b);
