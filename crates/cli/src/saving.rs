@@ -337,6 +337,8 @@ mod tests {
                 target_per_second: None,
                 paused: false,
                 interval: &interval,
+                machine: None,
+                facts: &plimsoll_metrics::MachineFacts::default(),
             });
         }
         let waiting: Vec<_> =

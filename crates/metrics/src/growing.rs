@@ -200,6 +200,7 @@ fn empty(basis: Basis, steps: Vec<StepRecord>, total: StepRecord) -> RunRecord {
         tls_versions: std::collections::BTreeMap::new(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        timeline: crate::Timeline::default(),
         phases: Vec::new(),
         workers: Vec::new(),
         machine: MachineRecord::default(),
