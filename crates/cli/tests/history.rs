@@ -341,9 +341,9 @@ fn what_makes_no_sense_is_refused_at_once() {
         ("run http://127.0.0.1:1/ --tag =1", "has no word in front of `=`"),
         ("show nothing", "`nothing` is no file and no run of the history"),
         ("show latest", "`latest` is no file and no run of the history"),
-        ("rm", "required arguments were not provided"),
+        ("rm", "RUN is missing"),
         ("runs --since yesterday", "`yesterday` is neither an age nor a date"),
-        ("export latest", "required arguments were not provided"),
+        ("export latest", "FORMAT"),
     ] {
         let refused = place.refused(line, 2);
         assert!(refused.contains(message), "{line}: {refused}");
