@@ -18,7 +18,8 @@ impl Place {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("plimsoll-history-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        let mut sink = command(&folder, "sink --listen 127.0.0.1:0").stderr(Stdio::piped()).spawn().unwrap();
+        let mut sink = command(&folder, "sink --listen 127.0.0.1:0");
+        let mut sink = sink.stderr(Stdio::piped()).spawn().expect("the binary was built");
         let mut line = String::new();
         let stderr = sink.stderr.take().expect("it is piped");
         BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
