@@ -150,12 +150,13 @@ proptest! {
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
+    encoder.write_all(text.as_bytes()).expect("memory has room, and the bytes are ours");
+    encoder.finish().expect("memory has room, and the bytes are ours")
 }
 
 fn gunzip(bytes: &[u8]) -> String {
-    std::io::read_to_string(flate2::read::GzDecoder::new(bytes)).unwrap()
+    std::io::read_to_string(flate2::read::GzDecoder::new(bytes))
+        .expect("memory has room, and the bytes are ours")
 }
 
 #[test]
@@ -223,8 +224,9 @@ fn a_hundred_million_requests_are_ten_runs_of_ten_million() {
 
 fn rendered_text(run: &SavedRun) -> String {
     let mut out = Vec::new();
-    render(&run.result, Format::Text, &Style::PLAIN, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    render(&run.result, Format::Text, &Style::PLAIN, &mut out)
+        .expect("memory has room, and the bytes are ours");
+    String::from_utf8(out).expect("memory has room, and the bytes are ours")
 }
 
 #[test]
