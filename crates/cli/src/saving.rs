@@ -32,7 +32,7 @@ pub(crate) struct SaveArgs {
     /// Save the run in the history, for `runs`, `show` and `compare`
     ///
     /// It is written once per second while it goes on. PLIMSOLL_SAVE=true saves every run.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     save: bool,
     /// Save the run under this name, which several runs may have
     #[arg(long, value_name = "NAME", hide_short_help = true, allow_hyphen_values = true)]

@@ -18,7 +18,8 @@ impl Place {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("plimsoll-history-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        let mut sink = command(&folder, "sink --listen 127.0.0.1:0").stderr(Stdio::piped()).spawn().unwrap();
+        let mut sink = command(&folder, "sink --listen 127.0.0.1:0");
+        let mut sink = sink.stderr(Stdio::piped()).spawn().expect("the binary was built");
         let mut line = String::new();
         let stderr = sink.stderr.take().expect("it is piped");
         BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
@@ -341,9 +342,9 @@ fn what_makes_no_sense_is_refused_at_once() {
         ("run http://127.0.0.1:1/ --tag =1", "has no word in front of `=`"),
         ("show nothing", "`nothing` is no file and no run of the history"),
         ("show latest", "`latest` is no file and no run of the history"),
-        ("rm", "required arguments were not provided"),
+        ("rm", "RUN is missing"),
         ("runs --since yesterday", "`yesterday` is neither an age nor a date"),
-        ("export latest", "required arguments were not provided"),
+        ("export latest", "FORMAT"),
     ] {
         let refused = place.refused(line, 2);
         assert!(refused.contains(message), "{line}: {refused}");

@@ -188,8 +188,8 @@ impl Histogram {
     }
 
     /// The histogram of which buckets and exact figures were kept elsewhere: `values` in ascending order,
-    /// each any value of its bucket, with how often it occurred. The inverse of [`buckets`](Self::buckets) and
-    /// [`exact`](Self::exact); `None` if these cannot be those of one histogram.
+    /// each any value of its bucket, with how often it occurred. The inverse of [`buckets`](Self::buckets)
+    /// and [`exact`](Self::exact); `None` if these cannot be those of one histogram.
     pub fn restore(values: impl IntoIterator<Item = (u64, u64)>, exact: Exact) -> Option<Self> {
         let mut histogram = Self::new();
         let (mut first, mut last) = (None, 0);

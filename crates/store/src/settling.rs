@@ -24,7 +24,7 @@ impl Store {
             }
             settled += 1;
             let Ok(beginning) = serde_json::from_str::<Beginning>(&beginning) else {
-                // Of a version that said something else at the start: that it was killed is all that is known.
+                // Of a version that said something else at the start: only that it was killed is known.
                 self.give_up(number).map_err(|error| self.failed(error))?;
                 continue;
             };

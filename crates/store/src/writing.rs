@@ -281,7 +281,8 @@ fn end(
     let changed = step.execute(
         "UPDATE runs SET state = :state, started_at = :started_at, started_unix_ns = :started_unix_ns, process = NULL,
              heard_unix_ns = NULL, beginning = NULL, duration_s = :duration_s, target_per_s = :target_per_s,
-             achieved_per_s = :achieved_per_s, started = :started, ok = :ok, failed = :failed, timed_out = :timed_out,
+             achieved_per_s = :achieved_per_s, started = :started, ok = :ok, failed = :failed,
+             timed_out = :timed_out,
              response_time_p50_ns = :rp50, response_time_p90_ns = :rp90, response_time_p99_ns = :rp99,
              response_time_p99_9_ns = :rp99_9, response_time_max_ns = :rmax,
              service_time_p50_ns = :sp50, service_time_p90_ns = :sp90, service_time_p99_ns = :sp99,

@@ -179,7 +179,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         phases: Vec::new(),
         workers: Vec::new(),
         machine: Default::default(),
-        backend: "",
+        backend: "unknown",
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,
         precise: false,
