@@ -22,9 +22,10 @@ use plimsoll_targets::{Body, Reply, Service, SinkOptions};
 use plimsoll_wire::tls::ServerConfig;
 
 use crate::campaign::Campaign;
-use crate::flags::{OutputArgs, OutputFormat, PlanArgs};
+use crate::flags::PlanArgs;
+use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::script_host::Terminal;
-use crate::{Exit, Failure, certificate, describe, environment, import, run, serve};
+use crate::{Exit, Failure, certificate, describe, environment, import, outputs, run, serve};
 
 /// Length of each of the two runs of a cell where nothing says another.
 const LENGTH: Nanos = Nanos::from_secs(2);
@@ -65,7 +66,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     #[command(flatten)]
-    output: OutputArgs,
+    output: TableOutputArgs,
 }
 
 /// One kind of load to calibrate.
@@ -121,7 +122,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
         Some("uring") => BackendChoice::Uring,
         Some(other) => return Err(usage(format!("--backend: `{other}` is not one of auto, epoll, uring"))),
     };
-    if args.output.output == OutputFormat::Csv {
+    if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
     }
     let store = match args.store.clone().or_else(default_store) {
@@ -149,7 +150,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     };
     keep(&calibration, &store)?;
     run::to_stdout(|out| match args.output.output {
-        OutputFormat::Text => out.write_all(calibration.to_text(style).as_bytes()),
+        TableOutputFormat::Text => out.write_all(calibration.to_text(style).as_bytes()),
         _ => {
             serde_json::to_writer_pretty(&mut *out, &calibration)?;
             out.write_all(b"\n")
@@ -403,7 +404,7 @@ fn keep(calibration: &Calibration, path: &std::path::Path) -> Result<(), Failure
             Failure::environment(Problem::new(format!("cannot make {}: {error}", folder.display())))
         })?;
     }
-    run::to_file(path, |out| {
+    outputs::to_file(path, |out| {
         serde_json::to_writer_pretty(&mut *out, calibration)?;
         out.write_all(b"\n")
     })

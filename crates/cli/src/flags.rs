@@ -8,14 +8,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
-use plimsoll_report::Format;
+use plimsoll_report::{Format, TableFormat};
 use plimsoll_scenario::suggest;
 
 use crate::calibrate::CalibrateArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
+use crate::export_flags::ExportArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
+use crate::output_flags::TableOutputArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -521,6 +523,8 @@ pub(crate) struct LiveArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) watch: Option<u32>,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
 }
 
 impl LiveArgs {
@@ -541,29 +545,51 @@ impl LiveArgs {
 }
 
 /// What is written where.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Format of the report on stdout
     #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
-    /// Write the result as JSON to a file, too
+    /// Write the result to a file, too, in a format of --output; repeatable: --out markdown=report.md
+    ///
+    /// A file that cannot be written is an error, before the load where that can be known. The result on stdout
+    /// is written first in any case.
+    #[arg(long, value_name = "FORMAT=FILE")]
+    pub(crate) out: Vec<String>,
+    /// Write the result as JSON to a file, too: the same as --out json=FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Append the report as Markdown to the file that GITHUB_STEP_SUMMARY names
+    #[arg(long, hide_short_help = true)]
+    pub(crate) step_summary: bool,
     /// No progress and no messages on stderr
     #[arg(long)]
     pub(crate) quiet: bool,
 }
 
 /// Format of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// For people
+    #[default]
     Text,
     /// The result contract
     Json,
     /// One line per interval
     Csv,
+    /// For a pull request
+    Markdown,
+    /// The thresholds as test cases of JUnit, in XML
+    Junit,
+    /// A line of JSON per interval, then the result
+    Ndjson,
+    /// HdrHistogram's spectrum of percentiles
+    Hgrm,
+    /// HdrHistogram's interval log
+    Hlog,
+    /// The summary that k6 exports
+    K6,
 }
 
 impl From<OutputFormat> for Format {
@@ -572,6 +598,24 @@ impl From<OutputFormat> for Format {
             OutputFormat::Text => Self::Text,
             OutputFormat::Json => Self::Json,
             OutputFormat::Csv => Self::Csv,
+            OutputFormat::Markdown => Self::Markdown,
+            OutputFormat::Junit => Self::Junit,
+            OutputFormat::Ndjson => Self::Ndjson,
+            OutputFormat::Hgrm => Self::Hgrm,
+            OutputFormat::Hlog => Self::Hlog,
+            OutputFormat::K6 => Self::K6,
+        }
+    }
+}
+
+impl OutputFormat {
+    /// The same for several runs, which have fewer formats.
+    pub(crate) fn for_table(self) -> Option<TableFormat> {
+        match self {
+            Self::Text => Some(TableFormat::Text),
+            Self::Json => Some(TableFormat::Json),
+            Self::Csv => Some(TableFormat::Csv),
+            _ => None,
         }
     }
 }
@@ -579,7 +623,7 @@ impl From<OutputFormat> for Format {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: TableOutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -608,6 +652,8 @@ pub(crate) enum SchemaOf {
     Comparison,
     /// What `history --output json` writes
     History,
+    /// A line of what `run --output ndjson` writes
+    Ndjson,
 }
 
 /// What a run takes from its surroundings, besides its flags.

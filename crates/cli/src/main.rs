@@ -14,6 +14,8 @@ mod describe;
 mod diagnostics;
 mod environment;
 mod explain;
+mod export_flags;
+mod exports;
 mod find;
 mod find_flags;
 mod flags;
@@ -21,6 +23,8 @@ mod history;
 mod import;
 mod import_flags;
 mod keys;
+mod output_flags;
+mod outputs;
 mod problems;
 mod progress;
 mod rate_file;
@@ -145,6 +149,7 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
         SchemaOf::Comparison => plimsoll_report::schema_comparison(),
         SchemaOf::Repeated => plimsoll_report::schema_repeated(),
         SchemaOf::History => plimsoll_report::schema_history(),
+        SchemaOf::Ndjson => plimsoll_report::schema_ndjson(),
         SchemaOf::Plan => Document::schema(),
     };
     run::to_stdout(|out| {

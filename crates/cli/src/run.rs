@@ -1,23 +1,24 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::{IsTerminal as _, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
-use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, Style, render};
+use plimsoll_report::{CalibrationCell, RunContext, RunResult, Style, render};
 
 use crate::control_flags::ControlSpec;
+use crate::exports::Exporters;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
+use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, repeat, wrk};
+use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -69,8 +70,10 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
-    let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), before)?;
-    write(&result, &args.output, style)?;
+    let outputs = Outputs::of(&args.output)?;
+    let outcome = execute(plan, &args.output, (&live, &control), before)?;
+    write(&outcome, &outputs, style)?;
+    let Outcome { exit, said, .. } = outcome;
     match said {
         // Beside a report for programs, it would be in their way.
         Some(said) if args.output.output != OutputFormat::Text => {
@@ -134,6 +137,8 @@ fn execute_on<O: Open + Clone + 'static>(
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let steerers =
         Steerers::start(spec, output.quiet, &plan, &control, &say).map_err(Failure::environment)?;
+    let exports = live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;
+    let exporters = Exporters::start(&exports, &plan, &say).map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
@@ -144,6 +149,7 @@ fn execute_on<O: Open + Clone + 'static>(
         statistics.add(&progress);
         line.show(&progress);
         steerers.note(&progress);
+        exporters.note(&progress);
     });
     drop((line, steerers));
     statistics.finish();
@@ -154,7 +160,9 @@ fn execute_on<O: Open + Clone + 'static>(
     })?;
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
-    let (result, exit) = conclude(record, &plan, &first, &before, &notice, false);
+    let exports = exporters.finish(record.verdict.valid, &notice);
+    let (mut result, exit) = conclude(record, &plan, &first, &before, &notice, false);
+    result.exports = exports;
     Ok(Outcome { result, exit, said })
 }
 
@@ -264,23 +272,9 @@ fn exit_of(record: &RunRecord) -> Exit {
     }
 }
 
-/// Writes the report to stdout, and the result to a file if one was named.
-pub(crate) fn write(result: &RunResult, output: &OutputArgs, style: &Style) -> Result<(), Failure> {
-    if let Some(path) = &output.json {
-        to_file(path, |out| render(result, Format::Json, style, out))?;
-    }
-    to_stdout(|out| render(result, output.output.into(), style, out))
-}
-
-/// Writes a file in one go.
-pub(crate) fn to_file(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let mut content = Vec::new();
-    write(&mut content).and_then(|()| std::fs::write(path, &content)).map_err(|error| {
-        Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
-    })
+/// Writes the report to stdout, and the result to the files that were named.
+pub(crate) fn write(outcome: &Outcome, outputs: &Outputs, style: &Style) -> Result<(), Failure> {
+    outputs.write(style, &|format, style, out| render(&outcome.result, format.into(), style, out))
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no failure.
