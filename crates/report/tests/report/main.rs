@@ -5,6 +5,7 @@ mod contract;
 mod fixture;
 mod formats;
 mod repeated;
+mod saved;
 mod slices;
 
 use plimsoll_metrics::Peer;
