@@ -43,7 +43,13 @@ pub(crate) struct ExportArgs {
     )]
     otlp: Option<String>,
     /// How often figures are sent to --otlp [default: 5s]
-    #[arg(long, value_name = "TIME", requires = "otlp", hide_short_help = true, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "otlp",
+        hide_short_help = true,
+        allow_negative_numbers = true
+    )]
     otlp_interval: Option<String>,
 }
 
@@ -88,7 +94,9 @@ impl ExportArgs {
         });
         let every = self.otlp_interval.as_deref().map_or(Ok(EVERY), |text| match parse_duration(text) {
             Ok(every) if every >= SHORTEST => Ok(every),
-            Ok(_) => Err(Problem::new("--otlp-interval: give it 1s at least: figures are not renewed more often")),
+            Ok(_) => {
+                Err(Problem::new("--otlp-interval: give it 1s at least: figures are not renewed more often"))
+            }
             Err(error) => Err(Problem::new(format!("--otlp-interval: {error}"))),
         });
         let receiver = self.otlp.as_deref().map(|url| receiver(url, environment)).transpose();
@@ -172,7 +180,9 @@ fn decoded(text: &str) -> Option<String> {
             continue;
         }
         let (digits, after) = rest.split_at_checked(2)?;
-        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = std::str::from_utf8(digits)
+            .ok()
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
         rest = after;
     }
@@ -204,15 +214,23 @@ mod tests {
         let of_environment = spec("").expect("it was asked for");
         assert_eq!(of_environment.receiver.to_string(), "https://otlp.test/base/v1/metrics");
         let expected = Receiver::below("https://otlp.test/base").expect("a URL");
-        let headers = [("api-key", "a b"), ("x", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let headers =
+            [("api-key", "a b"), ("x", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let expected = expected.with_headers(headers.to_vec()).expect("headers");
         assert_eq!((of_environment.receiver, of_environment.every), (expected, EVERY));
         let typed = spec("http://127.0.0.1:4318").expect("it was asked for");
-        assert_eq!(typed.receiver, Receiver::below("http://127.0.0.1:4318").expect("a URL"), "without headers");
-        let resource: Vec<_> = typed.resource.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let expected = [("deployment.environment", "ci"), ("service.version", "9"), ("service.name", "nightly")];
+        assert_eq!(
+            typed.receiver,
+            Receiver::below("http://127.0.0.1:4318").expect("a URL"),
+            "without headers"
+        );
+        let resource: Vec<_> =
+            typed.resource.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let expected =
+            [("deployment.environment", "ci"), ("service.version", "9"), ("service.name", "nightly")];
         assert_eq!(resource, expected);
-        let nothing = args(None, Some(""), Some("30s")).to_spec(&OtlpEnvironment::default()).expect("defaults");
+        let nothing =
+            args(None, Some(""), Some("30s")).to_spec(&OtlpEnvironment::default()).expect("defaults");
         let nothing = nothing.otlp.expect("it was asked for");
         assert_eq!(nothing.receiver.to_string(), "http://localhost:4318/v1/metrics");
         assert_eq!(nothing.every, Nanos::from_secs(30));

@@ -45,7 +45,8 @@ impl Exporters {
     /// The address cannot be listened on, TLS cannot be spoken, or there is no thread.
     pub(crate) fn start(spec: &ExportSpec, plan: &Plan, say: &Say) -> Result<Self, Problem> {
         let wanted = spec.prometheus.is_some() || spec.otlp.is_some();
-        let totals: Option<Shared> = wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
+        let totals: Option<Shared> =
+            wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
         let mut this = Self { totals, port: None, sender: None };
         let Some(totals) = &this.totals else { return Ok(this) };
         // A few requests now and then: epoll does, whatever the load runs on.
@@ -93,13 +94,22 @@ impl Exporters {
             let to = format!("http://{}/metrics", server.endpoint());
             drop(server);
             let sent = asked.load(Ordering::Relaxed);
-            results.push(ExportResult { kind: "prometheus".to_owned(), to, sent, failed: 0, last_error: None });
+            results.push(ExportResult {
+                kind: "prometheus".to_owned(),
+                to,
+                sent,
+                failed: 0,
+                last_error: None,
+            });
         }
         if let Some(Sender { to, pusher }) = self.sender {
             let report = pusher.finish();
             if let Some(error) = &report.last_error {
                 let all = report.sent + report.failed;
-                say(&format!("warning: {} of {all} exports to {to} failed, the last one: {error}", report.failed));
+                say(&format!(
+                    "warning: {} of {all} exports to {to} failed, the last one: {error}",
+                    report.failed
+                ));
             }
             results.push(ExportResult {
                 kind: "otlp".to_owned(),

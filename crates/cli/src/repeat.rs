@@ -114,7 +114,8 @@ fn carry_out<O: Open + Clone + 'static>(
             },
         };
         record.interrupted = campaign.interrupted();
-        let (result, of_run) = run::conclude(record, &plan, &campaign.take_first(), before, &say, runs > 1);
+        let (result, of_run) =
+            run::conclude(&mut record, &plan, &campaign.take_first(), before, &say, runs > 1);
         exit = worse(exit, of_run);
         results.push(result);
         if campaign.interrupted().is_some() {

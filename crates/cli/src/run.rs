@@ -7,7 +7,7 @@ use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits,
 use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
-use plimsoll_report::{CalibrationCell, RunContext, RunResult, Style, render};
+use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 
 use crate::control_flags::ControlSpec;
 use crate::exports::Exporters;
@@ -25,7 +25,8 @@ pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 
 /// What became of a run.
 pub(crate) struct Outcome {
-    pub(crate) result: RunResult,
+    /// Its result, and the histograms behind it.
+    pub(crate) run: SavedRun,
     pub(crate) exit: Exit,
     /// What the script's `done` printed.
     said: Option<String>,
@@ -161,14 +162,14 @@ fn execute_on<O: Open + Clone + 'static>(
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     let exports = exporters.finish(record.verdict.valid, &notice);
-    let (mut result, exit) = conclude(record, &plan, &first, &before, &notice, false);
+    let (mut result, exit) = conclude(&mut record, &plan, &first, &before, &notice, false);
     result.exports = exports;
-    Ok(Outcome { result, exit, said })
+    Ok(Outcome { run: SavedRun::new(&record, result, None), exit, said })
 }
 
 /// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
 pub(crate) fn conclude(
-    mut record: RunRecord,
+    record: &mut RunRecord,
     plan: &Plan,
     first: &[RunRecord],
     before: &Before,
@@ -178,7 +179,7 @@ pub(crate) fn conclude(
     for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
         record.accounting.unmeasured += started - undelivered + redirects_followed;
     }
-    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref()) {
+    let calibration = match calibrate::used(record, plan, before.calibration.as_ref()) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
             Some(used)
@@ -188,7 +189,7 @@ pub(crate) fn conclude(
             None
         }
     };
-    let exit = exit_of(&record);
+    let exit = exit_of(record);
     let context = RunContext {
         tool_name: "plimsoll".to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -205,7 +206,7 @@ pub(crate) fn conclude(
         repeated,
         slices: before.slices,
     };
-    (RunResult::new(&record, context), exit)
+    (RunResult::new(record, context), exit)
 }
 
 /// What is watched beside the load.
@@ -274,7 +275,7 @@ fn exit_of(record: &RunRecord) -> Exit {
 
 /// Writes the report to stdout, and the result to the files that were named.
 pub(crate) fn write(outcome: &Outcome, outputs: &Outputs, style: &Style) -> Result<(), Failure> {
-    outputs.write(style, &|format, style, out| render(&outcome.result, format.into(), style, out))
+    outputs.write(style, &|format, style, out| render_saved(&outcome.run, format.into(), style, out))
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no failure.

@@ -14,7 +14,9 @@ pub mod context;
 mod csv;
 mod distribution;
 mod format;
+mod hgrm;
 pub mod history;
+mod hlog;
 pub mod interval;
 mod junit;
 mod k6;
@@ -90,6 +92,23 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
         Format::Ndjson => ndjson::write(result, out),
         Format::K6 => write_json(&k6::summary(result), out),
         Format::Hgrm | Format::Hlog => Err(NoHistograms(format).into()),
+    }
+}
+
+/// Writes a saved run, in the formats that are made of histograms, too.
+///
+/// # Errors
+/// Those of the writer, and [`NoHistograms`] if the run was saved without them.
+pub fn render_saved(
+    run: &SavedRun,
+    format: Format,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        Format::Hgrm if run.has_histograms() => out.write_all(hgrm::spectrum(run).as_bytes()),
+        Format::Hlog if run.has_histograms() => out.write_all(hlog::log(run).as_bytes()),
+        _ => render(&run.result, format, style, out),
     }
 }
 

@@ -17,8 +17,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open, SystemError, Wait};
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
-pub use message::{Access, ControlReply, ControlRequest};
 use message::write_reply;
+pub use message::{Access, ControlReply, ControlRequest};
 
 /// Connections at once: some people and a script; more are turned away with 503.
 const CONNECTIONS: usize = 8;

@@ -25,9 +25,10 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Layer 3: edge.
     ("report", &[WORDS, &["metrics", "statistics"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
+    ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "targets", "import"]]),
+    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "export", "targets", "import"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

@@ -128,7 +128,8 @@ impl ControlRequest {
                 "origin" => self.origin = Some(value.to_owned()),
                 "accept" => {
                     let before = self.accept.take();
-                    self.accept = Some(before.map_or(value.to_owned(), |before| format!("{before}, {value}")));
+                    self.accept =
+                        Some(before.map_or(value.to_owned(), |before| format!("{before}, {value}")));
                 }
                 _ => {}
             }
