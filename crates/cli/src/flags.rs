@@ -553,8 +553,8 @@ pub(crate) struct OutputArgs {
     pub(crate) output: OutputFormat,
     /// Write the result to a file, too, in a format of --output; repeatable: --out markdown=report.md
     ///
-    /// A file that cannot be written is an error, before the load where that can be known. The result on stdout
-    /// is written first in any case.
+    /// A file that cannot be written is an error, before the load where that can be known. The result on
+    /// stdout is written first in any case.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) out: Vec<String>,
     /// Write the result as JSON to a file, too: the same as --out json=FILE

@@ -1,8 +1,8 @@
 //! An interval log of HdrHistogram (version 1.3): times over time, and those of each step.
 //!
-//! Lines without a tag have the time that the model is about, response time in the open model and service time
-//! in the closed one, of all steps in each slice of the measured part; those of the drain belong to it, so that
-//! these lines add up to the histogram of the run. Lines with a tag have the rest:
+//! Lines without a tag have the time that the model is about, response time in the open model and service
+//! time in the closed one, of all steps in each slice of the measured part; those of the drain belong to it,
+//! so that these lines add up to the histogram of the run. Lines with a tag have the rest:
 //!
 //! | tag | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `service_time`, `response_time` | the other time, in each slice |
 //! | `SCENARIO/STEP`, `SCENARIO/STEP:service_time`… | both times of a step, over the whole measured part |
 //!
-//! Histograms are in nanoseconds, the largest values beside them in milliseconds, as HdrHistogram's own writer
-//! has it.
+//! Histograms are in nanoseconds, the largest values beside them in milliseconds, as HdrHistogram's own
+//! writer has it.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,19 @@
 //! Formats of other tools, read as these read them.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
-use plimsoll_report::{Format, NoHistograms, RunResult, Style, render, schema_ndjson};
+use plimsoll_metrics::{
+    Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper,
+};
+use plimsoll_report::{
+    Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
+};
 use serde_json::Value;
 
 use crate::contract::assert_described;
@@ -226,5 +238,135 @@ fn formats_of_histograms_are_refused_of_a_result() {
             assert_eq!(reason, Some(&NoHistograms(format)));
             assert!(out.is_empty());
         }
+    }
+}
+
+/// A run of two scenarios with a warm-up and a drain, as it is saved.
+fn saved() -> SavedRun {
+    let mut record = fixture::quiet_record();
+    let mut merger = IntervalMerger::new(1);
+    let mut recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
+    let mut timeline = TimelineKeeper::new();
+    for second in 1..=4 {
+        for i in 0..1_000 {
+            recorder.note_started((i % 2) as u32);
+            recorder.record(&Sample { step: (i % 2) as u32, ..fixture::quiet(second * 1_000 + i) });
+        }
+        let at = fixture::SECOND * second;
+        let gauges = Gauges { at, warmup: second == 1, drain: second == 4, ..Gauges::default() };
+        if second == 1 {
+            // What the warm-up counted is not in the record.
+            merger.add(&recorder.snapshot(gauges));
+            recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
+        } else {
+            merger.add(&recorder.snapshot(gauges));
+        }
+    }
+    merger.finish().iter().for_each(|interval| timeline.add(interval));
+    record.timeline = timeline.finish();
+    record.steps = recorder.finish();
+    record.total = StepRecord::default();
+    record.steps.iter().for_each(|step| record.total.merge(step));
+    record.warmup = fixture::SECOND;
+    let result = RunResult::new(&record, fixture::context(&["open"]));
+    SavedRun::new(&record, result, None)
+}
+
+fn written_saved(run: &SavedRun, format: Format) -> String {
+    let mut out = Vec::new();
+    render_saved(run, format, &Style::PLAIN, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("every format is UTF-8")
+}
+
+/// The buckets of a histogram of HdrHistogram, as ours are told.
+fn buckets(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+}
+
+fn ours(histogram: &Histogram) -> Vec<(u64, u64)> {
+    histogram.buckets().map(|bucket| (bucket.highest, bucket.count)).collect()
+}
+
+#[test]
+fn an_interval_log_is_read_by_hdrhistogram_and_adds_up_to_the_run() {
+    let run = saved();
+    let log = written_saved(&run, Format::Hlog);
+    let mut by_tag: BTreeMap<String, hdrhistogram::Histogram<u64>> = BTreeMap::new();
+    let (mut starts, mut last) = (0, Duration::ZERO);
+    for entry in IntervalLogIterator::new(log.as_bytes()) {
+        let interval = match entry.unwrap_or_else(|error| panic!("{error:?}: {log}")) {
+            LogEntry::Interval(interval) => interval,
+            LogEntry::StartTime(at) | LogEntry::BaseTime(at) => {
+                starts += 1;
+                assert_eq!(at.as_millis(), u128::from(run.result.run.started_at_unix_ns / 1_000_000));
+                continue;
+            }
+        };
+        assert!(interval.start_timestamp() >= last, "they ascend");
+        last = interval.start_timestamp();
+        let bytes = STANDARD.decode(interval.encoded_histogram()).expect("it is Base64");
+        let histogram: hdrhistogram::Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("it is a histogram");
+        assert!((histogram.max() as f64 / 1e6 - interval.max()).abs() < 0.001 * interval.max() + 0.001);
+        let tag = interval.tag().map_or("", |tag| tag.as_str()).to_owned();
+        match by_tag.get_mut(&tag) {
+            Some(sum) => sum.add(&histogram).expect("the bounds are the same"),
+            None => assert!(by_tag.insert(tag, histogram).is_none()),
+        }
+    }
+    assert_eq!(starts, 2);
+    let total = run.total();
+    assert_eq!(buckets(&by_tag[""]), ours(&total.response_time), "lines without a tag add up");
+    assert_eq!(buckets(&by_tag["service_time"]), ours(&total.service_time));
+    assert_eq!(by_tag["warmup"].len(), 1_000);
+    for (step, name) in run.steps.iter().zip(["default/a__b", "default/c"]) {
+        assert_eq!(buckets(&by_tag[name]), ours(&step.response_time), "{name}");
+        assert_eq!(buckets(&by_tag[&format!("{name}:service_time")]), ours(&step.service_time), "{name}");
+    }
+    assert_eq!(by_tag.len(), 7, "{:?}", by_tag.keys());
+}
+
+#[test]
+fn a_spectrum_tells_the_percentiles_of_the_run() {
+    let run = saved();
+    let text = written_saved(&run, Format::Hgrm);
+    let times = run.total().response_time;
+    let rows: Vec<Vec<f64>> = (text.lines())
+        .filter(|line| !line.starts_with('#') && !line.contains("Value") && !line.is_empty())
+        .map(|line| line.split_whitespace().map(|word| word.parse().expect(line)).collect())
+        .collect();
+    assert!(rows.len() > 20, "{text}");
+    for row in &rows {
+        let [value, share, count, rest @ ..] = row.as_slice() else { panic!("{row:?}") };
+        // That many values are not larger, up to the digits that are written.
+        let limit = (value * 1e6 + 500.0) as u64;
+        assert!(times.count() - times.count_above(limit) >= *count as u64, "{row:?}");
+        assert!(*count >= share * times.count() as f64 - 1e-3, "{row:?}");
+        if let [inverse] = rest {
+            assert!((inverse - 1.0 / (1.0 - share)).abs() < 0.01 * inverse, "{row:?}");
+        }
+    }
+    assert!(rows.is_sorted_by(|a, b| a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2]));
+    let last = rows.last().expect("there are rows");
+    assert_eq!((last.len(), last[1], last[2]), (3, 1.0, times.count() as f64));
+    assert_eq!(format!("{:.3}", last[0]), format!("{:.3}", times.max().expect("values") as f64 / 1e6));
+    let footer = format!("Total count    = {:>12}]", times.count());
+    assert!(text.contains(&footer) && text.contains("#[Mean    = "), "{text}");
+    let empty = written_saved(&SavedRun { steps: vec![StepRecord::default()], ..saved() }, Format::Hgrm);
+    assert!(empty.contains("Total count    =            0]"), "{empty}");
+}
+
+#[test]
+fn a_saved_run_has_every_format_and_one_without_histograms_the_others() {
+    let run = saved();
+    for format in Format::ALL {
+        let text = written_saved(&run, format);
+        assert!(!text.is_empty());
+        if !format.needs_histograms() {
+            assert_eq!(text, written(&run.result, format), "{}", format.name());
+        }
+        let bare = SavedRun::of_result(run.result.clone());
+        let refused = render_saved(&bare, format, &Style::PLAIN, &mut Vec::new()).is_err();
+        assert_eq!(refused, format.needs_histograms(), "{}", format.name());
     }
 }
