@@ -10,16 +10,15 @@ use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
 use plimsoll_plan::{
     BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, ScriptHost, ScriptPatch, Switch,
+    parse_backend,
 };
 use plimsoll_report::calibration::WARNING_SHARE;
-use plimsoll_report::result::Tool;
 use plimsoll_report::{
-    CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, CalibrationUse, LoadKind, Style, Summary,
+    CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, CalibrationUse, Host, LoadKind, Style, Summary,
     rfc3339,
 };
 use plimsoll_schedule::parse_duration;
 use plimsoll_targets::{Body, Reply, Service, SinkOptions};
-use plimsoll_wire::tls::ServerConfig;
 
 use crate::campaign::Campaign;
 use crate::flags::PlanArgs;
@@ -116,12 +115,8 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
             Err(error) => return Err(usage(format!("--duration: {error}"))),
         },
     };
-    let backend = match args.backend.as_deref() {
-        None | Some("auto") => BackendChoice::Auto,
-        Some("epoll") => BackendChoice::Epoll,
-        Some("uring") => BackendChoice::Uring,
-        Some(other) => return Err(usage(format!("--backend: `{other}` is not one of auto, epoll, uring"))),
-    };
+    let backend = args.backend.as_deref().map(parse_backend).transpose();
+    let backend = backend.map_err(|error| usage(format!("--backend: {error}")))?.unwrap_or_default();
     if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
     }
@@ -142,7 +137,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     }
     let calibration = Calibration {
         schema_version: CALIBRATION_SCHEMA_VERSION,
-        tool: tool(),
+        tool: describe::tool(),
         made_at: rfc3339(clock::unix()),
         host: describe::host(),
         backend: used.to_owned(),
@@ -256,11 +251,9 @@ impl Kind {
                 Service::Reply(Reply { body: Body::Bytes(self.response_bytes), ..Reply::default() });
         }
         if self.tls {
-            let failed = |error: String| Failure::environment(Problem::new(format!("no TLS: {error}")));
-            let (cert, key) = certificate::self_signed().map_err(|error| failed(error.to_string()))?;
-            let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
-            let config = ServerConfig::new(cert.as_bytes(), key.as_bytes(), &alpn, None);
-            options.tls = Some(config.map_err(|error| failed(error.to_string()))?);
+            let config = certificate::self_signed()
+                .map_err(|error| Failure::environment(Problem::new(format!("no TLS: {error}"))))?;
+            options.tls = Some(config);
         }
         Ok(options)
     }
@@ -350,12 +343,13 @@ pub(crate) fn of_plan(args: &PlanArgs, plan: &Plan, quiet: bool) -> Result<Calib
     Ok(measured?.0)
 }
 
-/// What a run has used of what the machine can generate: of its own calibration if there is one, else of the
-/// one that was kept. `Err` says why that is not known.
+/// What a run has used of what the machine, which is `host`, can generate: of its own calibration if there is
+/// one, else of the one that was kept. `Err` says why that is not known.
 pub(crate) fn used(
     record: &RunRecord,
     plan: &Plan,
     own: Option<&CalibrationCell>,
+    host: &Host,
 ) -> Result<CalibrationUse, Option<String>> {
     let seconds = record.duration.as_secs_f64();
     if seconds <= 0.0 {
@@ -370,7 +364,7 @@ pub(crate) fn used(
     // Who has never calibrated need not be told each time.
     let text = default_store().and_then(|path| std::fs::read_to_string(path).ok()).ok_or(None)?;
     let calibration = Calibration::read(&text)?;
-    calibration.check(&tool(), &describe::host(), record.backend)?;
+    calibration.check(&describe::tool(), host, record.backend)?;
     Ok(calibration.used(&load_kind(record, plan), threads, achieved)?)
 }
 
@@ -387,10 +381,6 @@ pub(crate) fn warning(used: &CalibrationUse) -> Option<Reason> {
         hint: "use more threads (-t) or a lower rate: beyond half of it, response times hold queueing of its own"
             .to_owned(),
     })
-}
-
-fn tool() -> Tool {
-    Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 fn default_store() -> Option<PathBuf> {

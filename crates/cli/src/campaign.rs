@@ -28,7 +28,7 @@ pub(crate) struct Campaign<'a, O> {
 impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of `plan`, and tries them unless it says not to.
     pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool) -> Result<Self, Failure> {
-        run::fit_descriptors(plan).map_err(Failure::environment)?;
+        run::fit_descriptors(plan, 0).map_err(Failure::environment)?;
         let addresses = resolve(plan).map_err(run::failure)?;
         let control = Arc::new(Mutex::new(Control::default()));
         let (current, speak) = (control.clone(), run::say(quiet));

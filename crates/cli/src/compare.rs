@@ -3,10 +3,9 @@
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group, Word};
-use plimsoll_report::result::Tool;
 
 use crate::compare_flags::{CompareArgs, ComparisonFormat};
-use crate::{Exit, Failure, result_files, run};
+use crate::{Exit, Failure, describe, result_files, run};
 
 /// The command.
 pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure> {
@@ -21,7 +20,7 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
             return Err(Failure::usage(problems));
         }
     };
-    let comparison = Comparison::new(tool(), &a, &b, &question).map_err(|incomparable| {
+    let comparison = Comparison::new(describe::tool(), &a, &b, &question).map_err(|incomparable| {
         let mut problems = Problems::default();
         for reason in incomparable.0 {
             problems.push(
@@ -42,11 +41,6 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
         Word::Undecided if args.strict => Exit::Undecided,
         Word::Better | Word::Same | Word::Undecided => Exit::Success,
     })
-}
-
-/// This program, as results name it.
-pub(crate) fn tool() -> Tool {
-    Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 fn groups(names: &[String]) -> Result<[Group; 2], Problems> {

@@ -5,6 +5,8 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::measure::{Measure, UnknownMeasure};
 
+use crate::share::parse_percent;
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such
@@ -148,9 +150,8 @@ fn measure(name: &str) -> Result<Measure, Problem> {
 
 /// A share above 0 and below `limit`, written in percent.
 fn percent(flag: &str, text: &str, limit: f64) -> Result<f64, Problem> {
-    let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match number.map(|number| number / 100.0) {
-        Some(share) if share > 0.0 && share < limit && share.is_finite() => Ok(share),
+    match parse_percent(text) {
+        Some(share) if share > 0.0 && share < limit => Ok(share),
         Some(_) if limit <= 1.0 => Err(Problem::new(format!("{flag}: `{text}` is not between 0% and 100%"))),
         Some(_) => Err(Problem::new(format!("{flag}: `{text}` is not above 0%"))),
         None => {

@@ -49,7 +49,7 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
             load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
         );
         let live = (&LiveArgs::default(), &ControlSpec::default());
-        let before = run::Before { command_line: line, calibration: None, slices: false };
+        let before = run::Before { command_line: line, ..run::Before::default() };
         let output = args.output.for_run();
         let outputs = Outputs::of(&output)?;
         let outcome = run::execute(plan, &output, live, before)?;

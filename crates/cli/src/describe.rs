@@ -4,9 +4,15 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_metrics::{PhaseOutline, RunRecord};
 use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Protocol, Target};
+use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::{Population, Process};
+
+/// This program, as results name it.
+pub(crate) fn tool() -> Tool {
+    Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
 
 /// The load in one or two lines.
 pub(crate) fn model(plan: &Plan) -> ModelContext {

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Shard};
 use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
 use plimsoll_plan::{Connections, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
 use plimsoll_report::Style;
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
-use plimsoll_schedule::Process;
+use plimsoll_schedule::{Arrivals, Process};
 
 use crate::diagnostics::Position;
 use crate::flags::PlanArgs;
@@ -293,7 +293,10 @@ fn arrivals(plan: &Plan) -> String {
             let about = if *process == Process::Poisson { "about " } else { "" };
             let end = limit.map(|limit| format!(", and the run ends with measured iteration {limit}"));
             let warmup = if plan.warmup > Nanos::ZERO { ", warm-up included" } else { "" };
-            format!("{about}{} iterations{warmup}{}", profile.total(), end.unwrap_or_default())
+            // Before a scenario joins nothing is scheduled.
+            let all = Arrivals::new(profile, Process::Uniform, plan.seed, Shard::WHOLE);
+            let total = profile.total().saturating_sub(all.count_before(plan.first_joining()));
+            format!("{about}{total} iterations{warmup}{}", end.unwrap_or_default())
         }
         (Load::Closed, Some(iterations)) => format!("{iterations} iterations measured"),
         (Load::Closed, None) => {

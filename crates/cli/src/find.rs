@@ -3,20 +3,17 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
 use plimsoll_engine::Progress;
-use plimsoll_metrics::threshold::Metric;
-use plimsoll_metrics::{Objective, ReasonCode, RunRecord, Threshold, ThresholdSpec, figure};
-use plimsoll_plan::{Load, Overload, Plan, Problem, Problems};
-use plimsoll_report::capacity::{
-    Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult,
-};
-use plimsoll_report::result::Tool;
-use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity, rfc3339};
+use plimsoll_metrics::{Objective, RunRecord, figure};
+use plimsoll_plan::{Load, Overload, Plan, Problem};
+use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity};
 use plimsoll_statistics::{
     End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SearchSpec};
+use crate::search::{Begun, finding_name, is_served, objectives, was_applied};
 use crate::{Exit, Failure, describe, import, outputs, run, sweep};
 
 /// Shortest lead-in of a trial: time to open connections and to fill caches.
@@ -33,9 +30,6 @@ const ATTEMPTS: u32 = 3;
 const SPARE_CONNECTIONS: f64 = 4.0;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
-/// What is asked about errors where nothing else is.
-const ERRORS: &str = "error_rate<1%";
-
 /// The command.
 pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     if let Some(sweep) = args.sweep() {
@@ -67,37 +61,6 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is asked of the server, by the thresholds of the plan.
-pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
-    let mut problems = Problems::default();
-    if plan.thresholds.is_empty() {
-        let hint = "say what has to hold, such as --slo 'p99<10ms'";
-        problems.push(Problem::new("there is nothing to search for: no --slo is given").with_hint(hint));
-        return Err(problems);
-    }
-    let outline = plan.outline();
-    let mut objectives = Vec::new();
-    let errors = Threshold::parse(ERRORS).map(ThresholdSpec::new).ok();
-    let about_errors = |spec: &ThresholdSpec| spec.threshold.metric == Metric::ErrorRate;
-    let added = errors.filter(|_| !plan.thresholds.iter().any(about_errors));
-    for spec in plan.thresholds.iter().chain(&added) {
-        match Objective::new(spec, &outline) {
-            Ok(objective) => {
-                if objective.time_limit().is_some_and(|limit| limit >= plan.timeout.0) {
-                    let message = format!("a request times out before it could break {spec}");
-                    problems.push(Problem::new(message).with_hint("give --timeout a longer time"));
-                }
-                objectives.push(objective);
-            }
-            Err(hint) => {
-                let message = format!("{spec} cannot be searched for");
-                problems.push(Problem::new(message).with_hint(hint));
-            }
-        }
-    }
-    if problems.is_empty() { Ok(objectives) } else { Err(problems) }
-}
-
 /// A search under way.
 struct Finder<'a, O> {
     plan: Plan,
@@ -109,7 +72,7 @@ struct Finder<'a, O> {
     unit: Nanos,
     lead: Nanos,
     trials: Vec<TrialResult>,
-    started: Nanos,
+    begun: Begun,
     quiet: bool,
 }
 
@@ -144,20 +107,19 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             unit,
             lead,
             trials: Vec::new(),
-            started: clock::monotonic(),
+            begun: Begun::now(),
             quiet,
         })
     }
 
     /// Carries the search out, to its end or as far as it may go.
     fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
-        let started_at = rfc3339(clock::unix());
         let mut stopped = false;
         let mut accidents = 0;
         while let Some(trial) = self.search.next() {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
-            if begun - self.started + length > self.spec.max_time {
+            if begun - self.begun.at + length > self.spec.max_time {
                 stopped = true;
                 break;
             }
@@ -173,11 +135,12 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 continue;
             }
             accidents = 0;
-            self.search.note(&trial, outcome.clone());
-            let finding = self.finding_of(&trial, &outcome);
+            // One that broke was ended before its time.
+            let carried_out = measured.record.duration.as_secs_f64() / length.as_secs_f64();
+            let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
         }
-        let result = self.result(started_at, stopped);
+        let result = self.result(stopped);
         let exit = match (self.campaign.interrupted(), &result.capacity) {
             (Some(signal), _) => Exit::Interrupted(signal),
             (None, Capacity { low_per_s: Some(_), high_per_s: Some(_), .. }) => Exit::Success,
@@ -253,18 +216,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         Outcome::Measured(measured.portions.clone())
     }
 
-    fn finding_of(&self, trial: &Trial, outcome: &Outcome) -> Finding {
-        match (trial.purpose, outcome) {
-            (_, Outcome::NotApplied) => Finding::NotApplied,
-            (_, Outcome::Overloaded) => Finding::Breaks,
-            (Purpose::FromAbove, Outcome::Measured(portions)) => self.search.finding(portions),
-            _ => {
-                let level = self.search.levels().iter().find(|level| level.rate == trial.rate);
-                level.map_or(Finding::Unclear, |level| level.finding)
-            }
-        }
-    }
-
     fn add_trial(&mut self, trial: &Trial, begun: Nanos, measured: &Measured, finding: Finding) {
         self.trials.push(TrialResult {
             purpose: match trial.purpose {
@@ -276,7 +227,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             .to_owned(),
             rate_per_s: trial.rate,
             after_per_s: trial.after,
-            at_s: (begun - self.started).as_secs_f64(),
+            at_s: (begun - self.begun.at).as_secs_f64(),
             figures: TrialFigures::new(&measured.record),
             finding: finding_name(finding).to_owned(),
         });
@@ -306,26 +257,18 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         run::say(self.quiet)(&line);
     }
 
-    fn result(&self, started_at: String, stopped: bool) -> CapacityResult {
-        let load = describe::model(&self.plan).description.first().cloned().unwrap_or_default();
-        let search = SearchResult {
-            id: format!("{:x}", clock::unix().0),
-            seed: self.plan.seed,
-            started_at,
-            duration_s: (clock::monotonic() - self.started).as_secs_f64(),
-            args: describe::redacted(std::env::args()),
-            plan_hash: self.plan.fingerprint().to_string(),
-            host: describe::host(),
-            load,
-            slo: self.objectives.iter().map(|objective| objective.spec.to_string()).collect(),
-            confidence: self.search.settings().confidence,
-            precision: self.spec.precision,
-            trial_s: self.unit.as_secs_f64(),
-        };
-        let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    fn result(&self, stopped: bool) -> CapacityResult {
+        let settings = self.search.settings();
+        let search = self.begun.result(
+            &self.plan,
+            &self.objectives,
+            settings.confidence,
+            self.spec.precision,
+            self.unit,
+        );
         CapacityResult {
             schema_version: CAPACITY_SCHEMA_VERSION,
-            tool,
+            tool: describe::tool(),
             search,
             capacity: self.capacity(stopped),
             levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
@@ -413,30 +356,10 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     }
 }
 
-/// Whether the generator put the load on the server that was asked for, as far as the server let it.
-pub(crate) fn was_applied(record: &RunRecord) -> bool {
-    let harmless = |code| is_served(code) || code == ReasonCode::TooFewSamples;
-    record.verdict.reasons.iter().all(|reason| harmless(reason.code))
-}
-
-/// Whether a finding only says that the server was too slow for the rate and the connections.
-const fn is_served(code: ReasonCode) -> bool {
-    matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
-}
-
 /// A rate to the thousandth of an iteration per second.
 fn exact(rate: f64) -> Rate {
     let count = (rate * 1_000.0).round().max(1.0) as u64;
     Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
-}
-
-pub(crate) const fn finding_name(finding: Finding) -> &'static str {
-    match finding {
-        Finding::Holds => "holds",
-        Finding::Breaks => "breaks",
-        Finding::Unclear => "unclear",
-        Finding::NotApplied => "not_applied",
-    }
 }
 
 const fn name_of(end: End) -> &'static str {

@@ -7,6 +7,7 @@ use plimsoll_schedule::{parse_duration, parse_rate};
 
 use crate::flags::PlanArgs;
 use crate::output_flags::TableOutputArgs;
+use crate::share::parse_percent;
 
 /// Rate of the first trial where nothing says another.
 const FROM: &str = "100";
@@ -192,9 +193,8 @@ fn rate(by: &str, text: &str, problems: &mut Problems) -> f64 {
 
 /// A share in percent from 0.5 to 50.
 fn share(text: &str, problems: &mut Problems) -> f64 {
-    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match number {
-        Some(percent) if (0.5..=50.0).contains(&percent) => percent / 100.0,
+    match parse_percent(text) {
+        Some(share) if (0.005..=0.5).contains(&share) => share,
         _ => {
             let problem = Problem::new(format!("--precision: `{text}` is no share from 0.5% to 50%"));
             problems.push(problem.with_hint("write it as in --precision 5%"));

@@ -7,8 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
-use plimsoll_report::{Format, TableFormat};
+use plimsoll_plan::{CrudPatch, Document, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
 use crate::calibrate::CalibrateArgs;
@@ -18,6 +17,8 @@ use crate::export_flags::ExportArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
 use crate::output_flags::TableOutputArgs;
+pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
+use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -119,6 +120,15 @@ pub(crate) enum Command {
     History(HistoryArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
+    /// Print completions for a shell
+    ///
+    /// For bash: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for every command
+    Man(ManArgs),
+    /// Write the reference pages of the documentation
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -166,6 +176,13 @@ pub(crate) struct RunArgs {
     /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) slices: bool,
+    /// Send some requests of the plan beside the load, by a thread of their own, and compare [default rate: 100/s]
+    ///
+    /// The thread has its own connections and nothing else to do, so that its times are those of the servers. Where
+    /// the load's times are longer, the generator has added to them. Its requests are in no other figure.
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
+    #[arg(help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) probe: Option<String>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -544,82 +561,6 @@ impl LiveArgs {
     }
 }
 
-/// What is written where.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// Format of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
-    pub(crate) output: OutputFormat,
-    /// Write the result to a file, too, in a format of --output; repeatable: --out markdown=report.md
-    ///
-    /// A file that cannot be written is an error, before the load where that can be known. The result on
-    /// stdout is written first in any case.
-    #[arg(long, value_name = "FORMAT=FILE")]
-    pub(crate) out: Vec<String>,
-    /// Write the result as JSON to a file, too: the same as --out json=FILE
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Append the report as Markdown to the file that GITHUB_STEP_SUMMARY names
-    #[arg(long, hide_short_help = true)]
-    pub(crate) step_summary: bool,
-    /// No progress and no messages on stderr
-    #[arg(long)]
-    pub(crate) quiet: bool,
-}
-
-/// Format of the report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// For people
-    #[default]
-    Text,
-    /// The result contract
-    Json,
-    /// One line per interval
-    Csv,
-    /// For a pull request
-    Markdown,
-    /// The thresholds as test cases of JUnit, in XML
-    Junit,
-    /// A line of JSON per interval, then the result
-    Ndjson,
-    /// HdrHistogram's spectrum of percentiles
-    Hgrm,
-    /// HdrHistogram's interval log
-    Hlog,
-    /// The summary that k6 exports
-    K6,
-}
-
-impl From<OutputFormat> for Format {
-    fn from(format: OutputFormat) -> Self {
-        match format {
-            OutputFormat::Text => Self::Text,
-            OutputFormat::Json => Self::Json,
-            OutputFormat::Csv => Self::Csv,
-            OutputFormat::Markdown => Self::Markdown,
-            OutputFormat::Junit => Self::Junit,
-            OutputFormat::Ndjson => Self::Ndjson,
-            OutputFormat::Hgrm => Self::Hgrm,
-            OutputFormat::Hlog => Self::Hlog,
-            OutputFormat::K6 => Self::K6,
-        }
-    }
-}
-
-impl OutputFormat {
-    /// The same for several runs, which have fewer formats.
-    pub(crate) fn for_table(self) -> Option<TableFormat> {
-        match self {
-            Self::Text => Some(TableFormat::Text),
-            Self::Json => Some(TableFormat::Json),
-            Self::Csv => Some(TableFormat::Csv),
-            _ => None,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
@@ -654,6 +595,64 @@ pub(crate) enum SchemaOf {
     History,
     /// A line of what `run --output ndjson` writes
     Ndjson,
+}
+
+impl SchemaOf {
+    /// All that are results.
+    pub(crate) const RESULTS: [Self; 7] = [
+        Self::Result,
+        Self::Repeated,
+        Self::Calibration,
+        Self::Capacity,
+        Self::Sweep,
+        Self::Comparison,
+        Self::History,
+    ];
+
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Result => "result",
+            Self::Repeated => "repeated",
+            Self::Calibration => "calibration",
+            Self::Capacity => "capacity",
+            Self::Sweep => "sweep",
+            Self::Comparison => "comparison",
+            Self::History => "history",
+            Self::Ndjson => "ndjson",
+        }
+    }
+
+    /// What it is about, as a title.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Plan => "A plan",
+            Self::Result => "A run",
+            Self::Repeated => "Repeated runs",
+            Self::Calibration => "A calibration",
+            Self::Capacity => "A search for the capacity",
+            Self::Sweep => "A sweep",
+            Self::Comparison => "A comparison",
+            Self::History => "A history",
+            Self::Ndjson => "A line of a run",
+        }
+    }
+
+    /// The schema.
+    pub(crate) fn schema(self) -> serde_json::Value {
+        match self {
+            Self::Result => plimsoll_report::schema_result(),
+            Self::Calibration => plimsoll_report::schema_calibration(),
+            Self::Sweep => plimsoll_report::schema_sweep(),
+            Self::Capacity => plimsoll_report::schema_capacity(),
+            Self::Comparison => plimsoll_report::schema_comparison(),
+            Self::Repeated => plimsoll_report::schema_repeated(),
+            Self::History => plimsoll_report::schema_history(),
+            Self::Ndjson => plimsoll_report::schema_ndjson(),
+            Self::Plan => Document::schema(),
+        }
+    }
 }
 
 /// What a run takes from its surroundings, besides its flags.

@@ -2,9 +2,8 @@
 
 use plimsoll_report::{History, Style, TableFormat};
 
-use crate::compare::tool;
 use crate::compare_flags::{HistoryArgs, HistoryFormat};
-use crate::{Exit, Failure, result_files, run};
+use crate::{Exit, Failure, describe, result_files, run};
 
 /// The command.
 pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure> {
@@ -20,7 +19,7 @@ pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure
         }
     };
     let members = groups.into_iter().flatten().collect();
-    let history = History::new(tool(), members, measure, effect, args.allow_invalid);
+    let history = History::new(describe::tool(), members, measure, effect, args.allow_invalid);
     let format = match args.output {
         HistoryFormat::Text => TableFormat::Text,
         HistoryFormat::Json => TableFormat::Json,

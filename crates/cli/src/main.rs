@@ -28,13 +28,16 @@ mod outputs;
 mod problems;
 mod progress;
 mod rate_file;
+mod reference;
 mod repeat;
 mod request_log;
 mod result_files;
 mod run;
 mod script_flags;
 mod script_host;
+mod search;
 mod serve;
+mod share;
 mod signals;
 mod sink_flags;
 mod sink_values;
@@ -48,7 +51,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use plimsoll_plan::{Disk, Document, Problem, Problems, Refused, Source};
+use plimsoll_plan::{Disk, Problem, Problems, Refused, Source};
 
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
 
@@ -73,18 +76,55 @@ pub(crate) enum Exit {
     Interrupted(i32),
 }
 
+impl Exit {
+    /// All of them, with the signals that are heeded.
+    pub(crate) const KINDS: [Self; 9] = [
+        Self::Success,
+        Self::Environment,
+        Self::Usage,
+        Self::Invalid,
+        Self::Regression,
+        Self::Undecided,
+        Self::Thresholds,
+        Self::Interrupted(signal_hook::consts::SIGINT),
+        Self::Interrupted(signal_hook::consts::SIGTERM),
+    ];
+
+    /// The code that the process ends with.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Environment => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::Regression => 4,
+            Self::Undecided => 5,
+            Self::Thresholds => 99,
+            Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
+        }
+    }
+
+    /// What it means, for the reference.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "ran, and the figures are valid; thresholds are met",
+            Self::Environment => "the target cannot be reached, or an unexpected error",
+            Self::Usage => "bad usage, a plan with errors, or an error in a script",
+            Self::Invalid => "the measurement is invalid; `find`: the generator was the limit",
+            Self::Regression => "`compare`: worse",
+            Self::Undecided => "`compare --strict`: undecided",
+            Self::Thresholds => {
+                "a threshold does not hold on a valid run; `find`: no rate that was tried holds"
+            }
+            Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
+            Self::Interrupted(_) => "ended by SIGTERM",
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Success => Self::SUCCESS,
-            Exit::Environment => Self::from(1),
-            Exit::Usage => Self::from(2),
-            Exit::Invalid => Self::from(3),
-            Exit::Regression => Self::from(4),
-            Exit::Undecided => Self::from(5),
-            Exit::Thresholds => Self::from(99),
-            Exit::Interrupted(signal) => Self::from(u8::try_from(128 + signal).unwrap_or(1)),
-        }
+        Self::from(exit.code())
     }
 }
 
@@ -137,21 +177,14 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => compare::command(args, &style),
         Command::History(args) => history::command(args, &style),
         Command::Schema(args) => schema(args.of),
+        Command::Completions(args) => reference::completions(args),
+        Command::Man(args) => reference::man(args),
+        Command::Reference(args) => reference::reference(args),
     }
 }
 
 fn schema(of: SchemaOf) -> Result<Exit, Failure> {
-    let schema = match of {
-        SchemaOf::Result => plimsoll_report::schema_result(),
-        SchemaOf::Calibration => plimsoll_report::schema_calibration(),
-        SchemaOf::Sweep => plimsoll_report::schema_sweep(),
-        SchemaOf::Capacity => plimsoll_report::schema_capacity(),
-        SchemaOf::Comparison => plimsoll_report::schema_comparison(),
-        SchemaOf::Repeated => plimsoll_report::schema_repeated(),
-        SchemaOf::History => plimsoll_report::schema_history(),
-        SchemaOf::Ndjson => plimsoll_report::schema_ndjson(),
-        SchemaOf::Plan => Document::schema(),
-    };
+    let schema = of.schema();
     run::to_stdout(|out| {
         serde_json::to_writer_pretty(&mut *out, &schema)?;
         out.write_all(b"\n")

@@ -5,12 +5,11 @@ use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{RepeatedResult, RunResult, Style, TableFormat, render_repeated};
 
 use crate::campaign::Campaign;
-use crate::compare::tool;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
 use crate::outputs::{self, EndFile};
 use crate::run::{self, Before};
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, describe};
 
 /// Says what cannot go together with several runs.
 ///
@@ -58,7 +57,7 @@ pub(crate) fn command(
     } else {
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
     };
-    let result = RepeatedResult::new(tool(), u64::from(runs), results);
+    let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
     outputs::write_table(
         json.as_ref(),
         |out| render_repeated(&result, format, style, out),
@@ -115,7 +114,7 @@ fn carry_out<O: Open + Clone + 'static>(
         };
         record.interrupted = campaign.interrupted();
         let (result, of_run) =
-            run::conclude(&mut record, &plan, &campaign.take_first(), before, &say, runs > 1);
+            run::conclude((&mut record, None), &plan, &campaign.take_first(), before, &say, runs > 1);
         exit = worse(exit, of_run);
         results.push(result);
         if campaign.interrupted().is_some() {

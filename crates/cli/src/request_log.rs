@@ -14,6 +14,7 @@ use plimsoll_scenario::header::is_secret;
 use serde_json::json;
 
 use crate::flags::LiveArgs;
+use crate::share::parse_percent;
 use crate::stats::{create, csv_cell, is_csv, unwritable};
 use crate::{Failure, describe};
 
@@ -80,10 +81,9 @@ impl RequestLog {
 /// A share above 0, at most all: `1%`, `1/100`, `0.01`.
 fn parse_share(text: &str) -> Result<f64, Problem> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
-    let share = match (text.trim().strip_suffix('%'), text.split_once('/')) {
-        (Some(percent), _) => number(percent).map(|percent| percent / 100.0),
-        (_, Some((part, whole))) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
-        _ => number(text),
+    let share = match text.split_once('/') {
+        Some((part, whole)) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
+        None => parse_percent(text).or_else(|| number(text)),
     };
     share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
         Problem::new(format!("--log-sample: `{text}` is not a share above 0 and at most 1"))

@@ -3,11 +3,15 @@
 use std::io::{IsTerminal as _, Write};
 use std::sync::Arc;
 
+use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
-use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
+use plimsoll_engine::{
+    Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_logged, run_probed,
+};
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
+use plimsoll_schedule::parse_rate;
 
 use crate::control_flags::ControlSpec;
 use crate::exports::Exporters;
@@ -41,6 +45,8 @@ pub(crate) struct Before {
     pub(crate) calibration: Option<CalibrationCell>,
     /// Whether the result keeps the values of each part of the run.
     pub(crate) slices: bool,
+    /// Iterations per second of a probe beside the load, if there is to be one.
+    pub(crate) probe: Option<Rate>,
 }
 
 /// What is told and heard while a run goes on.
@@ -66,7 +72,9 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
     };
-    let before = Before { command_line, calibration: own, slices: args.slices };
+    let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
+    let probe = probe.map_err(Failure::usage)?;
+    let before = Before { command_line, calibration: own, slices: args.slices, probe };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
@@ -124,7 +132,10 @@ fn execute_on<O: Open + Clone + 'static>(
     (live, control): Live<'_>,
     before: Before,
 ) -> Result<Outcome, Failure> {
-    fit_descriptors(&mut plan).map_err(Failure::environment)?;
+    let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
+    let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
+    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max);
+    fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
@@ -146,40 +157,68 @@ fn execute_on<O: Open + Clone + 'static>(
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
-    let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
+    let mut observe = |progress: Progress<'_>| {
         statistics.add(&progress);
         line.show(&progress);
         steerers.note(&progress);
         exporters.note(&progress);
-    });
+    };
+    let record = match &probe {
+        None => run_logged(&plan, open, &addresses, &control, log.handle(), &mut observe).map(|r| (r, None)),
+        Some(probe) => run_probed((&plan, probe), open, &addresses, &control, log.handle(), &mut observe)
+            .map(|(record, probe)| (record, Some(probe))),
+    };
     drop((line, steerers));
     statistics.finish();
     log.finish();
-    let mut record = record.map_err(|error| match signals.received() {
+    let (mut record, probe) = record.map_err(|error| match signals.received() {
         Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
         None => failure(error),
     })?;
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     let exports = exporters.finish(record.verdict.valid, &notice);
-    let (mut result, exit) = conclude(&mut record, &plan, &first, &before, &notice, false);
+    let (mut result, exit) = conclude((&mut record, probe), &plan, &first, &before, &notice, false);
     result.exports = exports;
     Ok(Outcome { run: SavedRun::new(&record, result, None), exit, said })
 }
 
+/// The rate of a probe.
+///
+/// # Errors
+/// If it is none, or if the plan cannot have a probe.
+fn probe_rate(rate: &str, plan: &Plan, repeat: Option<u32>) -> Result<Rate, Problem> {
+    let refused = |other: &str, why: &str, hint: &str| {
+        Err(Problem::new(format!("--probe and {other} exclude each other: {why}")).with_hint(hint))
+    };
+    if !plan.feeds.is_empty() {
+        return refused("data sources", "the probe would take rows of the load", "leave --probe away");
+    }
+    if plan.wrk.is_some() {
+        return refused("--script", "the script has one beginning and one end", "leave --probe away");
+    }
+    if repeat.is_some() {
+        return refused("--repeat", "each run would need its own", "make single runs with --probe");
+    }
+    parse_rate(rate).map_err(|error| Problem::new(format!("--probe: {error}")))
+}
+
 /// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
 pub(crate) fn conclude(
-    record: &mut RunRecord,
+    (record, probe): (&mut RunRecord, Option<RunRecord>),
     plan: &Plan,
     first: &[RunRecord],
     before: &Before,
     notice: &Say,
     repeated: bool,
 ) -> (RunResult, Exit) {
-    for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
-        record.accounting.unmeasured += started - undelivered + redirects_followed;
+    for Accounting { started, undelivered, redirects_followed, unmeasured, .. } in
+        first.iter().chain(&probe).map(|record| record.accounting)
+    {
+        record.accounting.unmeasured += started - undelivered + redirects_followed + unmeasured;
     }
-    let calibration = match calibrate::used(record, plan, before.calibration.as_ref()) {
+    let host = describe::host();
+    let calibration = match calibrate::used(record, plan, before.calibration.as_ref(), &host) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
             Some(used)
@@ -200,11 +239,12 @@ pub(crate) fn conclude(
         load_checksum: load_checksum(plan).to_string(),
         targets: describe::targets(plan),
         model: describe::model(plan),
-        host: describe::host(),
+        host,
         preflight: first.first().and_then(describe::preflight),
         calibration,
         repeated,
         slices: before.slices,
+        probe: probe.map(Box::new),
     };
     (RunResult::new(record, context), exit)
 }
@@ -230,12 +270,13 @@ pub(crate) fn say(quiet: bool) -> Say {
     })
 }
 
-/// Makes sure that there is a descriptor for every connection; where their number was left to us, takes
+/// Makes sure that there is a descriptor for every connection, and for those `beside` the plan's; where their number was left to us, takes
 /// fewer.
-pub(crate) fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
-    let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS;
+pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<(), Problem> {
+    let spare = SPARE_DESCRIPTORS + u64::from(beside);
+    let needed = u64::from(plan.connections.max) + spare;
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
-    let possible = limit.hard.saturating_sub(SPARE_DESCRIPTORS);
+    let possible = limit.hard.saturating_sub(spare);
     let grows = matches!(plan.load, plimsoll_plan::Load::Open { overload: Overload::Grow, .. });
     if grows && possible >= u64::from(plan.connections.initial) {
         plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX);

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Files, Problem, Problems, parse_size};
+use plimsoll_plan::{BackendChoice, Files, Problem, Problems, parse_backend, parse_size};
 use plimsoll_schedule::parse_rate;
 use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
 use crate::certificate;
 use crate::sink_values::{
-    Reader, parse_backend, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive,
-    parse_share, parse_slow_data, parse_status, whole,
+    Reader, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive, parse_share,
+    parse_slow_data, parse_status, whole,
 };
 
 #[derive(Debug, Args)]
@@ -241,27 +241,15 @@ impl ConductArgs {
     }
 
     fn read_tls(&self, reader: &mut Reader, files: &dyn Files) -> Option<ServerConfig> {
-        let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
         if self.connection.self_signed {
-            return match certificate::self_signed() {
-                Ok((cert, key)) => ServerConfig::new(cert.as_bytes(), key.as_bytes(), &alpn, None).ok(),
-                Err(error) => {
-                    reader.problems.push(Problem::new(format!("--self-signed: {error}")));
-                    None
-                }
-            };
+            return reader.read("--self-signed", "", |_| certificate::self_signed());
         }
         // The parser lets neither stand alone.
         let (cert, key) = (self.connection.tls_cert.as_ref()?, self.connection.tls_key.as_ref()?);
         let cert = reader.file("--tls-cert", cert, files);
         let key = reader.file("--tls-key", key, files);
-        match ServerConfig::new(&cert?, &key?, &alpn, None) {
-            Ok(config) => Some(config),
-            Err(error) => {
-                reader.problems.push(Problem::new(format!("--tls-cert: {error}")));
-                None
-            }
-        }
+        let (cert, key) = (cert?, key?);
+        reader.read("--tls-cert", "", |_| certificate::server_config(&cert, &key))
     }
 }
 

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Files, Problem, Problems, parse_size};
+use plimsoll_plan::{Files, Problem, Problems, parse_size};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_targets::{Delay, Freeze, SlowData};
+
+use crate::share::parse_percent;
 
 /// Collects problems while values are read.
 #[derive(Debug, Default)]
@@ -83,14 +85,13 @@ pub(crate) fn parse_status(text: &str) -> Result<u16, String> {
     }
 }
 
-/// A share in percent. The sign is needed: without it, `1` could be all or one in a hundred. None is none.
+/// A share in percent; `0` without the sign is none.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     if text == "0" {
         return Ok(0.0);
     }
-    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match percent {
-        Some(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+    match parse_percent(text) {
+        Some(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err(format!("`{text}` is not a share from 0% to 100%")),
     }
 }
@@ -150,15 +151,6 @@ pub(crate) fn parse_slow_data(text: &str) -> Result<SlowData, String> {
     match usize::try_from(bytes) {
         Ok(bytes) if bytes > 0 => Ok(SlowData { bytes, every }),
         _ => Err(format!("`{text}` has pieces of no size that can be sent")),
-    }
-}
-
-pub(crate) fn parse_backend(text: &str) -> Result<BackendChoice, String> {
-    match text {
-        "auto" => Ok(BackendChoice::Auto),
-        "epoll" => Ok(BackendChoice::Epoll),
-        "uring" | "io_uring" => Ok(BackendChoice::Uring),
-        _ => Err(format!("`{text}` is not one of auto, epoll, uring")),
     }
 }
 

@@ -1,18 +1,16 @@
 //! `plimsoll find --sweep`: a run at each level of a setting, and the law of scalability that fits.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
-use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
-use plimsoll_plan::{Load, Plan, Problem, Problems};
-use plimsoll_report::capacity::SearchResult;
-use plimsoll_report::result::Tool;
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_metrics::{LimitedBy, Objective};
+use plimsoll_plan::{Load, Plan, Problem};
 use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
-use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep, rfc3339};
+use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
 use crate::campaign::Campaign;
-use crate::find::{finding_name, objectives, was_applied};
 use crate::find_flags::{FindArgs, SweepSpec, SweptSetting};
+use crate::search::{Begun, finding_name, objectives, was_applied};
 use crate::{Exit, Failure, describe, import, outputs, run};
 
 /// Lead-in of a level, where the plan has none.
@@ -27,7 +25,6 @@ const CONFIDENCE: f64 = 0.95;
 /// The command.
 pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Result<Exit, Failure> {
     let mut plans = Vec::new();
-    let mut problems = Problems::default();
     for level in &spec.levels {
         let resolved =
             import::resolve_amended(&args.plan, args.output.quiet || !plans.is_empty(), |flags| {
@@ -38,22 +35,24 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         plans.push((level.clone(), resolved.plan));
     }
     let is_rate = spec.setting == SweptSetting::Rate;
-    let Some((_, first)) = plans.first() else { return Err(Failure::usage(problems)) };
+    let Some(first) = plans.first().map(|(_, plan)| plan.clone()) else {
+        return Err(Failure::usage(Problem::new("--sweep: there are no levels")));
+    };
     if is_rate != matches!(first.load, Load::Open { .. }) {
         let hint = "leave the plan's rate away, or use --sweep rate=…";
-        problems.push(Problem::new("--sweep: the plan has a rate of its own").with_hint(hint));
-        return Err(Failure::usage(problems));
+        let problem = Problem::new("--sweep: the plan has a rate of its own");
+        return Err(Failure::usage(problem.with_hint(hint)));
     }
     let objectives = match first.thresholds.is_empty() {
         true => Vec::new(),
-        false => objectives(first).map_err(Failure::usage)?,
+        false => objectives(&first).map_err(Failure::usage)?,
     };
     let json = outputs::json_file(args.output.json.as_ref())?;
     let (quiet, options) = (args.output.quiet, BackendOptions::default());
     let (result, interrupted) = if run::uses_uring(first.backend)? {
-        sweep(plans, &OpenUring(options), &objectives, spec, quiet)?
+        sweep(&first, plans, &OpenUring(options), &objectives, spec, quiet)?
     } else {
-        sweep(plans, &OpenEpoll(options), &objectives, spec, quiet)?
+        sweep(&first, plans, &OpenEpoll(options), &objectives, spec, quiet)?
     };
     outputs::write_table(
         json.as_ref(),
@@ -63,29 +62,23 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
     Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
 }
 
-/// Carries out all levels, or as many as there are until a signal comes.
+/// Carries out all levels, or as many as there are until a signal comes. `first` is the plan of the first.
 fn sweep<O: Open + Clone + 'static>(
+    first: &Plan,
     plans: Vec<(String, Plan)>,
     open: &O,
     objectives: &[Objective],
     spec: &SweepSpec,
     quiet: bool,
 ) -> Result<(SweepResult, Option<i32>), Failure> {
-    let (started, started_at) = (clock::monotonic(), rfc3339(clock::unix()));
+    let begun = Begun::now();
     let mut levels = Vec::new();
     let mut points = Vec::new();
-    let mut interrupted = None;
-    let first = plans.first().map(|(_, plan)| plan.clone());
-    for (number, (text, mut plan)) in plans.into_iter().enumerate() {
-        plan.preflight &= number == 0;
-        if plan.warmup == Nanos::ZERO && plan.users.is_none() && plan.phases.is_empty() {
-            plan = lead_in(plan)?;
-        }
-        let (level, record) = carry_out(plan, open, objectives, &text, quiet)?;
-        if let Err(signal) = record {
-            interrupted = Some(signal);
-            break;
-        }
+    let plans = plans.into_iter().map(|(text, plan)| Ok((text, of_level(plan)?)));
+    let plans: Vec<(String, Plan)> = plans.collect::<Result<_, Failure>>()?;
+    let campaign = Campaign::begin(&mut first.clone(), open, quiet)?;
+    for (text, plan) in plans {
+        let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
         if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))
             && level.figures.in_flight >= 1.0
         {
@@ -97,33 +90,21 @@ fn sweep<O: Open + Clone + 'static>(
         levels.push(level);
     }
     name_the_target(&mut levels);
-    let fit = usl::fit(&points, CONFIDENCE, first.as_ref().map_or(0, |plan| plan.seed));
-    let (usl, usl_missing) = match fit {
+    let (usl, usl_missing) = match usl::fit(&points, CONFIDENCE, first.seed) {
         Ok(fit) => (Some(law(&fit)), None),
         Err(why) => (None, Some(why.to_string())),
     };
-    let sweep = SearchResult {
-        id: format!("{:x}", clock::unix().0),
-        seed: first.as_ref().map_or(0, |plan| plan.seed),
-        started_at,
-        duration_s: (clock::monotonic() - started).as_secs_f64(),
-        args: describe::redacted(std::env::args()),
-        plan_hash: first.as_ref().map(|plan| plan.fingerprint().to_string()).unwrap_or_default(),
-        host: describe::host(),
-        load: first
-            .as_ref()
-            .and_then(|plan| describe::model(plan).description.first().cloned())
-            .unwrap_or_default(),
-        slo: objectives.iter().map(|objective| objective.spec.to_string()).collect(),
-        confidence: CONFIDENCE,
-        precision: 0.0,
-        trial_s: first.and_then(|plan| plan.end.duration).unwrap_or_default().as_secs_f64(),
+    let trial = first.end.duration.unwrap_or_default();
+    let result = SweepResult {
+        schema_version: SWEEP_SCHEMA_VERSION,
+        tool: describe::tool(),
+        sweep: begun.result(first, objectives, CONFIDENCE, 0.0, trial),
+        setting: spec.setting.name().to_owned(),
+        levels,
+        usl,
+        usl_missing,
     };
-    let tool = Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    let setting = spec.setting.name().to_owned();
-    let result =
-        SweepResult { schema_version: SWEEP_SCHEMA_VERSION, tool, sweep, setting, levels, usl, usl_missing };
-    Ok((result, interrupted))
+    Ok((result, campaign.interrupted()))
 }
 
 /// One run of the closed model may not tell whether more users would get more. Next to one with fewer users
@@ -146,50 +127,55 @@ fn name_the_target(levels: &mut [SweepLevel]) {
     }
 }
 
-/// The same with time to open connections and to fill caches in front.
+/// The plan of a level as it is carried out: with time to open connections and to fill caches in front where
+/// it has none, and with a descriptor for each connection.
+fn of_level(plan: Plan) -> Result<Plan, Failure> {
+    let bare = plan.warmup == Nanos::ZERO && plan.users.is_none() && plan.phases.is_empty();
+    let mut plan = if bare { lead_in(plan)? } else { plan };
+    plan.thresholds = Vec::new();
+    run::fit_descriptors(&mut plan).map_err(Failure::environment)?;
+    Ok(plan)
+}
+
 fn lead_in(plan: Plan) -> Result<Plan, Failure> {
     let Load::Open { profile, .. } = &plan.load else { return Ok(Plan { warmup: LEAD, ..plan }) };
     let [stage] = profile.stages() else { return Ok(plan) };
     let (rate, length) = (stage.to, stage.duration);
     let led = plan.at_rate(&[(rate, LEAD)], rate, length, length);
-    let led = led.map_err(|error| Failure::usage(Problem::new(error.to_string())))?;
-    Ok(Plan { preflight: plan.preflight, ..led })
+    led.map_err(|error| Failure::usage(Problem::new(error.to_string())))
 }
 
-/// Carries out one level. `Err` in the place of the record: the signal that ended it.
+/// Carries out one level; `None` if a signal came before its end.
 fn carry_out<O: Open + Clone + 'static>(
-    mut plan: Plan,
-    open: &O,
+    campaign: &Campaign<'_, O>,
+    plan: &Plan,
     objectives: &[Objective],
     text: &str,
-    quiet: bool,
-) -> Result<(SweepLevel, Result<RunRecord, i32>), Failure> {
-    plan.thresholds = Vec::new();
-    let campaign = Campaign::begin(&mut plan, open, quiet)?;
+) -> Result<Option<SweepLevel>, Failure> {
     let mut counts: Vec<Vec<SliceCount>> = vec![Vec::new(); objectives.len()];
-    let record = campaign.run(&plan, &mut |progress| {
+    let record = campaign.run(plan, &mut |progress| {
         let interval = progress.interval;
         for (counts, objective) in counts.iter_mut().zip(objectives).filter(|_| !interval.warmup) {
             counts.push(objective.portion(&interval.steps));
         }
         true
-    })?;
+    });
+    // What a signal has cut short says nothing, be it a record or an error.
+    if campaign.interrupted().is_some() {
+        return Ok(None);
+    }
+    let record = record?;
     let limits = objectives.iter().map(|objective| objective.limit).collect();
     let search = Search::new(Settings { confidence: CONFIDENCE, ..Settings::new(1.0, limits) });
     let finding = match was_applied(&record) {
         false => Some(Finding::NotApplied),
         true => (!objectives.is_empty()).then(|| search.finding(&counts)),
     };
-    let level = SweepLevel {
+    Ok(Some(SweepLevel {
         value: text.parse().unwrap_or_else(|_| record.target_per_second.unwrap_or_default()),
         figures: TrialFigures::new(&record),
         finding: finding.map(|finding| finding_name(finding).to_owned()),
-    };
-    let record = match campaign.interrupted() {
-        Some(signal) => Err(signal),
-        None => Ok(record),
-    };
-    Ok((level, record))
+    }))
 }
 
 fn law(fit: &usl::UslFit) -> UslResult {

@@ -117,7 +117,7 @@ impl Captures {
         // Empty lines before a request are none of its own, and its secrets are looked for in its head.
         let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
         let bytes = &bytes[start..];
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = memchr::memmem::find(bytes, b"\r\n\r\n");
         let (head, body) = end.map_or((bytes, &[][..]), |end| (&bytes[..end], &bytes[end + 4..]));
         let captured = self.kept(number);
         captured.keep_head(head);

@@ -4,12 +4,12 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{FieldNeeds, Needs};
-use plimsoll_wire::http1::{Capture, HeadMemo, Owed, ResponseClient};
+use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, Response, ResponseClient};
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use crate::capture::{Captures, NO_CAPTURE};
-use crate::request::{AT_SEND, Requests};
+use crate::request::{AT_SEND, InFlight, Requests};
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,14 @@ pub(crate) struct Reply {
     pub(crate) keep_alive: bool,
 }
 
+impl Reply {
+    /// Of HTTP/1.1.
+    fn of(response: &Response) -> Self {
+        let Response { status, wire_bytes, keep_alive, .. } = *response;
+        Self { status, wire_bytes, keep_alive }
+    }
+}
+
 /// A whole response of HTTP/1.1, as decoded from a piece of input.
 #[derive(Debug)]
 pub(crate) struct Completed {
@@ -107,13 +115,35 @@ pub(crate) struct Completed {
 }
 
 /// What responses of HTTP/1.1 are read with, besides their connection.
-#[derive(Debug)]
 pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) memos: &'k mut [HeadMemo],
     /// By step.
     pub(crate) needs: &'k [Needs],
     pub(crate) captures: &'k mut Captures,
+    /// If exchanges are kept only because they may fail: whether a whole response with this status to this step
+    /// is good, and need not be kept.
+    pub(crate) is_good: Option<&'k dyn Fn(usize, u16) -> bool>,
+}
+
+impl Keeping<'_> {
+    /// The next response, if it stands whole in `input` and is good, so that nothing of it has to be kept.
+    #[inline]
+    fn next_good(
+        &self,
+        client: &mut ResponseClient,
+        limits: &Limits,
+        request: &InFlight,
+        input: &mut &[u8],
+    ) -> Option<Response> {
+        let (is_good, index) = (self.is_good?, request.step as usize);
+        let mut rest = *input;
+        let response = client.next_known(limits, &self.memos[index], request.head_request, &mut rest)?;
+        is_good(index, response.status).then(|| {
+            *input = rest;
+            response
+        })
+    }
 }
 
 /// Why input could not be decoded.
@@ -250,6 +280,10 @@ impl Conn {
             if request.first_byte == Nanos::MAX {
                 request.first_byte = at;
             }
+            if let Some(response) = keeping.next_good(client, &plan.limits, request, &mut input) {
+                completed.push(Completed { reply: Reply::of(&response) });
+                continue;
+            }
             let index = request.step as usize;
             let needs = &keeping.needs[index];
             let capture = Capture::of(needs.fields != FieldNeeds::Nothing, needs.body);
@@ -267,12 +301,7 @@ impl Conn {
                             captured.keep(&needs.fields, name.as_bytes(), value);
                         });
                     }
-                    let reply = Reply {
-                        status: response.status,
-                        wire_bytes: response.wire_bytes,
-                        keep_alive: response.keep_alive,
-                    };
-                    completed.push(Completed { reply });
+                    completed.push(Completed { reply: Reply::of(&response) });
                 }
                 Err(error) => return Err(Fault::new(error.class(), error.to_string())),
             }

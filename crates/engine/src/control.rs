@@ -12,8 +12,12 @@ use plimsoll_metrics::{Interval, RateChange, SteeredBy};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
+use crate::run::WORKER_NAME;
 use steering::Steering;
 pub use steering::{RateWish, Status, SteerError};
+
+/// How the thread of a probe is called, before its number.
+const PROBE_NAME: &str = "probe-";
 
 /// How a run should stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +56,7 @@ pub struct Control {
     steering: Arc<Steering>,
     leftovers: Arc<Leftovers>,
     watched: Watched,
+    is_probe: bool,
 }
 
 /// What the scripts of a run leave behind; their type is their source's.
@@ -69,6 +74,16 @@ impl Control {
     #[must_use]
     pub fn watching(self, watched: Watched) -> Self {
         Self { watched, ..self }
+    }
+
+    /// A handle of a run beside the actual one, whose workers are none of it in what is watched.
+    pub(crate) fn for_probe() -> Self {
+        Self { is_probe: true, ..Self::default() }
+    }
+
+    /// How the threads of its workers are called, before their number.
+    pub(crate) fn thread_name(&self) -> &'static str {
+        if self.is_probe { PROBE_NAME } else { WORKER_NAME }
     }
 
     pub(crate) fn watched(&self) -> Watched {

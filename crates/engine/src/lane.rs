@@ -326,7 +326,7 @@ impl Lane {
             };
             match scenario {
                 Some(scenario) if self.scenarios.contains(&scenario) => return Some((arrival, scenario)),
-                // Another lane's, or nobody's: no scenario has joined yet.
+                // Another lane's. Or nobody's: before a scenario joins nothing is scheduled.
                 _ => arrivals.next(),
             };
         }
@@ -372,12 +372,12 @@ fn depth_of(plan: &Plan, target: &Target) -> u32 {
 }
 
 /// The index of the first arrival that is not asked for: of a counted run of the open model, as many as its
-/// iterations after those of the warm-up.
+/// iterations after those of the warm-up, and after those that are nobody's because no scenario has joined.
 fn arrivals_end(plan: &Plan) -> u64 {
     match (&plan.load, plan.end.iterations) {
         (Load::Open { profile, process, .. }, Some(iterations)) => {
             let whole = Arrivals::new(profile, *process, plan.seed, Shard::WHOLE);
-            whole.count_before(plan.warmup).saturating_add(iterations)
+            whole.count_before(plan.warmup.max(plan.first_joining())).saturating_add(iterations)
         }
         _ => u64::MAX,
     }

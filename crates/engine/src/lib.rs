@@ -19,6 +19,7 @@ mod lane;
 mod pacing;
 mod patience;
 mod preflight;
+mod probe;
 mod ramp;
 mod request;
 mod run;
@@ -33,5 +34,6 @@ pub use control::{Control, Progress, RateWish, Status, SteerError, Stop, Watched
 pub use directory::Directory;
 pub use error::RunError;
 pub use preflight::preflight;
+pub use probe::run_probed;
 pub use run::{Resolved, resolve, run, run_logged};
 pub use sites::Site;

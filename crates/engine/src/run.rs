@@ -144,7 +144,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let directory = Arc::clone(&directory);
         let shard = Shard { index, of: workers };
         let thread = thread::Builder::new()
-            .name(format!("{WORKER_NAME}{index}"))
+            .name(format!("{}{index}", control.thread_name()))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {
                     let resources =

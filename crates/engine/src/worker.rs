@@ -261,6 +261,8 @@ pub struct Worker<'p, B> {
     /// For targets without a book of header blocks; nothing is in it.
     no_book: http2::HeaderBook,
     open_now: u64,
+    /// As many connections may be open, to all servers together.
+    most_open: u64,
     /// Connections that are being established.
     connecting: u32,
     sources: usize,
@@ -321,6 +323,13 @@ impl<'p, B: Backend> Worker<'p, B> {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
         };
+        let lanes = Lane::all(plan, addresses, shard);
+        let most_open = match plan.load {
+            // Each user has a connection to every server that it is led to, one of them in use: if those of
+            // the others were closed each time, handshakes that nobody asked for would be measured.
+            Load::Closed => u64::MAX,
+            Load::Open { .. } => lanes.iter().map(|lane| u64::from(lane.max)).sum(),
+        };
         let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
         let peers = plan
             .targets
@@ -338,7 +347,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             shard,
             control,
             heeded: 0,
-            lanes: Lane::all(plan, addresses, shard),
+            lanes,
             directory,
             asked: 0,
             spellings: Vec::new(),
@@ -403,7 +412,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
-            facts: plan.steps.iter().map(|step| Facts::of(plan, step, keeps)).collect(),
+            facts: plan.steps.iter().map(|step| Facts::of(plan, step)).collect(),
             keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
@@ -413,6 +422,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
+            most_open,
             connecting: 0,
             sources: shard.index as usize,
             unix_offset,

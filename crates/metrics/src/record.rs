@@ -218,6 +218,9 @@ pub struct WorkerRecord {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// Of stamped responses: from the kernel's stamp to when the worker took them up. The times of a generator
+    /// without stamps have it in them.
+    pub receive_lag: Histogram,
     /// The longest time that a wake-up waited on purpose to gather several responses: so much later than it
     /// arrived may an unstamped response have been read.
     pub gather_time: Nanos,

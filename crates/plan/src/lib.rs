@@ -56,7 +56,7 @@ pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, Away, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember,
-    Protocol, Scenario, Step, Target, TlsTarget,
+    Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

@@ -64,13 +64,14 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
 
 impl Resolver<'_> {
     /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in; `phased` and
-    /// `users` were read before.
+    /// `users` were read before. The first scenario joins at `joining`.
     pub(crate) fn schedule(
         &mut self,
         patch: &PlanPatch,
         per_connection: Option<&PerConnection>,
         phased: Option<Phased>,
         users: Option<&Users>,
+        joining: Nanos,
     ) -> Option<Schedule> {
         if let Some(phased) = phased {
             return self.phased_schedule(patch, phased, users);
@@ -111,10 +112,11 @@ impl Resolver<'_> {
         let limited = duration.is_some() || iterations.is_none() || rate.is_none();
         let stages = match (rate, stages) {
             (Some(rate), _) => {
-                // A warm-up may end between two arrivals: then one of the measured part is due in its last
-                // gap.
-                let spare = u64::from(warmup > Nanos::ZERO);
-                let needed = || iterations.map(|n| time_for(rate, n.saturating_add(spare), process));
+                // A warm-up may end between two arrivals, and a scenario may join there: then the first one is
+                // due in what is left of that gap.
+                let late = joining.since(warmup);
+                let spare = u64::from(warmup > Nanos::ZERO || late > Nanos::ZERO);
+                let needed = || iterations.map(|n| late + time_for(rate, n.saturating_add(spare), process));
                 vec![hold(rate, duration.or_else(needed).unwrap_or(DEFAULT_DURATION))]
             }
             (None, stages) => stages.unwrap_or_default(),

@@ -110,6 +110,11 @@ impl Plan {
         warmup.into_iter().chain(self.phases.iter().map(PhaseOutline::end)).collect()
     }
 
+    /// When the first scenario joins, since the start of the run: before it no load is asked for.
+    pub fn first_joining(&self) -> Nanos {
+        first_joining(&self.scenarios)
+    }
+
     /// Limit for a whole response to the request of this step.
     #[inline]
     pub fn timeout_of(&self, step: u32) -> Nanos {
@@ -294,8 +299,9 @@ pub struct End {
 pub struct Connections {
     /// Connections opened before the start, over all workers and targets.
     pub initial: u32,
-    /// Largest number open at once, over all workers and targets; equals `initial` unless overload is `Grow`,
-    /// or there are [`Plan::users`], who open one when they need it.
+    /// Largest number open at once, over all workers and servers; equals `initial` unless overload is `Grow`,
+    /// or there are [`Plan::users`], who open one when they need it. In the closed model servers that come up
+    /// while the run goes on are left out: each user has one to every server that it is led to.
     pub max: u32,
     /// Requests in flight on one HTTP/1.1 connection (pipelining depth), at least 1.
     pub depth: u32,
@@ -349,6 +355,11 @@ impl Pacing {
     pub const BUDGET: Nanos = Nanos::from_micros(800);
 }
 
+/// When the first of these joins.
+pub(crate) fn first_joining(scenarios: &[Scenario]) -> Nanos {
+    scenarios.iter().map(|scenario| scenario.start_after).min().unwrap_or_default()
+}
+
 /// Which driver backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
@@ -359,4 +370,17 @@ pub enum BackendChoice {
     Epoll,
     /// io_uring; an error where it does not work.
     Uring,
+}
+
+/// Reads the name of a backend: `auto`, `epoll`, `uring`.
+///
+/// # Errors
+/// In words, if it is none of them.
+pub fn parse_backend(text: &str) -> Result<BackendChoice, String> {
+    match text {
+        "auto" => Ok(BackendChoice::Auto),
+        "epoll" => Ok(BackendChoice::Epoll),
+        "uring" | "io_uring" => Ok(BackendChoice::Uring),
+        _ => Err(format!("`{text}` is not one of auto, epoll, uring")),
+    }
 }

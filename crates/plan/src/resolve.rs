@@ -17,10 +17,11 @@ use crate::draft::Requests;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
 use crate::phases::Phased;
+use crate::plan::first_joining;
 use crate::protocol::Wish;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
-    Problems, parse_size,
+    Problems, parse_backend, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -204,9 +205,10 @@ impl Resolver<'_> {
             (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,
         };
+        let joining = requests.as_ref().map_or(Nanos::ZERO, |requests| first_joining(&requests.scenarios));
         let schedule = match (phased, &users) {
             (Some(phased), Some(users)) => {
-                self.schedule(patch, per_connection.as_ref(), phased, users.as_ref())
+                self.schedule(patch, per_connection.as_ref(), phased, users.as_ref(), joining)
             }
             _ => None,
         };
@@ -383,15 +385,6 @@ fn parse_redirects(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(redirects) if redirects <= 100 => Ok(redirects),
         _ => Err(format!("`{text}` is not a number from 0 to 100")),
-    }
-}
-
-fn parse_backend(text: &str) -> Result<BackendChoice, String> {
-    match text {
-        "auto" => Ok(BackendChoice::Auto),
-        "epoll" => Ok(BackendChoice::Epoll),
-        "uring" | "io_uring" => Ok(BackendChoice::Uring),
-        _ => Err(format!("`{text}` is not one of auto, epoll, uring")),
     }
 }
 

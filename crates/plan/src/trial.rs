@@ -5,12 +5,19 @@ use plimsoll_scenario::{Op, Program, Reaction};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
 use crate::load::requests_per_iteration;
-use crate::{End, Load, Overload, Plan};
+use crate::{End, Load, Overload, Pacing, Plan};
 
 /// Intervals that a trial is cut into: enough to see whether what happens in one depends on the last one.
 const INTERVALS: u64 = 20;
 /// No interval of a trial is shorter: it would mostly measure its own edges.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
+
+/// How long a [probe](Plan::as_probe) goes on beside a run whose length is not known.
+const LONGEST_PROBE: Nanos = Nanos::from_secs(86_400);
+/// Connections that a probe may open to each target, when responses are slower than its requests come.
+const PROBE_CONNECTIONS: u32 = 16;
+/// Sets a probe's random numbers apart from those of its run.
+const PROBE_SEED: u64 = 0x70_72_6f_62_65;
 
 impl Plan {
     /// Requests of one iteration on average, if that does not depend on what happens.
@@ -44,6 +51,37 @@ impl Plan {
             scenario.start_after = Nanos::ZERO;
         }
         plan
+    }
+
+    /// The same requests as an observer of a run of this plan makes them: at a low constant `rate`, with as long a
+    /// warm-up and run, or for a day where the plan's length is not known. One thread wakes up for each of
+    /// them. They come at random times (Poisson), so that they see the server as it is on average over time
+    /// (Wolff, "Poisson Arrivals See Time Averages", 1982), and do not keep step with the load. It judges no
+    /// thresholds and tries no request first.
+    ///
+    /// # Errors
+    /// If the rate does not fit: see [`ProfileError`].
+    pub fn as_probe(&self, rate: Rate) -> Result<Self, ProfileError> {
+        let duration = self.end.duration.unwrap_or(LONGEST_PROBE);
+        let hold = Stage { duration: self.warmup + duration, from: rate, to: rate };
+        let profile = Profile::new(vec![hold])?;
+        let mut plan = Self {
+            load: Load::Open { profile, process: Process::Poisson, overload: Overload::Grow },
+            end: End { duration: Some(duration), iterations: None },
+            users: None,
+            phases: Vec::new(),
+            threads: 1,
+            pacing: Pacing::Precise,
+            preflight: false,
+            thresholds: Vec::new(),
+            // Another stream of random numbers than that of the load's workers.
+            seed: self.seed ^ PROBE_SEED,
+            ..self.clone()
+        };
+        plan.connections.initial = plan.targets.len() as u32;
+        plan.connections.max = plan.connections.initial * PROBE_CONNECTIONS;
+        plan.connections.rate = None;
+        Ok(plan)
     }
 
     /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries

@@ -16,6 +16,7 @@ use plimsoll_statistics::Little;
 use crate::context::{RunContext, TargetContext};
 use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
+use crate::probe::ProbeResult;
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
     IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, Methods,
@@ -36,6 +37,7 @@ impl RunResult {
         let total = &record.total;
         let (response_time, service_time) = times(total, record, None);
         let steadiness = course::steadiness(record);
+        let probe = context.probe.map(|probe| ProbeResult::new(&probe, &service_time));
         Self {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
@@ -117,6 +119,7 @@ impl RunResult {
                 .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval.at))
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),
+            probe,
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
     }
@@ -146,7 +149,7 @@ impl Methods {
 
 /// Response and service time of one step, or of all of them together, with the intervals of their
 /// percentiles.
-fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -> (Summary, Summary) {
+pub(crate) fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -> (Summary, Summary) {
     let tallies: Option<Vec<&Tally>> = match number {
         Some(number) => run.slices.iter().map(|slice| slice.steps.get(number)).collect(),
         None => Some(run.slices.iter().map(|slice| &slice.total).collect()),
@@ -497,6 +500,8 @@ impl Generator {
         };
         let (user, system) = (sum(|worker| worker.cpu_user.0), sum(|worker| worker.cpu_system.0));
         let completed = record.completed_in_window;
+        let mut receive_lag = Histogram::new();
+        record.workers.iter().for_each(|worker| receive_lag.merge(&worker.receive_lag));
         Self {
             threads: record.workers.len() as u64,
             cpu_user_s: Nanos(user).as_secs_f64(),
@@ -510,6 +515,7 @@ impl Generator {
             turnaround_mean_ns: sum(|worker| worker.turnaround.0)
                 .checked_div(sum(|worker| worker.turnarounds)),
             unstamped: sum(|worker| worker.unstamped),
+            receive_lag: (receive_lag.count() > 0).then(|| Summary::exact(&receive_lag)),
             workers: record.workers.iter().map(Worker::new).collect(),
             machine: MachineSummary::new(record),
             target_process: TargetProcessResult::new(record),

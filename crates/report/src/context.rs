@@ -1,5 +1,6 @@
 //! What the caller knows about a run beside its record.
 
+use plimsoll_metrics::RunRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub struct RunContext {
     pub repeated: bool,
     /// Whether the values of each part of the run are kept in the result.
     pub slices: bool,
+    /// The record of a probe beside the load, if there was one.
+    pub probe: Option<Box<RunRecord>>,
 }
 
 /// A server under load, as the plan has it.

@@ -26,6 +26,7 @@ mod markdown;
 pub mod measure;
 mod ndjson;
 pub mod phase;
+pub mod probe;
 mod reading;
 pub mod repeated;
 pub mod result;

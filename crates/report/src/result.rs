@@ -12,6 +12,7 @@ use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
+use crate::probe::ProbeResult;
 use crate::slices::SlicesResult;
 use crate::summary::Summary;
 
@@ -114,6 +115,9 @@ pub struct RunResult {
     /// for.
     #[serde(default)]
     pub slices: Option<SlicesResult>,
+    /// What a probe beside the load saw; null if there was none.
+    #[serde(default)]
+    pub probe: Option<ProbeResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
 }
@@ -711,6 +715,10 @@ pub struct Generator {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// Of stamped responses: from the kernel's stamp to when the worker took them up, which is in no other time
+    /// here; null if none was stamped.
+    #[serde(default)]
+    pub receive_lag: Option<Summary>,
     /// The generator thread by thread.
     pub workers: Vec<Worker>,
     /// The generator's machine in the measured part; null if it was not watched.

@@ -1,6 +1,7 @@
 //! The report for people: one screen, from what ran down to what it cost.
 
 mod phases;
+mod probe;
 mod wire;
 
 use std::collections::BTreeSet;
@@ -47,6 +48,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     wire::answers(&mut page, result);
     wire::connections(&mut page, result);
     wire::http2(&mut page, result);
+    probe::probe(&mut page, result);
     generator(&mut page, result);
     page.finish()
 }
@@ -632,7 +634,13 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
     let responses = generator.stamped + generator.unstamped;
     if responses > 0 {
         let share = figure::share(generator.stamped as f64 / responses as f64);
-        page.field("", &format!("arrival stamped by the kernel for {share} of the responses"));
+        let mut line = format!("arrival stamped by the kernel for {share} of the responses");
+        let lag = generator.receive_lag.as_ref().and_then(|lag| lag.p.p50.zip(lag.max));
+        if let Some((p50, max)) = lag.map(|(p50, max)| (figure::nanos(Nanos(p50)), figure::nanos(Nanos(max))))
+        {
+            line.push_str(&format!(", which were read {p50} later (at most {max})"));
+        }
+        page.field("", &line);
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Settings {
 /// Factor between two rates of the ramp.
 const GROWTH: f64 = 2.0;
 /// How many times longer than all trials of a rate its confirmation is.
-const CONFIRMATION: u32 = 3;
+const CONFIRMATION: f64 = 3.0;
 /// The rate before a trial from above, by the lowest one that breaks: one that is too much, not one that only
 /// breaks what was asked for.
 const OVERLOAD: f64 = 1.25;
@@ -110,8 +110,8 @@ pub struct Level {
     pub rate: f64,
     /// What is known of it by all its trials, those from above aside.
     pub finding: Finding,
-    /// Length of these trials together, in units of the shortest.
-    pub length: u32,
+    /// Length of these trials together, as far as they were carried out, in units of the shortest.
+    pub length: f64,
     portions: Vec<Vec<SliceCount>>,
     overloaded: bool,
 }
@@ -160,7 +160,7 @@ pub struct Search {
     descents: u32,
     from_above: Option<f64>,
     /// The evidence of trials from above at the rate that is tried now.
-    above: Option<(f64, u32, Vec<Vec<SliceCount>>)>,
+    above: Option<(f64, f64, Vec<Vec<SliceCount>>)>,
 }
 
 impl Level {
@@ -213,23 +213,26 @@ impl Search {
             Aim::End(_) => {
                 let low = self.low()?;
                 if self.confirmed != Some(low.rate) {
-                    return plain(low.rate, (CONFIRMATION * low.length).max(1), Purpose::Confirmation);
+                    return plain(low.rate, units(CONFIRMATION * low.length), Purpose::Confirmation);
                 }
                 let high = self.high()?.rate * OVERLOAD;
                 if self.from_above.is_some() || self.descents > DESCENTS {
                     return None;
                 }
                 let rate = self.descended(low.rate);
-                let length = self.above.as_ref().map_or(1, |(_, length, _)| *length);
+                let length = self.above.as_ref().map_or(1, |(_, length, _)| units(*length));
                 Some(Trial { rate, length, after: Some(high), purpose: Purpose::FromAbove })
             }
         }
     }
 
-    /// Takes what a trial has shown.
-    pub fn note(&mut self, trial: &Trial, outcome: Outcome) {
+    /// Takes what a trial has shown, of whose length the share `carried_out`, 1 at most, has passed when it
+    /// ended: one that was ended early weighs no more than what there was of it. Tells what is known now of
+    /// its rate; for a trial from above, of its rate after an overload.
+    pub fn note(&mut self, trial: &Trial, carried_out: f64, outcome: Outcome) -> Finding {
+        let length = f64::from(trial.length) * carried_out.clamp(0.0, 1.0);
         match trial.purpose {
-            Purpose::FromAbove => self.note_from_above(trial, outcome),
+            Purpose::FromAbove => self.note_from_above(trial, length, outcome),
             Purpose::Confirmation => {
                 // What the shorter trials said counts no more: they were chosen among others.
                 let finding = match &outcome {
@@ -237,17 +240,18 @@ impl Search {
                     Outcome::Overloaded => Finding::Breaks,
                     Outcome::NotApplied => Finding::NotApplied,
                 };
-                self.add(trial, outcome);
-                let index = self.index_of(trial.rate).unwrap_or_default();
-                let level = &mut self.levels[index];
-                match (finding, level.finding) {
-                    // The level as a whole decides, but a confirmation that breaks is none.
-                    (Finding::Breaks | Finding::NotApplied, _) => level.finding = finding,
-                    (_, Finding::Holds) => self.confirmed = Some(trial.rate),
-                    _ => {}
+                let level = self.add(trial, length, outcome);
+                // The level as a whole decides, but a confirmation that breaks is none.
+                if matches!(finding, Finding::Breaks | Finding::NotApplied) {
+                    level.finding = finding;
                 }
+                let known = level.finding;
+                if known == Finding::Holds {
+                    self.confirmed = Some(trial.rate);
+                }
+                known
             }
-            Purpose::Ramp | Purpose::Bisection => self.add(trial, outcome),
+            Purpose::Ramp | Purpose::Bisection => self.add(trial, length, outcome).finding,
         }
     }
 
@@ -270,7 +274,7 @@ impl Search {
 
     /// Where the search stands.
     fn aim(&self) -> Aim {
-        let Settings { from, to, .. } = self.settings;
+        let Settings { from, .. } = self.settings;
         let Some(high) = self.ceiling() else { return self.ramp() };
         let low = self.low().map(|level| level.rate);
         if self.is_narrow(low, high.rate) {
@@ -288,7 +292,6 @@ impl Search {
             let next = lowest / GROWTH;
             return if next < from / 1_000.0 { Aim::End(End::Lowest) } else { Aim::Try(next, Purpose::Ramp) };
         };
-        debug_assert!(low <= to);
         if let Some(unclear) = self.to_settle(low, high.rate) {
             return Aim::Try(unclear, Purpose::Bisection);
         }
@@ -313,7 +316,7 @@ impl Search {
         if last.rate < to {
             return Aim::Try((last.rate * GROWTH).min(to), Purpose::Ramp);
         }
-        if last.finding == Finding::Unclear && last.length < self.settings.longest {
+        if last.finding == Finding::Unclear && self.may_be_longer(last.length) {
             return Aim::Try(last.rate, Purpose::Bisection);
         }
         Aim::End(End::Highest)
@@ -321,7 +324,7 @@ impl Search {
 
     /// The highest rate that may still be tried again between two others, if there is one.
     fn to_settle(&self, low: f64, high: f64) -> Option<f64> {
-        let open = self.inside(low, high).filter(|level| level.length < self.settings.longest);
+        let open = self.inside(low, high).filter(|level| self.may_be_longer(level.length));
         open.last().map(|level| level.rate)
     }
 
@@ -351,25 +354,35 @@ impl Search {
 
     /// As long as all trials of this rate before: their number grows with the logarithm of their length.
     fn next_length(&self, rate: f64) -> u32 {
-        let tried = self.index_of(rate).map_or(0, |index| self.levels[index].length);
-        tried.max(1).min(self.settings.longest.saturating_sub(tried).max(1))
+        let tried = self.index_of(rate).map_or(0.0, |index| self.levels[index].length);
+        units(tried).min(units(f64::from(self.settings.longest) - tried))
+    }
+
+    /// Whether trials of this length together may still be followed by another one.
+    fn may_be_longer(&self, length: f64) -> bool {
+        length < f64::from(self.settings.longest)
     }
 
     fn index_of(&self, rate: f64) -> Option<usize> {
         self.levels.iter().position(|level| level.rate == rate)
     }
 
-    fn add(&mut self, trial: &Trial, outcome: Outcome) {
+    fn add(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> &mut Level {
         let index = self.index_of(trial.rate).unwrap_or_else(|| {
             let index = self.levels.partition_point(|level| level.rate < trial.rate);
             let portions = vec![Vec::new(); self.settings.limits.len()];
-            let level =
-                Level { rate: trial.rate, finding: Finding::Unclear, length: 0, portions, overloaded: false };
+            let level = Level {
+                rate: trial.rate,
+                finding: Finding::Unclear,
+                length: 0.0,
+                portions,
+                overloaded: false,
+            };
             self.levels.insert(index, level);
             index
         });
         let level = &mut self.levels[index];
-        level.length += trial.length;
+        level.length += length;
         match outcome {
             Outcome::Measured(portions) => {
                 for (mine, new) in level.portions.iter_mut().zip(portions) {
@@ -379,19 +392,21 @@ impl Search {
             Outcome::Overloaded => level.overloaded = true,
             Outcome::NotApplied => {
                 level.finding = Finding::NotApplied;
-                return;
+                return &mut self.levels[index];
             }
         }
         let finding = match level.overloaded {
             true => Finding::Breaks,
             false => self.finding(&self.levels[index].portions),
         };
-        self.levels[index].finding = finding;
+        let level = &mut self.levels[index];
+        level.finding = finding;
+        level
     }
 
-    fn note_from_above(&mut self, trial: &Trial, outcome: Outcome) {
-        let (_, length, mut portions) = self.above.take().unwrap_or((trial.rate, 0, Vec::new()));
-        let length = length + trial.length;
+    fn note_from_above(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> Finding {
+        let (_, before, mut portions) = self.above.take().unwrap_or((trial.rate, 0.0, Vec::new()));
+        let length = before + length;
         let finding = match outcome {
             Outcome::Measured(new) => {
                 portions.resize(new.len(), Vec::new());
@@ -403,17 +418,23 @@ impl Search {
         };
         match finding {
             Finding::Holds => self.from_above = Some(trial.rate),
-            Finding::Unclear if length < self.settings.longest => {
+            Finding::Unclear if self.may_be_longer(length) => {
                 self.above = Some((trial.rate, length, portions));
             }
             _ => self.descents += 1,
         }
+        finding
     }
 
     /// The rate to try from above after the descents so far.
     fn descended(&self, rate: f64) -> f64 {
         (0..self.descents).fold(rate, |rate, _| rate / (1.0 + self.settings.precision))
     }
+}
+
+/// A length in whole units of the shortest trial, 1 at least.
+fn units(length: f64) -> u32 {
+    (length.round() as u32).max(1)
 }
 
 /// The geometric mean of two rates, to four digits if that still lies between them: people will read it.

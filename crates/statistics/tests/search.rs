@@ -1,7 +1,7 @@
 //! The capacity search against servers whose capacity is known exactly.
 
 use plimsoll_core::Random;
-use plimsoll_statistics::{Answer, End, Outcome, Purpose, Search, Settings, SliceCount, Trial};
+use plimsoll_statistics::{Answer, End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial};
 
 /// Mean service rate of the servers, per second.
 const MU: f64 = 1_000.0;
@@ -70,7 +70,7 @@ fn search(seed: u64, settings: Settings, server: impl Fn(Queue) -> Queue) -> Ans
     for trials in 0..200 {
         let Some(trial) = search.next() else { return search.answer(false) };
         let mut queue = server(Queue::new(seed, trials));
-        search.note(&trial, Outcome::Measured(vec![queue.carry_out(&trial)]));
+        search.note(&trial, 1.0, Outcome::Measured(vec![queue.carry_out(&trial)]));
     }
     panic!("it does not end: {:?}", search.levels());
 }
@@ -135,7 +135,7 @@ fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
             rate if rate > 500.0 => Outcome::NotApplied,
             _ => Outcome::Measured(vec![Queue::new(1, stream).carry_out(&trial)]),
         };
-        search.note(&trial, outcome);
+        search.note(&trial, 1.0, outcome);
     }
     let answer = search.answer(false);
     assert_eq!((answer.high, answer.end), (None, End::Generator));
@@ -154,7 +154,7 @@ fn what_is_not_confirmed_is_no_answer() {
         let wrong = trial.purpose == Purpose::Confirmation && trial.rate > 700.0;
         refused += u32::from(wrong);
         let portions = if wrong || trial.rate > 1_000.0 { &bad } else { &good };
-        search.note(&trial, Outcome::Measured(vec![portions.clone()]));
+        search.note(&trial, 1.0, Outcome::Measured(vec![portions.clone()]));
     }
     let answer = search.answer(false);
     assert!(refused > 0);
@@ -166,9 +166,39 @@ fn a_search_that_is_stopped_says_what_it_knows() {
     let mut search = Search::new(settings(100.0));
     for stream in 0..5 {
         let trial = search.next().unwrap();
-        search.note(&trial, Outcome::Measured(vec![Queue::new(1, stream).carry_out(&trial)]));
+        search.note(&trial, 1.0, Outcome::Measured(vec![Queue::new(1, stream).carry_out(&trial)]));
     }
     let answer = search.answer(true);
     assert_eq!((answer.end, answer.confirmed), (End::Stopped, false));
     assert!(answer.low.is_some_and(|low| low < CAPACITY));
+}
+
+/// A trial that was ended early weighs as much as there was of it: its rate may be tried as much longer.
+#[test]
+fn what_was_not_carried_out_of_a_trial_is_not_counted() {
+    let slices = |marked| vec![vec![SliceCount { count: 100, marked }; 20]];
+    let tried = |carried_out: f64| {
+        let mut search = Search::new(settings(100.0));
+        let first = search.next().unwrap();
+        assert_eq!(search.note(&first, 1.0, Outcome::Measured(slices(0))), Finding::Holds);
+        let second = search.next().unwrap();
+        assert_eq!(search.note(&second, 1.0, Outcome::Measured(slices(50))), Finding::Breaks);
+        // Neither is shown of the rate between them, however often it is tried.
+        let mut trials = 0;
+        loop {
+            let trial = search.next().unwrap();
+            let middle = trial.rate;
+            let finding = search.note(&trial, carried_out, Outcome::Measured(slices(1)));
+            assert_eq!(finding, Finding::Unclear);
+            trials += 1;
+            let level = search.levels().iter().find(|level| level.rate == middle).unwrap();
+            if search.next().is_none_or(|next| next.rate != middle) {
+                return (trials, level.length);
+            }
+        }
+    };
+    let (whole, length) = tried(1.0);
+    assert_eq!((whole, length), (7, 64.0));
+    let (early, length) = tried(0.4);
+    assert!(early > whole && (64.0..66.0).contains(&length), "{early} trials, {length} units");
 }

@@ -3,11 +3,14 @@
 //! Every rule is a function from text to complaints, and is tested twice: on the repository, where it must
 //! not complain, and on a bad sample, where it must. See `CONTRIBUTING.md` for the reasons.
 
+mod documents;
 mod imports;
 mod sources;
 mod tokens;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -57,4 +60,54 @@ fn every_crate_forbids_unsafe_code_but_the_ones_that_are_listed() {
     let roots: Vec<_> = files.iter().filter(|file| file.is_crate_root()).collect();
     assert!(roots.len() > 10, "only {} crate roots were found", roots.len());
     assert_tidy(roots.into_iter().filter_map(sources::unforbidden_unsafe).collect());
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let root = root();
+    let documents = documents::read_all(&root);
+    assert!(documents.len() > 10, "{} documents", documents.len());
+    assert_tidy(documents.iter().flat_map(|document| documents::broken_links(&root, document)).collect());
+}
+
+#[test]
+fn plans_in_documents_are_plans() {
+    let documents = documents::read_all(&root());
+    let plans: Vec<&str> = documents.iter().flat_map(documents::plans).collect();
+    assert!(!plans.is_empty());
+    for plan in plans {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(["check", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        check.stdin.take().expect("it is piped").write_all(plan.as_bytes()).expect("it is read");
+        let output = check.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{plan}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// What the program says of itself is what the documents say: if not, see `CONTRIBUTING.md`.
+#[test]
+fn the_reference_is_not_behind() {
+    let folder = std::env::temp_dir().join(format!("plimsoll-reference-{}", std::process::id()));
+    let made = Command::new(env!("CARGO_BIN_EXE_plimsoll")).arg("reference").arg(&folder).output();
+    assert!(made.expect("the program starts").status.success());
+    let mut complaints = Vec::new();
+    for entry in std::fs::read_dir(&folder).expect("the folder was made") {
+        let name = entry.expect("an entry").file_name();
+        let made = std::fs::read_to_string(folder.join(&name)).expect("a page");
+        let kept = std::fs::read_to_string(root().join("docs/reference").join(&name)).unwrap_or_default();
+        if made != kept {
+            let (at, (new, old)) = (1..)
+                .zip(made.lines().chain([""]).zip(kept.lines().chain([""])))
+                .find(|(_, (new, old))| new != old)
+                .unwrap_or((0, ("", "")));
+            let name = name.display();
+            complaints.push(format!("docs/reference/{name}:{at} has `{old}`, and the program says `{new}`"));
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+    assert_tidy(complaints);
 }

@@ -57,6 +57,19 @@ fn nothing() {
     assert_limited(Needs::Nothing, script, "none", "on time");
 }
 
+/// A long way is part of the response time; as long as nothing has to wait for it, it limits nothing.
+#[test]
+fn a_network_that_delays() {
+    let script = "sink; delay 0.02; load --rate 100 -c 50 -d 3s --interval 500ms";
+    assert_limited(Needs::Delay, script, "none", "on time");
+}
+
+#[test]
+fn a_network_that_delays_more_than_connections_can_bear() {
+    let script = "sink; delay 0.02; load --rate 1000 -c 10 -d 2s";
+    assert_limited(Needs::Delay, script, "connection_limit", "carry at most");
+}
+
 #[test]
 fn a_generator_beside_a_hog() {
     let script = "sink; taskset -pc 1 $SINK >/dev/null; hog 0; P=\"taskset -c 0 $P\"

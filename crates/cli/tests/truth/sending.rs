@@ -217,6 +217,39 @@ fn r05_a_generator_without_time_shows_it_as_start_lag_and_not_as_service_time() 
     assert!(!record.verdict.valid, "{:?}", record.verdict);
 }
 
+/// R5: beside a generator that is busy all the time, a probe sees the times of the server.
+#[test]
+fn r05_a_probe_sees_the_server_beside_a_busy_generator() {
+    let script = r#"
+        sink --delay constant:20ms
+        cat >"$D/busy.yaml" <<-plan
+			scenarios:
+			  - steps:
+			      - get: $URL
+			        script: |
+			          function validate_response(headers, body)
+			            local sum = 0
+			            for n = 1, 1000000 do sum = sum + n % 7 end
+			            return sum > 0
+			          end
+		plan
+        "$P" run "$D/busy.yaml" -c 64 -d 3s --probe --quiet -o json || test $? = 3
+    "#;
+    let Some(result) = play(Needs::Processors, script) else { return };
+    let probe = &result["probe"];
+    let p50 = probe["service_time"]["p"]["50"].as_u64().expect("a time") as f64 / 1e6;
+    let late = !probe["valid"].as_bool().expect("a word");
+    assert!(late || (p50 - 20.0).abs() < 1.0, "{p50} ms");
+    assert_eq!(result["verdict"]["valid"], false, "the generator was not busy: {}", result["verdict"]);
+    // Its requests are in no account of the load, and not forgotten either.
+    let unmeasured = result["accounting"]["unmeasured"].as_u64().expect("a number");
+    let started = probe["started"].as_u64().expect("a number");
+    assert!(started > 200 && unmeasured > started, "{started} of {unmeasured}");
+    let bias = probe["bias"]["50"]["difference_ns"].as_i64().expect("a difference");
+    let load = result["service_time"]["p"]["50"].as_i64().expect("a time");
+    assert_eq!(load - bias, probe["service_time"]["p"]["50"].as_i64().expect("a time"));
+}
+
 /// R6: with the kernel's stamps a response that is read late was not late; without them it was.
 #[test]
 fn r06_the_stamps_of_the_kernel_leave_out_what_the_generator_adds() {
@@ -224,11 +257,16 @@ fn r06_the_stamps_of_the_kernel_leave_out_what_the_generator_adds() {
         let overshoot = Nanos::from_micros(700);
         let options = SimOptions { receive_stamps, overshoot, ..near(infinite(Law::Constant(MS * 5))) };
         let (record, _) = simulate(&plan("connections: 1, duration: 5s"), options);
-        ms(&record.total.service_time, 99.0)
+        let [worker] = &record.workers[..] else { panic!("one worker") };
+        (ms(&record.total.service_time, 99.0), worker.receive_lag.clone())
     };
-    let (stamped, read) = (service(true), service(false));
+    let ((stamped, lag), (read, none)) = (service(true), service(false));
     assert!((stamped - 5.0).abs() < 0.020, "{stamped} ms");
     assert!(read > 5.5, "{read} ms: this world shows nothing");
+    // What the stamps leave out is known, too.
+    let lag_p99 = ms(&lag, 99.0);
+    assert!((stamped + lag_p99 - read).abs() < 0.020, "{stamped} ms, read {lag_p99} ms later: not {read} ms");
+    assert!(lag.count() > 800 && none.count() == 0, "{} and {}", lag.count(), none.count());
 }
 
 /// R6: on a real machine, responses carry the stamps, and the service time is that of the target's log.

@@ -23,6 +23,7 @@ pub(crate) fn turn() -> RwLockReadGuard<'static, ()> {
 /// It has `$P`, the program, `$D`, a folder of its own, and
 /// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; `$URL` is its, `$PORT`,
 ///   `$SINK` its process;
+/// - `delay SECONDS`: puts a way of that length, each way, before the sink;
 /// - `load WORDS…`: carries out a run against it, with the result on stdout;
 /// - `load_in_background WORDS…`: the same, and returns after the first interval; `$LOAD` is its process.
 const PRELUDE: &str = r#"
@@ -56,7 +57,40 @@ load_in_background() {
   cat <&4 >/dev/null & mine $!
 }
 ended() { wait $1 || test $? = 3; }
+delay() {
+  mkfifo "$D/port"
+  python3 -c "$PROXY" "$1" "$PORT" >"$D/port" 2>/dev/null & mine $!
+  read -r PORT <"$D/port"
+  URL=http://127.0.0.1:$PORT/
+}
 hog() { for n in 1 2 3; do taskset -c "$1" sh -c 'while :; do :; done' & mine $!; done; }
+"#;
+
+/// Hands everything on after a time, both ways: what a long way does to a connection.
+const PROXY: &str = r#"
+import asyncio, sys
+
+delay, target = float(sys.argv[1]), int(sys.argv[2])
+
+async def hand_on(reader, writer):
+    later = asyncio.get_running_loop().call_later
+    try:
+        while data := await reader.read(65536):
+            later(delay, writer.write, data)
+    except ConnectionError:
+        pass
+    later(delay, writer.close)
+
+async def serve(reader, writer):
+    there = await asyncio.open_connection("127.0.0.1", target)
+    await asyncio.gather(hand_on(reader, there[1]), hand_on(there[0], writer))
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1000)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
 "#;
 
 /// What a script has to have.
@@ -66,6 +100,8 @@ pub(crate) enum Needs {
     Nothing,
     /// Two processors.
     Processors,
+    /// An interpreter of Python, for the way.
+    Delay,
     /// A network of its own, and these programs.
     Network(&'static [&'static str]),
     /// A control group of version 1 or 2 for CPU time that it may make others in.
@@ -97,7 +133,7 @@ pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
             command
         }
     };
-    command.env("P", env!("CARGO_BIN_EXE_plimsoll")).env("PATH", path());
+    command.env("P", env!("CARGO_BIN_EXE_plimsoll")).env("PROXY", PROXY).env("PATH", path());
     let output = command.stdin(Stdio::null()).output().expect("there is a shell");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{:?}: {stdout}\n{stderr}", output.status);
@@ -127,6 +163,8 @@ fn possible(needs: Needs) -> Result<(), String> {
         Needs::Nothing => Ok(()),
         Needs::Processors if works("taskset -c 0 true && taskset -c 1 true") => Ok(()),
         Needs::Processors => Err("there are no two processors that a process may be bound to".to_owned()),
+        Needs::Delay if works("python3 -c 'import asyncio'") => Ok(()),
+        Needs::Delay => Err("there is no python3 to delay with".to_owned()),
         Needs::Network(programs) => {
             if !works("unshare --net ip link set lo up") {
                 return Err("a network namespace cannot be made here (not root, or no iproute2)".to_owned());

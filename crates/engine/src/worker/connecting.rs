@@ -21,6 +21,11 @@ impl<B: Backend> Worker<'_, B> {
     /// # Errors
     /// If not even a socket could be made. That is counted here.
     pub(super) fn open_connection(&mut self, lane: u32, now: Nanos) -> Result<u32, ErrorClass> {
+        if self.open_now >= self.most_open
+            && let Some(idle) = self.idle_elsewhere(lane)
+        {
+            self.doom(idle);
+        }
         let (site, endpoint) = self.lanes[lane as usize].sites.take();
         self.open_connection_to(lane, site, &endpoint, now)
     }

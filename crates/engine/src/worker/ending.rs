@@ -311,7 +311,8 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(false, false, self.times.end.min(now));
         let window = self.times.end.since(self.times.measure);
         self.record.wall = window;
-        self.recorder.connections.limit = self.lanes.iter().map(|lane| u64::from(lane.max)).sum();
+        let limit = self.lanes.iter().map(|lane| u64::from(lane.max)).sum();
+        self.recorder.connections.limit = self.most_open.min(limit);
         self.recorder.connections.depth = self.lanes.iter().map(|lane| lane.depth).max().unwrap_or(1);
         self.recorder.connections.http2.streams_asked = self.plan.connections.streams;
         let pacing_budget = self.pacer.budget();

@@ -97,10 +97,12 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
         if self.facts[request.step as usize].status_alone {
-            return match self.reactions[request.step as usize].accepts(status) {
-                Ok(()) => Outcome::Ok,
-                Err(failure) => Outcome::Failed(failure.class),
-            };
+            match self.reactions[request.step as usize].accepts(status) {
+                Ok(()) => return Outcome::Ok,
+                // The reason in words is wanted, too.
+                Err(_) if self.keeps => {}
+                Err(failure) => return Outcome::Failed(failure.class),
+            }
         }
         self.judge_in_full(request, place, status)
     }

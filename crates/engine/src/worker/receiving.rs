@@ -60,6 +60,7 @@ impl<B: Backend> Worker<'_, B> {
         let slot = id.slot() as u32;
         self.stamped = stamped;
         self.responses = 0;
+        let lag = self.now.since(at);
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
         let secured = conn.tls.is_some();
@@ -83,6 +84,7 @@ impl<B: Backend> Worker<'_, B> {
             self.pacer.received(self.responses);
             if stamped {
                 self.record.stamped += self.responses;
+                self.record.receive_lag.record_many(lag.0, self.responses);
             } else {
                 self.record.unstamped += self.responses;
             }
@@ -104,8 +106,17 @@ impl<B: Backend> Worker<'_, B> {
         let mut completed = std::mem::take(&mut self.completed);
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let mut keeping =
-            Keeping { memos: &mut self.memos, needs: &self.needs, captures: &mut self.captures };
+        let (facts, reactions) = (&self.facts, &self.reactions);
+        let is_good = |step: usize, status: u16| {
+            let plainly = facts[step].status_alone && (200..300).contains(&status);
+            plainly && reactions[step].accepts(status).is_ok()
+        };
+        let mut keeping = Keeping {
+            memos: &mut self.memos,
+            needs: &self.needs,
+            captures: &mut self.captures,
+            is_good: if self.keeps { Some(&is_good) } else { None },
+        };
         let decoded = conn.decode_http1(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {
             conn.take_no_more();

@@ -39,11 +39,11 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Those of a step of the plan; `keeps` says whether every exchange is kept for the log.
-    pub(super) fn of(plan: &Plan, step: &Step, keeps: bool) -> Self {
+    /// Those of a step of the plan.
+    pub(super) fn of(plan: &Plan, step: &Step) -> Self {
         let scripted = step.check_script.is_some() || plan.scripts.is_some();
         Self {
-            status_alone: step.reaction.is_plain() && !scripted && !keeps,
+            status_alone: step.reaction.is_plain() && !scripted,
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             request: step.needs.path || step.needs.request,

@@ -197,14 +197,24 @@ impl<B: Backend> Worker<'_, B> {
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
         // end still starts what fell due before it.
         let until = self.times.end.min(self.border);
-        self.ended = now >= self.times.end && until == self.times.end;
+        let over = now >= self.times.end && until == self.times.end;
+        // The last ones may share a wake-up, which comes late and owes more of them than there are free
+        // connections. They are late by the generator's own doing, as at any other time, and may be so by as
+        // much. Where every arrival has its own wake-up, one that finds no connection at the end waits for
+        // the target or its limit of connections: that is never started, though the run was on time.
+        let latest = self.times.end + self.pacer.budget();
+        if over && now > latest && self.counts.last_edge >= self.times.end {
+            self.ended = true;
+            return;
+        }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
             // While its server is looked for, no connection is what is missing.
             state.blocked = !state.waiting.is_empty() && state.max > 0;
-            blocked |= state.blocked;
-            at_limit |= state.blocked && state.open >= state.max;
+            let waits = state.blocked;
+            blocked |= waits;
+            at_limit |= waits && self.is_at_limit(lane);
             while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
                 let intended = self.times.start + arrival.at;
                 if intended > now || intended >= until || self.is_long_over(now) {
@@ -228,9 +238,8 @@ impl<B: Backend> Worker<'_, B> {
                         continue;
                     }
                     blocked = true;
-                    let lane = &mut self.lanes[lane as usize];
-                    lane.blocked = true;
-                    at_limit |= lane.open >= lane.max;
+                    self.lanes[lane as usize].blocked = true;
+                    at_limit |= self.is_at_limit(lane);
                     break;
                 }
                 self.lanes[lane as usize].take();
@@ -249,7 +258,8 @@ impl<B: Backend> Worker<'_, B> {
         if started {
             self.pacer.started(now);
         }
-        self.note_blocked(blocked, at_limit, now);
+        self.ended = over && !(blocked && now < latest);
+        self.note_blocked(blocked, at_limit, now.min(self.times.end));
     }
 
     /// An arrival whose scenario has no data any more, while others have.
@@ -279,15 +289,42 @@ impl<B: Backend> Worker<'_, B> {
         while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
             let lacks = |lane: &Lane| lane.open < lane.initial;
             let Some(lane) = self.lanes.iter().position(lacks) else { return };
+            if self.is_at_limit(lane as u32) {
+                return;
+            }
             // What failed is counted, and tried again when a request needs a connection.
             let _ = self.open_connection(lane as u32, now);
         }
     }
 
     fn may_open(&self, lane: u32, now: Nanos) -> bool {
-        let lane = &self.lanes[lane as usize];
         let paced = self.ramp.is_paced() && !self.users_have_connections();
-        lane.open < lane.max && (!paced || now >= self.times.start + self.ramp.next())
+        !self.is_at_limit(lane) && (!paced || now >= self.times.start + self.ramp.next())
+    }
+
+    /// Whether the limit of connections allows the lane no further one.
+    #[inline]
+    fn is_at_limit(&self, lane: u32) -> bool {
+        let Lane { open, max, .. } = self.lanes[lane as usize];
+        open >= max || (self.open_now >= self.most_open && self.idle_elsewhere(lane).is_none())
+    }
+
+    /// A connection of another lane on which nothing is in flight, of the lane with most of them that which
+    /// has been idle for longest. It gives its place to a server that has come up, or gets it back: the lanes
+    /// of the plan's targets alone never have more than all of the places.
+    #[cold]
+    pub(super) fn idle_elsewhere(&self, lane: u32) -> Option<u32> {
+        let idle = |(number, other): (u32, &Lane)| {
+            let is_idle = |slot: &u32| {
+                let conn = &self.conns[*slot as usize];
+                let listed = conn.lane == number && conn.listed && conn.state == State::Open;
+                listed && conn.requests.is_empty()
+            };
+            let slot = other.available.iter().copied().find(is_idle)?;
+            Some((other.open, slot))
+        };
+        let others = (0..).zip(&self.lanes).filter(|(number, _)| *number != lane);
+        others.filter_map(idle).max_by_key(|(open, _)| *open).map(|(_, slot)| slot)
     }
 
     /// The first connection of the lane that has room for a request; forgets stale entries on the way.

@@ -6,6 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{Snapshot, Stall};
+use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
 use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
@@ -62,7 +63,19 @@ impl<B: Backend> Worker<'_, B> {
             blocked: waits || over,
             follows: self.follows,
             in_flight: self.counts.in_flight,
+            room: self.room(),
         }
+    }
+
+    /// How many arrivals may share a wake-up: as many as find a connection at once. What finds none is given
+    /// up, if the plan says so, and half of the room is left for chance to bring more than usual.
+    fn room(&self) -> u64 {
+        // Those of the plan's targets: arrivals begin there.
+        let lanes = self.lanes.iter().take(self.plan.targets.len());
+        let places = lanes.map(|lane| u64::from(lane.max) * u64::from(lane.depth)).sum::<u64>();
+        let room = places.saturating_sub(self.counts.in_flight);
+        let drops = matches!(self.plan.load, Load::Open { overload: Overload::Drop, .. });
+        if drops { room / 2 } else { room }
     }
 
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {

@@ -1,36 +1,22 @@
 //! MEASUREMENT R20: the same seed puts the same load on the targets, and the checksum says so.
 
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Disk, Given, Plan, PlanPatch, Switch};
+use plimsoll_plan::{Given, Plan, PlanPatch};
 use plimsoll_testkit::{Behaviour, SimOptions};
 
-use super::{simulate, world};
+use super::{patch, resolved, simulate, world};
 
 const OPEN: &[(&str, &str)] = &[("--rate", "2000"), ("-d", "1s"), ("--arrival", "poisson")];
 const CLOSED: &[(&str, &str)] = &[("-c", "4"), ("-n", "500")];
 
 /// A plan whose requests are different from each other.
 fn varied(flags: &[(&'static str, &str)], seed: &str) -> Plan {
-    let mut patch = PlanPatch {
+    resolved(PlanPatch {
         urls: vec![Given::new("URL", "http://sim.test/${uuid}?n=${random_int(1,1000000)}")],
         body: Some(Given::new("--body", "${random_hex(12)} of ${sequence}")),
         seed: Some(Given::new("--seed", seed)),
-        no_preflight: Switch::on("--no-preflight"),
-        ..PlanPatch::default()
-    };
-    for &(flag, value) in flags {
-        let given = Some(Given::new(flag, value));
-        match flag {
-            "-c" => patch.connections = given,
-            "-n" => patch.iterations = given,
-            "-d" => patch.duration = given,
-            "-t" => patch.threads = given,
-            "--rate" => patch.rate = given,
-            "--arrival" => patch.arrival = given,
-            other => panic!("the test knows no flag {other}"),
-        }
-    }
-    Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+        ..patch(flags)
+    })
 }
 
 /// What the simulated server has seen: when, and every byte.

@@ -80,8 +80,32 @@ fn users_who_were_led_away_come_back() {
             assert!(record.accounting.ok > 90, "{settings}: {:?}", record.accounting);
             assert_eq!(record.accounting.failed, 0);
             assert_eq!(asked(&truth, OTHER).len() as u64, record.accounting.redirects_followed);
-            // Each of a worker's pools has as many connections as the plan allows, at most.
+            // Every user has a connection to each of both servers; arrivals share all of them.
             assert!(record.connections.opened <= 10, "{}", record.connections.opened);
+        }
+    }
+}
+
+/// In the open model the limit of connections is one of all servers together: an idle one makes room.
+#[test]
+fn servers_that_come_up_share_the_limit_of_connections() {
+    let loads = [
+        "connections: 4, rate: 400, duration: 1s, overload: queue",
+        "connections: 4, rate: 400, duration: 1s, overload: grow, threads: 2",
+        "connections: 4, rate: 4000, duration: 1s, overload: drop",
+        "connections: 1, rate: 100, iterations: 100",
+    ];
+    for load in loads {
+        for protocol in PROTOCOLS {
+            let settings = format!("{load}, follow_redirects: 1{protocol}");
+            let moved = with_fields(307, &[("Location", &*format!("//{OTHER}/there"))]);
+            let rest = "scenarios: [{steps: [{get: /}]}]";
+            let (record, truth) = simulate(&plan(&settings, rest), both(moved, good()));
+            let a = &record.accounting;
+            assert!(a.ok >= 100 && a.failed + a.timed_out == 0, "{settings}: {a:?}");
+            assert_eq!(asked(&truth, OTHER).len() as u64, a.redirects_followed, "{settings}");
+            let connections = &record.connections;
+            assert!(connections.peak_open <= connections.limit && connections.limit <= 4, "{connections:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_engine::{Control, RunError, Stop, run};
 use plimsoll_metrics::{ReasonCode, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{DynamicRequest, Needs, Received, ScriptError, ScriptSource, Scripts, Session};
-use plimsoll_testkit::{Behaviour, Law, SimOpen};
+use plimsoll_testkit::{Behaviour, Law, SimOpen, SimOptions};
 
 use super::plans::{good, iterations, plan};
 use super::{MS, server, simulate, world};
@@ -41,6 +41,23 @@ fn iterations_that_wait_are_counted_and_finished() {
     assert_eq!((iterations(&record), record.accounting.never_started), ([100, 100, 0, 0], 0));
     assert_eq!(record.target_per_second, Some(1000.0));
     assert!(!record.verdict.valid && record.duration > Nanos::from_secs(1), "{:?}", record.verdict);
+}
+
+/// Arrivals that share a wake-up may be more than a worker has connections.
+#[test]
+fn what_was_due_before_the_end_is_started_although_the_last_wake_up_owes_many() {
+    for more in ["", ", arrival: poisson", ", overload: drop"] {
+        let settings = format!("rate: 200000, duration: 100ms, connections: 64, threads: 4{more}");
+        let plan = plan(&settings, "scenarios: [{steps: [{get: /}]}]");
+        for overshoot in [0, 60] {
+            let options =
+                SimOptions { overshoot: Nanos::from_micros(overshoot), ..world(Behaviour::default()) };
+            let (record, _) = simulate(&plan, options);
+            let a = &record.accounting;
+            assert_eq!((a.never_started, a.dropped), (0, 0), "{more}, {overshoot} µs: {a:?}");
+            assert!(record.verdict.valid, "{more}, {overshoot} µs: {:?}", record.verdict);
+        }
+    }
 }
 
 /// A duration that is given beside the iterations is a limit.
@@ -101,41 +118,25 @@ fn data_that_ends_in_the_middle_ends_the_load() {
     }
 }
 
-/// Scripts that wish to stop when they have made so many requests.
-#[derive(Debug)]
-struct StopAfter(u64);
-
-struct Counting {
-    left: u64,
+/// What the script of a worker does whenever it makes a request.
+enum Script {
+    /// Counts down, and wishes to stop when nothing is left.
+    Counts { left: u64 },
+    /// Stops the run and never returns.
+    Sticks(Control),
 }
 
-impl fmt::Debug for Counting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Counting")
-    }
-}
-
-impl ScriptSource for StopAfter {
-    fn needs(&self, _: u32) -> Needs {
-        Needs::default()
-    }
-
-    fn makes_requests(&self, _: u32) -> bool {
-        true
-    }
-
-    fn sees_responses(&self, _: u32) -> bool {
-        false
-    }
-
-    fn open(&self, _: Shard, _: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
-        Ok(Box::new(Counting { left: self.0 }))
-    }
-}
-
-impl Scripts for Counting {
+impl Scripts for Script {
     fn make_request(&mut self, _: u32, _: &Session, _: &mut DynamicRequest) -> Result<(), ScriptError> {
-        self.left = self.left.saturating_sub(1);
+        match self {
+            Self::Counts { left } => *left = left.saturating_sub(1),
+            Self::Sticks(control) => {
+                control.stop(Stop::Now);
+                loop {
+                    std::thread::park();
+                }
+            }
+        }
         Ok(())
     }
 
@@ -148,11 +149,38 @@ impl Scripts for Counting {
     }
 
     fn wants_to_stop(&self) -> bool {
-        self.left == 0
+        matches!(self, Self::Counts { left: 0 })
     }
 
     fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
         Box::new(())
+    }
+}
+
+/// Gives every worker its script.
+struct ByWorker<F>(F);
+
+impl<F> fmt::Debug for ByWorker<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ByWorker")
+    }
+}
+
+impl<F: Fn(Shard) -> Script + Send + Sync> ScriptSource for ByWorker<F> {
+    fn needs(&self, _: u32) -> Needs {
+        Needs::default()
+    }
+
+    fn makes_requests(&self, _: u32) -> bool {
+        true
+    }
+
+    fn sees_responses(&self, _: u32) -> bool {
+        false
+    }
+
+    fn open(&self, worker: Shard, _: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
+        Ok(Box::new(self.0(worker)))
     }
 }
 
@@ -171,7 +199,8 @@ fn a_script_ends_the_load_of_either_model() {
         for threads in [1, 2] {
             let settings = format!("connections: 2, threads: {threads}, {load}");
             let plan = plan(&settings, "scenarios: [{steps: [{get: /}]}]");
-            let (record, truth) = simulate(&scripted(plan, Arc::new(StopAfter(12))), world(good()));
+            let (record, truth) =
+                simulate(&scripted(plan, Arc::new(ByWorker(|_| Script::Counts { left: 12 }))), world(good()));
             assert_eq!(truth.len(), 12 * threads, "{settings}");
             assert_eq!((record.accounting.ok, record.accounting.never_started), (12 * threads as u64, 0));
             assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
@@ -179,71 +208,16 @@ fn a_script_ends_the_load_of_either_model() {
     }
 }
 
-/// Scripts that stop the run and never return on the first workers.
-struct Stuck {
-    workers: u32,
-    control: Control,
-}
-
-impl fmt::Debug for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Stuck")
-    }
-}
-
-impl ScriptSource for Stuck {
-    fn needs(&self, _: u32) -> Needs {
-        Needs::default()
-    }
-
-    fn makes_requests(&self, _: u32) -> bool {
-        true
-    }
-
-    fn sees_responses(&self, _: u32) -> bool {
-        false
-    }
-
-    fn open(&self, worker: Shard, _: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
-        if worker.index >= self.workers {
-            return Ok(Box::new(Counting { left: u64::MAX }));
-        }
-        Ok(Box::new(Sticking(self.control.clone())))
-    }
-}
-
-struct Sticking(Control);
-
-impl Scripts for Sticking {
-    fn make_request(&mut self, _: u32, _: &Session, _: &mut DynamicRequest) -> Result<(), ScriptError> {
-        self.0.stop(Stop::Now);
-        loop {
-            std::thread::park();
-        }
-    }
-
-    fn validate_response(&mut self, _: u32, _: &Received<'_>) -> Result<bool, ScriptError> {
-        Ok(true)
-    }
-
-    fn delay(&mut self, _: u32) -> Result<Nanos, ScriptError> {
-        Ok(Nanos::ZERO)
-    }
-
-    fn wants_to_stop(&self) -> bool {
-        false
-    }
-
-    fn finish(self: Box<Self>) -> Box<dyn Any + Send> {
-        Box::new(())
-    }
-}
-
 /// Three workers, of which the first ones get stuck.
 fn run_stuck(workers: u32) -> Result<RunRecord, RunError> {
     let control = Control::default();
     let plan = plan("connections: 3, threads: 3, duration: 1000h", "scenarios: [{steps: [{get: /}]}]");
-    let plan = scripted(plan, Arc::new(Stuck { workers, control: control.clone() }));
+    let stops = control.clone();
+    let script = move |worker: Shard| match worker.index < workers {
+        true => Script::Sticks(stops.clone()),
+        false => Script::Counts { left: u64::MAX },
+    };
+    let plan = scripted(plan, Arc::new(ByWorker(script)));
     let open = SimOpen::new(world(good()));
     run(&plan, &open, &[vec![server().into()].into()], &control, &mut |_| {})
 }

@@ -30,6 +30,14 @@ fn server() -> Endpoint {
 
 /// A plan as its flags would make it, against one URL.
 fn plan(flags: &[(&'static str, &str)]) -> Plan {
+    resolved(patch(flags))
+}
+
+fn resolved(patch: PlanPatch) -> Plan {
+    Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn patch(flags: &[(&'static str, &str)]) -> PlanPatch {
     let mut patch = PlanPatch {
         urls: vec![Given::new("URL", "http://sim.test/")],
         default_seed: 7,
@@ -69,7 +77,7 @@ fn plan(flags: &[(&'static str, &str)]) -> Plan {
             other => panic!("the test knows no flag {other}"),
         }
     }
-    Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+    patch
 }
 
 fn world(behaviour: Behaviour) -> SimOptions {

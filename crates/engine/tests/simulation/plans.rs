@@ -316,6 +316,26 @@ fn a_scenario_joins_later() {
     assert!((1816..=1820).contains(&record.accounting.ok), "{:?}", record.accounting);
 }
 
+/// Before the first scenario joins nothing is scheduled: neither is it counted as missing, nor does it take
+/// iterations away from those that a run is to have.
+#[test]
+fn nothing_is_scheduled_before_the_first_scenario_joins() {
+    let rest = "scenarios: [{start_after: 1s, steps: [{get: /a}]}, {start_after: 2s, steps: [{get: /b}]}]";
+    for (load, asked) in [
+        ("duration: 4s", 300),
+        ("iterations: 250", 250),
+        ("iterations: 250, arrival: poisson, threads: 3", 250),
+        ("iterations: 200, warmup: 1500ms", 200),
+        ("iterations: 200, warmup: 500ms", 200),
+    ] {
+        let settings = format!("rate: 100, connections: 9, {load}");
+        let (record, _) = simulate(&plan(&settings, rest), world(good()));
+        let a = &record.accounting;
+        assert_eq!((a.scheduled, a.ok, a.never_started), (asked, asked, 0), "{load}");
+        assert_eq!(iterations(&record), [asked, asked, 0, 0], "{load}");
+    }
+}
+
 #[test]
 fn a_counted_run_waits_for_the_last_thought() {
     let rest = "scenarios: [{steps: [{get: /, think: 2500ms}]}]";

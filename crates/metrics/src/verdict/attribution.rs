@@ -379,6 +379,11 @@ impl Judge<'_> {
     ///
     /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those
     /// in flight will take at the interval's own rate of responses (Little's law): level in a stable run.
+    ///
+    /// The test of [`course::growth`](crate::course::growth) is no substitute. It asks whether a warning is
+    /// due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
+    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and what
+    /// would be a false alarm there only names the target where nothing else is left to name.
     fn growth_per_second(&self) -> Option<f64> {
         if self.record.model == Model::Closed {
             return None;

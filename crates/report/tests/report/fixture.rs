@@ -210,6 +210,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         calibration: None,
         repeated: false,
         slices: false,
+        probe: None,
     }
 }
 
@@ -231,6 +232,18 @@ pub(crate) fn open() -> RunResult {
 pub(crate) fn with_slices() -> RunResult {
     let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
     result_with(record, RunContext { slices: true, ..context(OPEN) })
+}
+
+/// The same beside a probe, whose responses came 100 us sooner.
+pub(crate) fn with_probe() -> RunResult {
+    let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
+    let sooner = |i: u64| {
+        let sample = quiet(10 * i);
+        Sample { done: Nanos(sample.done.0 - 100_000), ..sample }
+    };
+    let mut probe = recorded(GET, Model::Open, (0..1_000).map(sooner));
+    probe.verdict = judge(&probe);
+    result_with(record, RunContext { probe: Some(Box::new(probe)), ..context(OPEN) })
 }
 
 /// A closed run over TLS and two steps, long enough for every percentile, on a saturated generator.

@@ -26,6 +26,16 @@ fn text_of_an_open_run() {
 }
 
 #[test]
+fn text_of_a_run_beside_a_probe() {
+    let result = fixture::with_probe();
+    let text = rendered(&result, Format::Text, &TERMINAL);
+    let from = text.find("service time by a probe").expect("the probe is shown");
+    insta::assert_snapshot!(&text[from..]);
+    let bias = &result.probe.expect("there is one").bias["50"];
+    assert_eq!(bias.difference_ns, bias.load_ns as i64 - bias.probe_ns as i64);
+}
+
+#[test]
 fn text_of_a_closed_run() {
     insta::assert_snapshot!(rendered(&fixture::closed(), Format::Text, &TERMINAL));
 }

@@ -170,6 +170,25 @@ impl ResponseClient {
         self.advance(limits, memo, owed, input, kept)
     }
 
+    /// The next response, if nothing of it was read before, it stands whole in `input`, and its head is the one
+    /// that `memo` remembers; else `None`, and nothing has changed. Nothing of it is kept.
+    #[inline]
+    pub fn next_known(
+        &mut self,
+        limits: &Limits,
+        memo: &HeadMemo,
+        head_request: bool,
+        input: &mut &[u8],
+    ) -> Option<Response> {
+        if self.phase != Phase::Idle {
+            return None;
+        }
+        let owed = Owed { head_request, capture: Capture::Nothing };
+        let response = whole_response(limits, memo, owed, input)?;
+        self.forget_captured(owed.capture);
+        Some(response)
+    }
+
     /// The peer closed the connection. Completes a body that ends there; `Ok(None)` if no response had begun
     /// (empty lines are no response). Call it once; the client is as after [`reset`](Self::reset) then, but
     /// for the captured head of a response that this call completed.

@@ -1,0 +1,161 @@
+//! What the program knows about itself, as files: shell completions, manual pages, and the reference pages of
+//! `docs/`.
+
+mod commands;
+mod schemas;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, CommandFactory as _};
+use plimsoll_plan::{Document, Problem};
+
+use crate::flags::{Cli, SchemaOf};
+use crate::{Exit, Failure, run};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for every command into this folder, instead of that of plimsoll to stdout
+    #[arg(value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReferenceArgs {
+    /// The folder that the pages are written into
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// `plimsoll completions SHELL`.
+pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut script);
+    run::to_stdout(|out| out.write_all(&script))?;
+    Ok(Exit::Success)
+}
+
+/// `plimsoll man`.
+pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
+    let command = Cli::command();
+    match &args.folder {
+        None => run::to_stdout(|out| clap_mangen::Man::new(command).render(out))?,
+        Some(folder) => {
+            make(folder)?;
+            clap_mangen::generate_to(command, folder).map_err(|error| {
+                Failure::environment(Problem::new(format!("cannot write to {}: {error}", folder.display())))
+            })?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// `plimsoll reference`.
+pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
+    make(&args.folder)?;
+    let pages = [
+        ("commands.md", commands::page(Cli::command())),
+        ("plan.md", schemas::page("Plan files", Document::schema())),
+        ("results.md", results()),
+        ("exit-codes.md", exit_codes()),
+        ("environment.md", environment()),
+    ];
+    for (name, page) in pages {
+        run::to_file(&args.folder.join(name), |out| out.write_all(page.as_bytes()))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn make(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::environment(Problem::new(format!("cannot make {}: {error}", folder.display())))
+    })
+}
+
+/// What stands on top of each page.
+const MADE: &str =
+    "<!-- Made by `plimsoll reference docs/reference`; changes belong into the program. -->\n\n";
+
+/// One line, and Markdown takes nothing in it for markup of a table or of HTML.
+fn cell(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// The results that have a schema, in one page.
+fn results() -> String {
+    let mut page = format!("{MADE}# Results\n\n");
+    page.push_str(
+        "What the commands write with `--output json`. `plimsoll schema NAME` prints each as a JSON Schema. Fields are\n\
+         added without notice; one that changes its meaning or goes raises `schema_version`.\n",
+    );
+    for of in SchemaOf::RESULTS {
+        page.push_str(&schemas::section(of.title(), of.name(), of.schema()));
+    }
+    page
+}
+
+fn exit_codes() -> String {
+    let mut page = format!("{MADE}# Exit codes\n\n| code | meaning |\n|---|---|\n");
+    for exit in Exit::KINDS {
+        page.push_str(&format!("| {} | {} |\n", exit.code(), cell(exit.meaning())));
+    }
+    page.push_str("\nAn interrupted run writes what it has before it ends.\n");
+    page
+}
+
+/// Variables that are no settings.
+const VARIABLES: &[(&str, &str)] = &[
+    ("COLUMNS", "width of reports that do not go to a terminal"),
+    ("HOME", "where the user's folders are, if the XDG variables do not say so"),
+    (
+        "LC_ALL, LC_CTYPE, LANG",
+        "whether reports may have characters beyond ASCII: not if a locale is named that has none",
+    ),
+    ("LUA_PATH", "where scripts find modules"),
+    ("NO_COLOR", "if it is not empty: no colour, unless `--color always` asks for it"),
+    ("SSLKEYLOGFILE", "a file that takes the keys of TLS, for Wireshark and the like"),
+    ("TERM", "`dumb`: no colour, and no live display"),
+    ("XDG_DATA_HOME", "the user's folder for data, in which `plimsoll` has its own"),
+];
+
+fn environment() -> String {
+    let mut page = format!("{MADE}# Environment\n\n| variable | what it does |\n|---|---|\n");
+    for (name, what) in VARIABLES {
+        page.push_str(&format!("| `{}` | {} |\n", name.replace(", ", "`, `"), cell(what)));
+    }
+    page.push_str(
+        "\n## Settings\n\nEvery setting of a plan's `run` can be given by a variable, too. It goes above the plan file \
+         and below flags.\nLists have one value per line.\n\n| variable | setting |\n|---|---|\n",
+    );
+    let schema = Document::schema();
+    let settings = schema.pointer("/$defs/Settings/properties").and_then(|settings| settings.as_object());
+    for (name, setting) in settings.into_iter().flatten() {
+        let what = setting.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+        page.push_str(&format!("| `PLIMSOLL_{}` | {} |\n", name.to_uppercase(), cell(what)));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_one_line_without_markup() {
+        assert_eq!(cell("a | b\n  <c>"), "a \\| b &lt;c>");
+    }
+
+    #[test]
+    fn every_setting_has_its_variable() {
+        let page = environment();
+        for name in ["PLIMSOLL_RATE", "PLIMSOLL_CONNECTIONS", "PLIMSOLL_HTTP2"] {
+            assert!(page.contains(&format!("| `{name}` | ")), "{name} is not in {page}");
+        }
+    }
+}
