@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use plimsoll_driver::clock;
+use plimsoll_plan::Problem;
 use plimsoll_report::Style;
 
 use crate::flags::{ColorChoice, Surroundings};
@@ -89,6 +90,24 @@ pub(crate) const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 /// The file that [`STEP_SUMMARY`] names.
 pub(crate) fn step_summary() -> Option<PathBuf> {
     std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The file of the history that the user wants where no flag says another: `PLIMSOLL_STORE`.
+pub(crate) fn store() -> Option<PathBuf> {
+    std::env::var_os("PLIMSOLL_STORE").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Whether every run is to be saved: `PLIMSOLL_SAVE`.
+///
+/// # Errors
+/// It is neither true nor false.
+pub(crate) fn save() -> Result<bool, Problem> {
+    let value = std::env::var_os("PLIMSOLL_SAVE").unwrap_or_default();
+    match &*value.to_string_lossy() {
+        "true" => Ok(true),
+        "" | "false" => Ok(false),
+        other => Err(Problem::new(format!("PLIMSOLL_SAVE: `{}` is not true or false", other.escape_debug()))),
+    }
 }
 
 /// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,

@@ -19,6 +19,8 @@ use crate::import_flags::ImportArgs;
 use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
+use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
+use crate::saving::SaveArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -118,6 +120,16 @@ pub(crate) enum Command {
     /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001,
     /// as Hunter and Apache Otava do.
     History(HistoryArgs),
+    /// List the runs that were saved (`run --save`), the latest first
+    ///
+    /// p50 and p99 are those of the response time in the open model, of the service time in the closed one.
+    Runs(RunsArgs),
+    /// Show a saved run as it was shown when it ended
+    Show(ShowArgs),
+    /// Write a saved run in another format
+    Export(ExportArgs),
+    /// Remove saved runs
+    Rm(RmArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
     /// Print completions for a shell
@@ -185,6 +197,8 @@ pub(crate) struct RunArgs {
     pub(crate) probe: Option<String>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -827,7 +841,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "check",
     "explain",
@@ -839,6 +853,10 @@ const COMMANDS: [&str; 12] = [
     "import",
     "compare",
     "history",
+    "runs",
+    "show",
+    "export",
+    "rm",
     "schema",
 ];
 
@@ -911,7 +929,7 @@ mod tests {
             problem.hint.as_deref(),
             Some(
                 "commands: run, check, explain, find, calibrate, sink, target, demo, import, compare, history, \
-                 schema; \
+                 runs, show, export, rm, schema; \
                  for a host write http://webserver/"
             )
         );

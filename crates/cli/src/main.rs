@@ -23,6 +23,7 @@ mod history;
 mod import;
 mod import_flags;
 mod keys;
+mod makers;
 mod output_flags;
 mod outputs;
 mod problems;
@@ -33,6 +34,10 @@ mod repeat;
 mod request_log;
 mod result_files;
 mod run;
+mod runs;
+mod runs_flags;
+mod saved_runs;
+mod saving;
 mod script_flags;
 mod script_host;
 mod search;
@@ -176,6 +181,10 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
         Command::History(args) => history::command(args, &style),
+        Command::Runs(args) => runs::list(args),
+        Command::Show(args) => runs::show(args, &style),
+        Command::Export(args) => runs::export(args, &style),
+        Command::Rm(args) => runs::remove(args),
         Command::Schema(args) => schema(args.of),
         Command::Completions(args) => reference::completions(args),
         Command::Man(args) => reference::man(args),

@@ -2,13 +2,14 @@
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::{Plan, Problem, Problems};
-use plimsoll_report::{RepeatedResult, RunResult, Style, TableFormat, render_repeated};
+use plimsoll_report::{RepeatedResult, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
 use crate::campaign::Campaign;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
 use crate::outputs::{self, EndFile};
 use crate::run::{self, Before};
+use crate::saving::Keeper;
 use crate::{Exit, Failure, describe};
 
 /// Says what cannot go together with several runs.
@@ -52,7 +53,7 @@ pub(crate) fn command(
 ) -> Result<Exit, Failure> {
     let (format, json) = outputs(output)?;
     let options = BackendOptions::default();
-    let (results, exit) = if run::uses_uring(plan.backend)? {
+    let (results, exit, unsaved) = if run::uses_uring(plan.backend)? {
         carry_out(plan, &OpenUring(options), runs, live, output, before)?
     } else {
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
@@ -63,7 +64,10 @@ pub(crate) fn command(
         |out| render_repeated(&result, format, style, out),
         |out| render_repeated(&result, TableFormat::Json, style, out),
     )?;
-    Ok(exit)
+    match unsaved {
+        None => Ok(exit),
+        Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
+    }
 }
 
 /// What there is of several runs: a table on stdout, and JSON in a file.
@@ -86,6 +90,9 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
     Ok((format, outputs::json_file(output.json.as_ref())?))
 }
 
+/// The results of the runs, how to end for them, and why the first one that could not be saved was not.
+type Made = (Vec<RunResult>, Exit, Option<Failure>);
+
 fn carry_out<O: Open + Clone + 'static>(
     mut plan: Plan,
     open: &O,
@@ -93,39 +100,52 @@ fn carry_out<O: Open + Clone + 'static>(
     live: &LiveArgs,
     output: &OutputArgs,
     before: &Before,
-) -> Result<(Vec<RunResult>, Exit), Failure> {
+) -> Result<Made, Failure> {
     let watched = run::watched(live)?;
     let mut campaign = Campaign::begin(&mut plan, open, output.quiet)?.watching(watched);
     let say = run::say(output.quiet);
-    let (mut results, mut exit) = (Vec::new(), Exit::Success);
+    let (mut results, mut exit, mut unsaved) = (Vec::new(), Exit::Success, None);
     let seed = plan.seed;
     for number in 0..runs {
         plan.seed = seed.wrapping_add(u64::from(number));
         say(&format!("run {} of {runs}, seed {}", number + 1, plan.seed));
-        let mut record = match campaign.run(&plan, &mut |_| true) {
+        let first = campaign.take_first();
+        let context = run::context(&plan, &first, before, runs > 1);
+        let mut keeper = before.keep(&plan, &context)?;
+        let record = campaign.run(&plan, &mut |progress| {
+            keeper.iter_mut().for_each(|keeper| keeper.note(progress));
+            true
+        });
+        let mut record = match record {
             Ok(record) => record,
-            Err(failure) => match campaign.interrupted() {
-                Some(signal) if results.is_empty() => {
-                    return Err(Failure { exit: Exit::Interrupted(signal), ..failure });
-                }
-                Some(signal) => return Ok((results, Exit::Interrupted(signal))),
-                None => return Err(failure),
-            },
+            Err(failure) => {
+                keeper.into_iter().for_each(Keeper::abandon);
+                return match campaign.interrupted() {
+                    Some(signal) if results.is_empty() => {
+                        Err(Failure { exit: Exit::Interrupted(signal), ..failure })
+                    }
+                    Some(signal) => Ok((results, Exit::Interrupted(signal), unsaved)),
+                    None => Err(failure),
+                };
+            }
         };
         record.interrupted = campaign.interrupted();
-        let (result, of_run) =
-            run::conclude((&mut record, None), &plan, &campaign.take_first(), before, &say, runs > 1);
+        let (result, of_run) = run::conclude((&mut record, None), &plan, &first, context, before, &say);
+        if let Some(keeper) = keeper {
+            let run = SavedRun::new(&record, result.clone(), before.plan.clone());
+            unsaved = unsaved.or(keeper.finish(Box::new(run)).err());
+        }
         exit = worse(exit, of_run);
         results.push(result);
         if campaign.interrupted().is_some() {
             break;
         }
     }
-    Ok((results, exit))
+    Ok((results, exit, unsaved))
 }
 
 /// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.
-fn worse(one: Exit, other: Exit) -> Exit {
+pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
         Exit::Interrupted(_) => 5,
         Exit::Environment => 4,

@@ -9,7 +9,9 @@ use plimsoll_engine::{
     Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_logged, run_probed,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
+use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
+use plimsoll_report::result::ModelKind;
+use plimsoll_report::saved::Beginning;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 use plimsoll_schedule::parse_rate;
 
@@ -19,6 +21,7 @@ use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
+use crate::saving::{Keeper, Saving};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
@@ -30,10 +33,12 @@ pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 /// What became of a run.
 pub(crate) struct Outcome {
     /// Its result, and the histograms behind it.
-    pub(crate) run: SavedRun,
+    pub(crate) run: Box<SavedRun>,
     pub(crate) exit: Exit,
     /// What the script's `done` printed.
     said: Option<String>,
+    /// The run in the history, if it is to be saved there.
+    kept: Option<Keeper>,
 }
 
 /// What is known before a run.
@@ -45,6 +50,10 @@ pub(crate) struct Before {
     pub(crate) calibration: Option<CalibrationCell>,
     /// Whether the result keeps the values of each part of the run.
     pub(crate) slices: bool,
+    /// Where the run is saved, if it is.
+    pub(crate) saving: Option<Saving>,
+    /// The text of the plan file, credentials aside.
+    pub(crate) plan: Option<String>,
     /// Iterations per second of a probe beside the load, if there is to be one.
     pub(crate) probe: Option<Rate>,
 }
@@ -57,15 +66,21 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let resolved = import::resolve(&args.plan, args.output.quiet);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
-    let (plan, control) = match (resolved, control) {
-        (Ok(resolved), Ok(control)) => (resolved.plan, control),
-        (Err(mut failure), control) => {
+    let plan_file = patch.and_then(|patch| patch.document.clone());
+    let saving = args.save.to_saving(args.output.quiet);
+    let (plan, control, saving) = match (resolved, control, saving) {
+        (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
+        (Err(mut failure), control, saving) => {
             // All problems at once.
-            let more = control.err().unwrap_or_default();
-            more.iter().for_each(|problem| failure.problems.push(problem.clone()));
+            let more = [control.err(), saving.err()].into_iter().flatten();
+            more.for_each(|more| more.iter().for_each(|problem| failure.problems.push(problem.clone())));
             return Err(failure);
         }
-        (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
+        (Ok(_), control, saving) => {
+            let mut problems = control.err().unwrap_or_default();
+            problems.extend(saving.err().unwrap_or_default());
+            return Err(Failure::usage(problems));
+        }
     };
     let command_line = describe::redacted(std::env::args());
     let own = match args.calibrate {
@@ -74,15 +89,19 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     };
     let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
     let probe = probe.map_err(Failure::usage)?;
-    let before = Before { command_line, calibration: own, slices: args.slices, probe };
+    let text = plan_file.map(|file| describe::without_secrets(&file.source));
+    let before = Before { command_line, calibration: own, slices: args.slices, saving, plan: text, probe };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
     let outputs = Outputs::of(&args.output)?;
     let outcome = execute(plan, &args.output, (&live, &control), before)?;
-    write(&outcome, &outputs, style)?;
-    let Outcome { exit, said, .. } = outcome;
+    // What cannot be written to one place is all the more wanted in the other.
+    let written = write(&outcome, &outputs, style);
+    let Outcome { run, exit, said, kept } = outcome;
+    let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
+    written?;
     match said {
         // Beside a report for programs, it would be in their way.
         Some(said) if args.output.output != OutputFormat::Text => {
@@ -92,7 +111,10 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    Ok(exit)
+    match saved {
+        Ok(()) => Ok(exit),
+        Err(failure) => Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure }),
+    }
 }
 
 /// Carries out a plan on the backend that it asks for.
@@ -156,12 +178,17 @@ fn execute_on<O: Open + Clone + 'static>(
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
+    let context = context(&plan, &first, &before, false);
+    let mut keeper = before.keep(&plan, &context)?;
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
     let mut observe = |progress: Progress<'_>| {
         statistics.add(&progress);
         line.show(&progress);
         steerers.note(&progress);
         exporters.note(&progress);
+        if let Some(keeper) = &mut keeper {
+            keeper.note(&progress);
+        }
     };
     let record = match &probe {
         None => run_logged(&plan, open, &addresses, &control, log.handle(), &mut observe).map(|r| (r, None)),
@@ -171,16 +198,70 @@ fn execute_on<O: Open + Clone + 'static>(
     drop((line, steerers));
     statistics.finish();
     log.finish();
-    let (mut record, probe) = record.map_err(|error| match signals.received() {
-        Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
-        None => failure(error),
-    })?;
+    let (mut record, probe) = match record {
+        Ok(record) => record,
+        Err(error) => {
+            keeper.into_iter().for_each(Keeper::abandon);
+            return Err(match signals.received() {
+                Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
+                None => failure(error),
+            });
+        }
+    };
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     let exports = exporters.finish(record.verdict.valid, &notice);
-    let (mut result, exit) = conclude((&mut record, probe), &plan, &first, &before, &notice, false);
+    let (mut result, exit) = conclude((&mut record, probe), &plan, &first, context, &before, &notice);
     result.exports = exports;
-    Ok(Outcome { run: SavedRun::new(&record, result, None), exit, said })
+    let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
+    Ok(Outcome { run, exit, said, kept: keeper })
+}
+
+impl Before {
+    /// Begins to save a run, if it is to be saved.
+    pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<Keeper>, Failure> {
+        let Some(saving) = &self.saving else { return Ok(None) };
+        let outline = plan.outline();
+        let mut steps: Vec<_> = outline.steps.into_iter().map(|name| (name, String::new())).collect();
+        // As in the record: the scenario of a step that is alone in it says nothing.
+        for scenario in outline.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
+            let of = scenario.steps.start as usize..scenario.steps.end as usize;
+            steps[of].iter_mut().for_each(|step| step.1.clone_from(&scenario.name));
+        }
+        let beginning = Beginning {
+            context: context.clone(),
+            model: match plan.load {
+                Load::Open { .. } => ModelKind::Open,
+                Load::Closed => ModelKind::Closed,
+            },
+            started_unix_ns: clock::unix().0,
+            warmup_ns: plan.warmup.0,
+            steps,
+            plan: self.plan.clone(),
+        };
+        saving.begin(beginning).map(Some)
+    }
+}
+
+/// What is known of a run before it begins. `first` is what the requests before it came to.
+pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeated: bool) -> RunContext {
+    RunContext {
+        tool_name: "plimsoll".to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: describe::run_id(clock::unix()),
+        seed: plan.seed,
+        args: before.command_line.clone(),
+        plan_hash: plan.fingerprint().to_string(),
+        load_checksum: load_checksum(plan).to_string(),
+        targets: describe::targets(plan),
+        model: describe::model(plan),
+        host: describe::host(),
+        preflight: first.first().and_then(describe::preflight),
+        calibration: None,
+        repeated,
+        slices: before.slices,
+        probe: None,
+    }
 }
 
 /// The rate of a probe.
@@ -208,44 +289,26 @@ pub(crate) fn conclude(
     (record, probe): (&mut RunRecord, Option<RunRecord>),
     plan: &Plan,
     first: &[RunRecord],
+    mut context: RunContext,
     before: &Before,
     notice: &Say,
-    repeated: bool,
 ) -> (RunResult, Exit) {
     for Accounting { started, undelivered, redirects_followed, unmeasured, .. } in
         first.iter().chain(&probe).map(|record| record.accounting)
     {
         record.accounting.unmeasured += started - undelivered + redirects_followed + unmeasured;
     }
-    let host = describe::host();
-    let calibration = match calibrate::used(record, plan, before.calibration.as_ref(), &host) {
+    context.probe = probe.map(Box::new);
+    match calibrate::used(record, plan, before.calibration.as_ref(), &context.host) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));
-            Some(used)
+            context.calibration = Some(used);
         }
         Err(why) => {
             why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
-            None
         }
-    };
+    }
     let exit = exit_of(record);
-    let context = RunContext {
-        tool_name: "plimsoll".to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        run_id: format!("{:x}", clock::unix().0),
-        seed: plan.seed,
-        args: before.command_line.clone(),
-        plan_hash: plan.fingerprint().to_string(),
-        load_checksum: load_checksum(plan).to_string(),
-        targets: describe::targets(plan),
-        model: describe::model(plan),
-        host,
-        preflight: first.first().and_then(describe::preflight),
-        calibration,
-        repeated,
-        slices: before.slices,
-        probe: probe.map(Box::new),
-    };
     (RunResult::new(record, context), exit)
 }
 
@@ -277,7 +340,7 @@ pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<(), Proble
     let needed = u64::from(plan.connections.max) + spare;
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
     let possible = limit.hard.saturating_sub(spare);
-    let grows = matches!(plan.load, plimsoll_plan::Load::Open { overload: Overload::Grow, .. });
+    let grows = matches!(plan.load, Load::Open { overload: Overload::Grow, .. });
     if grows && possible >= u64::from(plan.connections.initial) {
         plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX);
         // Bounded by `possible`, so this cannot fail for want of a higher limit.

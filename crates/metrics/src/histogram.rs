@@ -179,8 +179,8 @@ impl Histogram {
         rest
     }
 
-    /// The histogram of which buckets and exact figures were kept elsewhere: `values` in ascending order, each
-    /// any value of its bucket, with how often it occurred. The inverse of [`buckets`](Self::buckets) and
+    /// The histogram of which buckets and exact figures were kept elsewhere: `values` in ascending order,
+    /// each any value of its bucket, with how often it occurred. The inverse of [`buckets`](Self::buckets) and
     /// [`exact`](Self::exact); `None` if these cannot be those of one histogram.
     pub fn restore(values: impl IntoIterator<Item = (u64, u64)>, exact: Exact) -> Option<Self> {
         let mut histogram = Self::new();
@@ -467,8 +467,8 @@ impl Delta {
         )
     }
 
-    /// The delta of values in ascending order, each any value of its bucket, with their counts: the inverse of
-    /// [`values`](Self::values). `None` if they are not in ascending order, or too many.
+    /// The delta of values in ascending order, each any value of its bucket, with their counts: the inverse
+    /// of [`values`](Self::values). `None` if they are not in ascending order, or too many.
     pub fn restore(values: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
         let of = |(value, count)| (index_of(value).min(BUCKETS - 1) as u32, count);
         let counts: Vec<_> = values.into_iter().filter(|(_, count)| *count > 0).map(of).collect();

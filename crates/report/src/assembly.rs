@@ -226,7 +226,7 @@ impl VerdictResult {
 
 impl InStall {
     /// `None` if no request met a stall. A timeout among them is a lower bound, as it is among the others.
-    fn new(total: &StepRecord) -> Option<Self> {
+    pub(crate) fn new(total: &StepRecord) -> Option<Self> {
         let (response, service) = (&total.response_in_stall, &total.service_in_stall);
         (!response.is_empty()).then(|| Self {
             response_time: Summary::new(response, total.censored_response),
@@ -473,7 +473,7 @@ impl ScenarioIntervalResult {
 }
 
 impl IntervalTimes {
-    fn new(count: u64, times: Option<[u64; 5]>) -> Self {
+    pub(crate) fn new(count: u64, times: Option<[u64; 5]>) -> Self {
         let mut p_missing = BTreeMap::new();
         let mut percentile = |index: usize| {
             let p = PERCENTILES[index];
@@ -542,12 +542,12 @@ impl Worker {
     }
 }
 
-fn statuses(record: &StepRecord) -> BTreeMap<String, u64> {
+pub(crate) fn statuses(record: &StepRecord) -> BTreeMap<String, u64> {
     record.statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect()
 }
 
 /// The classes that occurred, by name.
-fn by_class(counts: &[u64; ErrorClass::COUNT]) -> BTreeMap<String, u64> {
+pub(crate) fn by_class(counts: &[u64; ErrorClass::COUNT]) -> BTreeMap<String, u64> {
     let classes = ErrorClass::ALL.iter().zip(counts);
     classes.filter(|(_, count)| **count > 0).map(|(class, count)| (class.name().to_owned(), *count)).collect()
 }

@@ -8,6 +8,7 @@ use crate::calibration::CalibrationUse;
 
 /// What the caller knows about a run beside its record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunContext {
     /// Name of the program.
     pub tool_name: String,
@@ -38,11 +39,13 @@ pub struct RunContext {
     /// Whether the values of each part of the run are kept in the result.
     pub slices: bool,
     /// The record of a probe beside the load, if there was one.
+    #[serde(skip)]
     pub probe: Option<Box<RunRecord>>,
 }
 
 /// A server under load, as the plan has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TargetContext {
     /// The URLs that address it, without user and password.
     pub urls: Vec<String>,
@@ -52,6 +55,7 @@ pub struct TargetContext {
 
 /// The load of a run, in words and figures.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ModelContext {
     /// One or more lines for people, the first naming the model: `open: 1,000/s uniform for 10 s, …`.
     pub description: Vec<String>,

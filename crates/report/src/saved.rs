@@ -2,6 +2,7 @@
 
 mod encoding;
 pub(crate) mod hdr;
+mod merging;
 mod unfinished;
 
 use std::io;
@@ -10,6 +11,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
 
 pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
+pub use self::merging::MergeError;
 pub use self::unfinished::{Beginning, MOST_PARTS, Part, PartKind};
 use crate::{ReadError, RunResult};
 
@@ -22,8 +24,8 @@ pub type SavedStep = StepRecord;
 /// A run that is over, with everything that reports and merges need.
 ///
 /// The result is what everybody has seen. The histograms are those that its figures were made of, so that
-/// merging several runs is exact, and the slices are the run over time. The size does not depend on the length
-/// of the run, but for one line per interval in the result.
+/// merging several runs is exact, and the slices are the run over time. The size does not depend on the
+/// length of the run, but for one line per interval in the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedRun {
     /// The result as it was written.
@@ -112,8 +114,8 @@ impl SavedRun {
     }
 
     /// The run as bytes, which [`from_bytes`](Self::from_bytes) reads: JSON compressed by gzip (RFC 1952),
-    /// with each histogram as HdrHistogram writes it in logs (V2, deflated, Base64) and its exact extremes and
-    /// sum beside it. Equal runs have equal bytes.
+    /// with each histogram as HdrHistogram writes it in logs (V2, deflated, Base64) and its exact extremes
+    /// and sum beside it. Equal runs have equal bytes.
     ///
     /// # Errors
     /// If it cannot be written as JSON, which no run that was measured causes.

@@ -1,8 +1,8 @@
 //! Run history: finished runs, and those under way, in one SQLite file.
 //!
 //! A run is begun ([`Store::begin`]), told of interval by interval ([`Ongoing::note`]) and finished
-//! ([`Ongoing::finish`]). Each of these is one transaction, so that a process that is killed leaves behind all
-//! that it had told; [`Store::settle`] makes a run of that. Several processes may do so at once. Nothing here
+//! ([`Ongoing::finish`]). Each of these is one transaction, so that a process that is killed leaves behind
+//! all that it had told; [`Store::settle`] makes a run of that. Several processes may do so at once. Nothing here
 //! reads a clock or asks whether a process lives: those are arguments.
 //!
 //! The figures by which runs are looked for are columns, so that SQL can ask for them; everything is in the

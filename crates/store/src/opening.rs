@@ -46,16 +46,15 @@ impl Store {
         // Plans are in it, so that it is nobody else's business.
         OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
         let damaged = fs::metadata(path).map_err(unusable)?.ino();
-        let reason = match connect(path, origin) {
-            Ok(db) => return Ok((Self { db, path: path.to_owned() }, None)),
+        match connect(path, origin) {
+            Ok(db) => Ok((Self { db, path: path.to_owned() }, None)),
             Err(StoreError::Corrupt { .. }) => {
                 let aside = set_aside(path, damaged, unix_s).map_err(unusable)?;
                 OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
-                return Ok((Self { db: connect(path, origin)?, path: path.to_owned() }, Some(aside)));
+                Ok((Self { db: connect(path, origin)?, path: path.to_owned() }, Some(aside)))
             }
-            Err(error) => error,
-        };
-        Err(reason)
+            Err(error) => Err(error),
+        }
     }
 
     /// Opens the store in this file; `None` if there is none.
@@ -108,7 +107,10 @@ fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
         look_through(&db, path)?;
     }
     // The log is written by whoever commits, and a process that is killed has lost nothing of it.
-    db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    let journal: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(failed)?;
+    if journal != "wal" {
+        db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    }
     db.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
     db.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     schema::migrate(&mut db, MIGRATIONS).map_err(failed)?;

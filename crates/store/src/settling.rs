@@ -18,32 +18,41 @@ impl Store {
     pub fn settle(&mut self, lives: impl Fn(&str, Nanos) -> bool) -> Result<usize, StoreError> {
         let running = self.running().map_err(|error| self.failed(error))?;
         let mut settled = 0;
-        for Running { number, id, process, heard, beginning } in running {
+        for Running { number, process, heard, beginning } in running {
             if lives(&process, heard) {
                 continue;
             }
-            let beginning: Beginning = serde_json::from_str(&beginning)
-                .map_err(|error| StoreError::of_run(&id, plimsoll_report::ReadError::Broken(error)))?;
+            settled += 1;
+            let Ok(beginning) = serde_json::from_str::<Beginning>(&beginning) else {
+                // Of a version that said something else at the start: that it was killed is all that is known.
+                self.give_up(number).map_err(|error| self.failed(error))?;
+                continue;
+            };
             let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
             self.end(number, &SavedRun::unfinished(beginning, intervals, parts), State::Killed)?;
-            settled += 1;
         }
         Ok(settled)
     }
 
     fn running(&self) -> rusqlite::Result<Vec<Running>> {
-        let sql = "SELECT number, id, process, heard_unix_ns, beginning FROM runs WHERE state = 'running'";
+        let sql = "SELECT number, process, heard_unix_ns, beginning FROM runs WHERE state = 'running'";
         let mut statement = self.db.prepare(sql)?;
         let rows = statement.query_map([], |row| {
             Ok(Running {
                 number: row.get(0)?,
-                id: row.get(1)?,
-                process: row.get(2)?,
-                heard: Nanos(row.get::<_, i64>(3)?.cast_unsigned()),
-                beginning: row.get(4)?,
+                process: row.get(1)?,
+                heard: Nanos(row.get::<_, i64>(2)?.cast_unsigned()),
+                beginning: row.get(3)?,
             })
         })?;
         rows.collect()
+    }
+
+    /// Marks a run as killed of which nothing can be read.
+    fn give_up(&self, run: i64) -> rusqlite::Result<()> {
+        let sql = "UPDATE runs SET state = 'killed', valid = FALSE, invalid_reasons = 'unfinished' WHERE number = ?1 AND \
+                   state = 'running'";
+        self.db.execute(sql, [run]).map(drop)
     }
 
     /// What a run has told of itself.
@@ -64,8 +73,191 @@ impl Store {
 /// A run that goes on, as far as the store knows.
 struct Running {
     number: i64,
-    id: String,
     process: String,
     heard: Nanos,
     beginning: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use plimsoll_metrics::histogram::{Cursor, Delta};
+    use plimsoll_metrics::{Histogram, Interval, Tally};
+    use plimsoll_report::RunContext;
+    use plimsoll_report::result::ModelKind;
+    use plimsoll_report::saved::MOST_PARTS;
+
+    use super::*;
+    use crate::{Filter, Labels, Ongoing, Origin, Row, Tag};
+
+    /// A file of a test's own. It goes with this.
+    struct File(PathBuf);
+
+    impl File {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("plimsoll-store-{}-{name}", std::process::id()));
+            Self(folder.join("history.db"))
+        }
+
+        fn open(&self) -> Store {
+            let (store, aside) = Store::open(&self.0, Origin::Named, 7).unwrap();
+            assert_eq!(aside, None);
+            store
+        }
+
+        fn begin(&self, id: &str) -> Ongoing {
+            let tag = |text: &str| text.parse::<Tag>().unwrap();
+            let labels = Labels { name: Some("nightly".to_owned()), tags: vec![tag("a=b"), tag("a=c")] };
+            let beginning = Beginning {
+                context: RunContext { run_id: id.to_owned(), ..RunContext::default() },
+                model: ModelKind::Open,
+                started_unix_ns: 1_772_366_400_250_000_000,
+                warmup_ns: 2_000_000_000,
+                steps: vec![("one".to_owned(), String::new()), ("two".to_owned(), String::new())],
+                plan: Some("run: {}".to_owned()),
+            };
+            self.open().begin(&beginning, &labels, "maker").unwrap()
+        }
+    }
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            // What cannot be removed is left to the system's cleaning.
+            let _ = std::fs::remove_dir_all(self.0.parent().unwrap());
+        }
+    }
+
+    /// The interval of a second: two steps, the first with as many requests as its number.
+    fn interval(second: u64) -> Interval {
+        let tally = |count: u64| {
+            let mut histogram = Histogram::new();
+            (0..count).for_each(|i| histogram.record(1_000_000 + second * 1_000 + i));
+            let mut delta = Delta::default();
+            Cursor::new().advance(&histogram, &mut delta);
+            let limits = histogram.min().zip(histogram.max());
+            let sum = histogram.sum();
+            let (started, ok, completed) = (count, count, count);
+            Tally {
+                started,
+                ok,
+                completed,
+                response_time: delta,
+                response_time_sum: sum,
+                limits,
+                ..Tally::default()
+            }
+        };
+        Interval {
+            at: Nanos::from_secs(second),
+            length: Nanos::from_secs(1),
+            warmup: second <= 2,
+            ok: second + 1,
+            steps: vec![tally(second), tally(1)],
+            ..Interval::default()
+        }
+    }
+
+    fn count(store: &Store, table: &str) -> usize {
+        let sql = format!("SELECT count(*) FROM {table}");
+        store.db.query_one(&sql, [], |row| row.get::<_, i64>(0)).unwrap() as usize
+    }
+
+    #[test]
+    fn what_a_killed_process_had_told_is_a_run_and_takes_bounded_room() {
+        let file = File::new("killed");
+        let mut ongoing = file.begin("9e3779b97f4a7c15");
+        let last = 2 * MOST_PARTS as u64 + 9;
+        (1..=last).for_each(|second| ongoing.note(&interval(second), Nanos(second)).unwrap());
+        drop(ongoing);
+        let mut store = file.open();
+        assert_eq!(count(&store, "intervals"), last as usize);
+        assert!(count(&store, "parts") <= MOST_PARTS + 2);
+        // Its process lives: it goes on.
+        let asked = |process: &str, heard: Nanos| process == "maker" && heard == Nanos(last);
+        assert_eq!(store.settle(asked).unwrap(), 0);
+        assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);
+        assert_eq!(store.settle(|process, heard| !asked(process, heard)).unwrap(), 1);
+        assert_eq!(store.settle(|_, _| false).unwrap(), 0);
+        let row = store.list(&Filter::default()).unwrap().remove(0);
+        assert_eq!(
+            (row.state, row.valid, row.name.as_deref()),
+            (State::Killed, Some(false), Some("nightly"))
+        );
+        assert_eq!(row.tags.iter().map(Tag::to_string).collect::<Vec<_>>(), ["a=c"]);
+        let run = store.read(row.number).unwrap().unwrap();
+        let measured: u64 = (3..=last).sum();
+        assert_eq!((run.steps[0].ok, run.steps[1].ok), (measured, last - 2));
+        assert_eq!(run.steps[0].response_time.count(), measured);
+        let whole: u128 =
+            (3..=last).flat_map(|s| (0..s).map(move |i| u128::from(1_000_000 + s * 1_000 + i))).sum();
+        assert_eq!(run.steps[0].response_time.sum(), whole);
+        assert_eq!((run.result.duration_s, run.result.intervals.len()), ((last - 2) as f64, last as usize));
+        assert_eq!((count(&store, "intervals"), count(&store, "parts")), (0, 0));
+        store.remove(&[row.number]).unwrap();
+        assert_eq!((count(&store, "runs"), count(&store, "tags")), (0, 0));
+    }
+
+    #[test]
+    fn a_run_that_was_given_up_too_early_comes_to_its_end() {
+        let file = File::new("early");
+        let mut ongoing = file.begin("a1");
+        ongoing.note(&interval(3), Nanos(3)).unwrap();
+        assert_eq!(file.open().settle(|_, _| false).unwrap(), 1);
+        let store = file.open();
+        let run = store.read(1).unwrap().unwrap();
+        ongoing.note(&interval(4), Nanos(4)).unwrap();
+        let mut longer = run;
+        longer.result.duration_s = 7.0;
+        ongoing.finish(&longer).unwrap();
+        let row = store.list(&Filter::default()).unwrap().remove(0);
+        assert_eq!((row.state, row.duration_s), (State::Finished, Some(7.0)));
+        assert_eq!(store.read(1).unwrap(), Some(longer));
+    }
+
+    #[test]
+    fn ids_are_found_by_their_begins() {
+        let file = File::new("ids");
+        for id in ["ab", "abc", "b_"] {
+            drop(file.begin(id));
+        }
+        let store = file.open();
+        let found =
+            |begin: &str| store.by_id(begin).unwrap().into_iter().map(|row| row.id).collect::<Vec<_>>();
+        assert_eq!(
+            (found("a"), found("ab"), found("abc")),
+            (vec!["abc".to_owned(), "ab".to_owned()], vec!["ab".to_owned()], vec!["abc".to_owned()])
+        );
+        assert_eq!((found("x"), found("b%"), found("__")), (vec![], vec![], vec![]));
+        file.begin("c1").abandon().unwrap();
+        // None of them has told anything, and one not even how it began.
+        store.db.execute("UPDATE runs SET beginning = '{}' WHERE id = 'ab'", []).unwrap();
+        assert_eq!(file.open().settle(|_, _| false).unwrap(), 3);
+        let runs = store.list(&Filter::default()).unwrap();
+        assert!(runs.iter().all(|row| row.state == State::Killed && row.valid == Some(false)), "{runs:?}");
+        let read = |row: &Row| store.read(row.number).unwrap().map(|run| run.result.accounting.started);
+        assert_eq!(runs.iter().map(read).collect::<Vec<_>>(), [Some(0), Some(0), None]);
+        assert_eq!(store.latest(0).unwrap().map(|row| row.id).as_deref(), Some("b_"));
+        assert_eq!(store.latest(3).unwrap(), None);
+    }
+
+    #[test]
+    fn a_store_of_a_later_version_is_not_touched() {
+        let file = File::new("later");
+        drop(file.open());
+        let db = rusqlite::Connection::open(&file.0).unwrap();
+        db.pragma_update(None, "user_version", 99).unwrap();
+        drop(db);
+        let error = Store::open(&file.0, Origin::Usual, 7).unwrap_err();
+        assert!(matches!(error, StoreError::TooNew { found: 99, .. }), "{error}");
+        assert!(!error.is_of_place() && error.hint().contains("a later one"));
+        // Nor is the database of somebody else.
+        let other = File::new("other");
+        std::fs::create_dir_all(other.0.parent().unwrap()).unwrap();
+        let db = rusqlite::Connection::open(&other.0).unwrap();
+        db.execute_batch("CREATE TABLE bookmarks (url)").unwrap();
+        drop(db);
+        let error = Store::open(&other.0, Origin::Usual, 7).unwrap_err();
+        assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    }
 }

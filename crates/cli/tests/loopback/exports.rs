@@ -59,7 +59,8 @@ fn receiver(reply: &'static str) -> (String, Receiver<Vec<u8>>) {
 const TAKEN: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 fn label<'a>(attributes: &'a [KeyValue], name: &str) -> &'a str {
-    let value = attributes.iter().find(|pair| pair.key == name).and_then(|pair| pair.value.as_ref()?.value.as_ref());
+    let value =
+        attributes.iter().find(|pair| pair.key == name).and_then(|pair| pair.value.as_ref()?.value.as_ref());
     match value {
         Some(any_value::Value::StringValue(text)) => text,
         _ => "",
@@ -104,14 +105,19 @@ fn the_last_export_is_what_the_result_says() {
     let sink = Sink::start("--fail 10%:503 --drop 2% --delay exponential:5ms");
     for load in ["--rate 500 -c 64 -t 2", "-c 8"] {
         let (url, requests) = receiver(TAKEN);
-        let flags = format!("--warmup 300ms -d 1500ms --timeout 300ms --otlp={url} --otlp-interval 1s -o json");
+        let flags =
+            format!("--warmup 300ms -d 1500ms --timeout 300ms --otlp={url} --otlp-interval 1s -o json");
         let finished = run(&format!("run {0}a {0}b {load} {flags}", sink.url()));
         let result = finished.result();
         assert_balance(&result);
         let all: Vec<Vec<u8>> = requests.try_iter().collect();
         assert!(all.len() >= 2, "one while it went on, one at its end");
         let export = &result["exports"][0];
-        assert_eq!((&export["sent"], &export["failed"]), (&Value::from(all.len()), &Value::from(0)), "{export}");
+        assert_eq!(
+            (&export["sent"], &export["failed"]),
+            (&Value::from(all.len()), &Value::from(0)),
+            "{export}"
+        );
         assert_eq!(export["to"], format!("{url}/v1/metrics"));
         let last = counts(all.last().expect("there is one"));
         for (name, expected) in [
@@ -161,7 +167,10 @@ fn a_receiver_that_takes_nothing_changes_no_figure_and_is_named() {
         assert_eq!(account(&result, "ok"), 240, "{}", finished.stderr);
         let export = &result["exports"][0];
         let error = export["last_error"].as_str().unwrap_or_default();
-        assert!(export["sent"] == 0 && export["failed"].as_u64() >= Some(1) && error.contains(reason), "{export}");
+        assert!(
+            export["sent"] == 0 && export["failed"].as_u64() >= Some(1) && error.contains(reason),
+            "{export}"
+        );
         let warning = finished.stderr.lines().find(|line| line.starts_with("warning: ")).unwrap_or_default();
         assert!(warning.contains(reason) && warning.contains(&url), "{}", finished.stderr);
     }
@@ -170,7 +179,9 @@ fn a_receiver_that_takes_nothing_changes_no_figure_and_is_named() {
 /// Asks for the metrics of a run.
 fn scrape(address: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let request = format!("GET /metrics HTTP/1.1\r\nhost: monitor.test\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nhost: monitor.test\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("it answers and closes");
@@ -196,10 +207,13 @@ fn a_server_of_prometheus_is_told_while_the_run_goes_on() {
         asked += 1;
     }
     assert!(text.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"), "{text}");
-    for series in ["plimsoll_target_rate_per_second 500\n", "class=\"status_5xx\"", "plimsoll_run_info{version="] {
+    for series in
+        ["plimsoll_target_rate_per_second 500\n", "class=\"status_5xx\"", "plimsoll_run_info{version="]
+    {
         assert!(text.contains(series), "{series}: {text}");
     }
-    let protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+    let protobuf =
+        "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
     assert!(scrape(&address, protobuf).contains("content-type: application/vnd.google.protobuf"));
     assert!(scrape(&address, "application/openmetrics-text").ends_with("# EOF\n"));
     run.signal("INT");

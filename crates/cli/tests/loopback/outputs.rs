@@ -12,7 +12,8 @@ use crate::truth::account;
 fn one_run_is_written_in_every_format_at_once() {
     let (sink, folder) = (Sink::start(""), Folder::new());
     let formats = ["text", "json", "csv", "markdown", "junit", "ndjson", "hgrm", "hlog", "k6"];
-    let outs: Vec<String> = formats.iter().map(|name| format!("--out {name}={}", folder.file(name))).collect();
+    let outs: Vec<String> =
+        formats.iter().map(|name| format!("--out {name}={}", folder.file(name))).collect();
     let finished = run(&format!("{} -n 3000 -c 4 --threshold p50<1m {}", sink.url(), outs.join(" ")));
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     assert!(finished.stdout.starts_with("plimsoll "), "the report is on stdout: {}", finished.stdout);
@@ -22,7 +23,10 @@ fn one_run_is_written_in_every_format_at_once() {
     let id = result["run"]["id"].as_str().expect("an id");
     assert!(read("text").contains(&format!("run {id}")) && !read("text").contains('\x1b'));
     assert!(read("markdown").starts_with("### Load test "));
-    assert!(read("junit").contains("<testcase name=\"p50&lt;60s\"") || read("junit").contains("<testcase name=\"p50&lt;"));
+    assert!(
+        read("junit").contains("<testcase name=\"p50&lt;60s\"")
+            || read("junit").contains("<testcase name=\"p50&lt;")
+    );
     assert_eq!(read("csv").lines().count(), result["intervals"].as_array().expect("a list").len() + 1);
     let lines = read("ndjson");
     let last: Value = serde_json::from_str(lines.lines().last().expect("lines")).expect("JSON");
@@ -35,7 +39,8 @@ fn one_run_is_written_in_every_format_at_once() {
     for name in ["hgrm", "hlog", "junit", "markdown", "k6"] {
         let finished = run(&format!("{} -n 300 -c 4 -o {name}", sink.url()));
         assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
-        let head = |text: &str| text.lines().next().unwrap_or_default().split(' ').take(3).collect::<String>();
+        let head =
+            |text: &str| text.lines().next().unwrap_or_default().split(' ').take(3).collect::<String>();
         assert_eq!(head(&finished.stdout), head(&read(name)), "{name}");
     }
 }
@@ -48,7 +53,8 @@ fn a_folder_that_does_not_exist_is_refused_before_the_load() {
     run(&format!("{} -n 100 --json /no/such/folder/x", sink.url())).assert_refused(1, "--json: cannot write");
     let find = format!("find {} --slo p99<1s --json /no/such/folder/x", sink.url());
     run(&find).assert_refused(1, "--json: cannot write");
-    run(&format!("{} --repeat 2 -n 1 --out k6=x", sink.url())).assert_refused(2, "--repeat and --out exclude");
+    run(&format!("{} --repeat 2 -n 1 --out k6=x", sink.url()))
+        .assert_refused(2, "--repeat and --out exclude");
     run(&format!("{} --repeat 2 -n 1 -o junit", sink.url())).assert_refused(2, "text, json or csv");
     assert_eq!(sink.stop().requests, 0, "nothing was sent");
 }

@@ -8,9 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
-use plimsoll_metrics::{
-    Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper,
-};
+use plimsoll_metrics::{Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper};
 use plimsoll_report::{
     Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
 };

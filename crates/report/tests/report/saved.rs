@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
-use plimsoll_metrics::{Gauges, Histogram, PhaseRecord, Recorder, Sample, StepRecord, Tally};
+use plimsoll_metrics::{Gauges, Histogram, PhaseRecord, Recorder, Sample, Slice, StepRecord, Tally};
+use plimsoll_report::result::ModelKind;
+use plimsoll_report::saved::{Beginning, Part, PartKind};
 use plimsoll_report::{Format, ReadError, SavedRun, SavedSlice, Style, render};
 use proptest::prelude::*;
 
@@ -106,16 +108,40 @@ proptest! {
     }
 
     #[test]
+    fn the_merge_of_parts_is_the_recording_of_the_whole(samples in samples(), parts in 2_usize..5) {
+        // As the workers of one run do: each has every so-manieth request.
+        let part = |n: usize| -> Vec<Sample> { samples.iter().skip(n).step_by(parts).copied().collect() };
+        let runs: Vec<SavedRun> = (0..parts).map(|n| saved(&part(n), 1, None)).collect();
+        let merged = SavedRun::merge(&runs).unwrap();
+        let whole = saved(&samples, 1, None);
+        prop_assert_eq!(&merged.steps, &whole.steps);
+        prop_assert_eq!(&merged.connect_time, &whole.connect_time);
+        let tally = |run: &SavedRun| {
+            let mut sum = Tally::default();
+            run.slices.iter().for_each(|slice| sum.merge(&slice.tally));
+            sum
+        };
+        prop_assert_eq!(tally(&merged), tally(&whole));
+        let count = whole.total().response_time.count();
+        prop_assert_eq!(merged.result.response_time.count, count);
+        prop_assert_eq!(merged.result.response_time.max, whole.total().response_time.max());
+        let of_steps: u64 = merged.result.by_step.iter().map(|step| step.response_time.count).sum();
+        prop_assert!(of_steps <= count);
+        prop_assert_eq!(SavedRun::from_bytes(&merged.to_bytes().unwrap()).unwrap(), merged);
+    }
+
+    #[test]
     fn what_is_cut_short_or_changed_is_not_read_as_another_run(cut in 0_usize..1_000, flip in 0_u8..8) {
-        let samples: Vec<Sample> = (0..40).map(|i| sample(i % 3, i as u8 % 20, Nanos(7), Nanos(9), Nanos(11))).collect();
+        let one = |i: u32| sample(i % 3, i as u8 % 20, Nanos(7), Nanos(9), Nanos(11));
+        let samples: Vec<Sample> = (0..40).map(one).collect();
         let run = saved(&samples, 1, None);
         let bytes = run.to_bytes().unwrap();
         let cut = cut * bytes.len() / 1_000;
         prop_assert!(SavedRun::from_bytes(&bytes[..cut]).is_err());
         let mut changed = bytes;
         changed[cut] ^= 1 << flip;
-        // Parts of the header, and codes that are not used, say nothing about the content; the checksum of gzip
-        // holds the rest.
+        // Parts of the header, and codes that are not used, say nothing about the content; the checksum of
+        // gzip holds the rest.
         if let Ok(read) = SavedRun::from_bytes(&changed) {
             prop_assert!(read == run, "byte {} of {}", cut, changed.len());
         }
@@ -158,6 +184,99 @@ fn extremes_that_are_not_those_of_the_values_are_damage() {
     assert!(message.contains("the extremes of a histogram are not those of its values"), "{message}");
     let message = error("\"hdr\":\"HISTF", "\"hdr\":\"HISTG");
     assert!(message.contains("a histogram is damaged"), "{message}");
+}
+
+#[test]
+fn a_hundred_million_requests_are_ten_runs_of_ten_million() {
+    let record = fixture::quiet_record();
+    let mut run = SavedRun::new(&record, fixture::result(record.clone(), &["open"]), None);
+    for i in 0..1_000 {
+        run.steps[0].response_time.record_many(1_000_000 + 1_000 * i, 10_000);
+        run.steps[0].ok += 10_000;
+    }
+    run.result.accounting.ok = run.steps[0].ok;
+    run.result.rate.achieved_per_s = Some(run.steps[0].ok as f64);
+    let merged = SavedRun::merge(&vec![run.clone(); 10]).unwrap();
+    let (one, all) = (&run.steps[0].response_time, &merged.result.response_time);
+    assert_eq!((all.count, merged.result.accounting.ok), (100_010_000, 100_010_000));
+    assert_eq!(
+        (all.p.p50, all.p.p99, all.p.p99_99),
+        (one.percentile(50.0), one.percentile(99.0), one.percentile(99.99))
+    );
+    assert_eq!(
+        (all.min, all.max, all.mean),
+        (one.min(), one.max(), one.mean().map(|mean| mean.round() as u64))
+    );
+    assert_eq!(merged.result.rate.achieved_per_s, Some(100_010_000.0));
+    assert_eq!((merged.result.duration_s, merged.result.run.id.as_str()), (1.0, "20260301-120000-2a+9"));
+    // They have the same course, which is that of all of them.
+    let shape = |run: &SavedRun| run.slices.iter().map(|slice| (slice.at, slice.length)).collect::<Vec<_>>();
+    assert_eq!(shape(&merged), shape(&run));
+    assert_eq!(merged.slices[0].tally.ok, 10 * run.slices[0].tally.ok);
+    let (interval, alone) = (&merged.result.intervals[0], &run.result.intervals[0]);
+    assert_eq!((interval.ok, interval.response_time.p), (10 * alone.ok, alone.response_time.p));
+    let text = rendered_text(&merged);
+    assert!(text.contains("10 runs together"), "{text}");
+}
+
+fn rendered_text(run: &SavedRun) -> String {
+    let mut out = Vec::new();
+    render(&run.result, Format::Text, &Style::PLAIN, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn what_cannot_be_merged_is_said() {
+    let record = fixture::quiet_record();
+    let run = SavedRun::new(&record, fixture::result(record.clone(), &["open"]), None);
+    let error = |runs: &[SavedRun]| SavedRun::merge(runs).unwrap_err().to_string();
+    assert_eq!(error(&[]), "there is no run to merge");
+    let bare = SavedRun::of_result(run.result.clone());
+    assert!(error(&[run.clone(), bare]).ends_with("has no histograms, but only its result"));
+    let mut other = run.clone();
+    other.result.run.plan_hash = "another".to_owned();
+    assert!(error(&[run.clone(), other]).ends_with("is of another plan than the first one"));
+    assert_eq!(SavedRun::merge(std::slice::from_ref(&run)), Ok(run));
+}
+
+/// The process ended after the second of three seconds, and the drain.
+#[test]
+fn an_unfinished_run_has_what_it_had_told() {
+    let result = fixture::open();
+    let beginning = Beginning {
+        context: fixture::context(&["open"]),
+        model: ModelKind::Open,
+        started_unix_ns: 1_772_366_400_250_000_000,
+        warmup_ns: 1_000_000_000,
+        steps: vec![("only".to_owned(), String::new())],
+        plan: Some("run: {}".to_owned()),
+    };
+    let samples: Vec<Sample> = (0..1_000).map(fixture::quiet).collect();
+    let (steps, tallies) = recorded(&samples);
+    let part = |(number, tally): (usize, Tally)| Part {
+        kind: if number == 0 { PartKind::Warmup } else { PartKind::Measured },
+        slice: Slice {
+            at: fixture::SECOND * (1 + number as u64),
+            length: fixture::SECOND,
+            steps: vec![tally],
+            ..Slice::default()
+        },
+    };
+    let parts: Vec<Part> = tallies.into_iter().enumerate().map(part).collect();
+    let run = SavedRun::unfinished(beginning, result.intervals[..4].to_vec(), parts);
+    assert_eq!(
+        (run.result.accounting.started, run.result.accounting.ok, run.result.duration_s),
+        (750, 750, 3.0)
+    );
+    assert_eq!(run.result.rate.achieved_per_s, Some(250.0));
+    assert_eq!(run.result.verdict.invalid_reasons, ["unfinished"]);
+    assert_eq!(run.result.response_time.count, 750);
+    // The largest may have been in the warm-up.
+    assert!(run.steps[0].response_time.max() <= steps[0].response_time.max());
+    assert_eq!((run.slices.len(), run.slices[0].warmup, run.result.intervals.len()), (4, true, 4));
+    let text = rendered_text(&run);
+    assert!(text.contains("INVALID") && text.contains("what is known ends at 4.00 s"), "{text}");
+    assert_eq!(SavedRun::from_bytes(&run.to_bytes().unwrap()).unwrap(), run);
 }
 
 /// The result is exactly the one that was written, to the last digit.

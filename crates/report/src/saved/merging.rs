@@ -1,0 +1,409 @@
+//! Several runs of one plan as one: as if they had been made at the same time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::histogram::Delta;
+use plimsoll_metrics::slice::MOST_OF_TIMELINE;
+use plimsoll_metrics::{Histogram, PhaseRecord, Tally};
+use plimsoll_statistics::Join;
+
+use super::{SavedRun, SavedSlice, SavedStep};
+use crate::assembly::{by_class, per_second, statuses};
+use crate::phase::PhaseResult;
+use crate::result::{
+    Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
+    SteadyState, StepResult, ThresholdOutcome, Thresholds,
+};
+use crate::summary::Summary;
+
+/// Why runs cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeError {
+    /// There are none.
+    Nothing,
+    /// A run has no histograms, but only the figures that were made of them.
+    NoHistograms {
+        /// Its id.
+        id: String,
+    },
+    /// A run is of another plan than the first one.
+    OtherPlan {
+        /// Its id.
+        id: String,
+    },
+}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("there is no run to merge"),
+            Self::NoHistograms { id } => write!(f, "run {id} has no histograms, but only its result"),
+            Self::OtherPlan { id } => write!(f, "run {id} is of another plan than the first one"),
+        }
+    }
+}
+
+impl std::error::Error for MergeError {}
+
+impl SavedRun {
+    /// Several runs of one plan as one, as if they had been made at the same time: counts and rates are added
+    /// up, times are counted from the start of each, and the length is that of the longest. Histograms are
+    /// merged exactly, and every figure of a time is made of the merged ones. What cannot be known of several
+    /// runs together is missing, with its reason.
+    ///
+    /// # Errors
+    /// If there are none, one has no histograms, or they are of different plans.
+    pub fn merge(runs: &[Self]) -> Result<Self, MergeError> {
+        let [first, others @ ..] = runs else { return Err(MergeError::Nothing) };
+        let id = |run: &Self| run.result.run.id.clone();
+        if let Some(bare) = runs.iter().find(|run| !run.has_histograms()) {
+            return Err(MergeError::NoHistograms { id: id(bare) });
+        }
+        let alike = |run: &&Self| {
+            run.result.run.plan_hash == first.result.run.plan_hash && run.steps.len() == first.steps.len()
+        };
+        if let Some(other) = others.iter().find(|run| !alike(run)) {
+            return Err(MergeError::OtherPlan { id: id(other) });
+        }
+        let mut merged = first.clone();
+        if others.is_empty() {
+            return Ok(merged);
+        }
+        for other in others {
+            merged.steps.iter_mut().zip(&other.steps).for_each(|(mine, theirs)| mine.merge(theirs));
+            merged.connect_time.merge(&other.connect_time);
+            merged.tls_time.merge(&other.tls_time);
+            merged.ping_time.merge(&other.ping_time);
+            add_counts(&mut merged.result, &other.result);
+        }
+        merged.phases = phases(runs);
+        merged.slices = slices(runs);
+        figures(&mut merged, runs);
+        Ok(merged)
+    }
+}
+
+/// Adds what can be added up, or is a list.
+fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
+    let (sum, more) = (&mut mine.accounting, &theirs.accounting);
+    sum.scheduled += more.scheduled;
+    sum.started += more.started;
+    sum.dropped += more.dropped;
+    sum.never_started += more.never_started;
+    sum.without_data += more.without_data;
+    sum.ok += more.ok;
+    sum.failed += more.failed;
+    sum.timed_out += more.timed_out;
+    sum.in_flight_at_stop += more.in_flight_at_stop;
+    sum.undelivered += more.undelivered;
+    sum.unmeasured += more.unmeasured;
+    sum.redirects_followed += more.redirects_followed;
+    sum.incomplete |= more.incomplete;
+    let (sum, more) = (&mut mine.iterations, &theirs.iterations);
+    sum.started += more.started;
+    sum.completed += more.completed;
+    sum.failed += more.failed;
+    sum.unfinished += more.unfinished;
+    mine.bytes.sent += theirs.bytes.sent;
+    mine.bytes.received += theirs.bytes.received;
+    add_map(&mut mine.protocols, &theirs.protocols);
+    add_map(&mut mine.tls_versions, &theirs.tls_versions);
+    for (class, example) in &theirs.error_examples {
+        mine.error_examples.entry(class.clone()).or_insert_with(|| example.clone());
+    }
+    let (sum, more) = (&mut mine.connections, &theirs.connections);
+    sum.opened += more.opened;
+    add_map(&mut sum.failed, &more.failed);
+    sum.closed_idle += more.closed_idle;
+    sum.peak_open += more.peak_open;
+    sum.limit += more.limit;
+    sum.tls_resumed += more.tls_resumed;
+    sum.blocked_s += more.blocked_s;
+    sum.blocked_at_limit_s += more.blocked_at_limit_s;
+    if let (Some(sum), Some(more)) = (&mut mine.http2, &theirs.http2) {
+        sum.connections += more.connections;
+        sum.stream_limit = sum.stream_limit.into_iter().chain(more.stream_limit).min();
+        add_map(&mut sum.resets, &more.resets);
+        add_map(&mut sum.go_aways, &more.go_aways);
+        add_map(&mut sum.violations, &more.violations);
+        sum.cancelled += more.cancelled;
+    } else if mine.http2.is_none() {
+        mine.http2.clone_from(&theirs.http2);
+    }
+    let (sum, more) = (&mut mine.generator, &theirs.generator);
+    sum.threads += more.threads;
+    sum.cpu_user_s += more.cpu_user_s;
+    sum.cpu_sys_s += more.cpu_sys_s;
+    sum.rss_peak_bytes = sum.rss_peak_bytes.max(more.rss_peak_bytes);
+    sum.stamped += more.stamped;
+    sum.unstamped += more.unstamped;
+    sum.workers.extend(more.workers.iter().cloned());
+    mine.model.connections += theirs.model.connections;
+    let earlier = theirs.run.started_at_unix_ns < mine.run.started_at_unix_ns;
+    if earlier {
+        mine.run.started_at.clone_from(&theirs.run.started_at);
+        mine.run.started_at_unix_ns = theirs.run.started_at_unix_ns;
+    }
+    mine.run.interrupted_by_signal = mine.run.interrupted_by_signal.or(theirs.run.interrupted_by_signal);
+}
+
+fn add_map(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
+    for (key, count) in theirs {
+        *mine.entry(key.clone()).or_default() += count;
+    }
+}
+
+/// The phases by their order: those of one plan have the same names.
+fn phases(runs: &[SavedRun]) -> Vec<PhaseRecord> {
+    let longest = runs.iter().map(|run| &run.phases).max_by_key(|phases| phases.len());
+    let mut merged: Vec<PhaseRecord> = longest.cloned().unwrap_or_default();
+    for (number, phase) in merged.iter_mut().enumerate() {
+        let all = || runs.iter().filter_map(|run| run.phases.get(number));
+        phase.tally = Tally::default();
+        all().for_each(|other| phase.tally.merge(&other.tally));
+        phase.completed = all().map(|other| other.completed).sum();
+        phase.length = all().map(|other| other.length).max().unwrap_or_default();
+        phase.target_per_second = all().map(|other| other.target_per_second).sum();
+    }
+    merged
+}
+
+impl Join for SavedSlice {
+    fn join(&mut self, other: Self) {
+        let begin = (self.at - self.length).min(other.at - other.length);
+        self.at = self.at.max(other.at);
+        self.length = self.at - begin;
+        self.tally.merge(&other.tally);
+    }
+}
+
+/// Slices that end in the same part of a grid, as wide as the widest slice, are one.
+fn slices(runs: &[SavedRun]) -> Vec<SavedSlice> {
+    let mut merged = Vec::new();
+    for (warmup, drain) in [(true, false), (false, false), (false, true)] {
+        let of_kind = |slice: &&SavedSlice| slice.warmup == warmup && slice.drain == drain;
+        let all = || runs.iter().flat_map(|run| &run.slices).filter(of_kind);
+        let widest = all().map(|slice| slice.length.0).max().unwrap_or(0);
+        let last = all().map(|slice| slice.at.0).max().unwrap_or(0);
+        let first = all().map(|slice| slice.at.since(slice.length).0).min().unwrap_or(0);
+        // Of the drain there is one.
+        let grid = if drain { u64::MAX } else { widest.max((last - first) / MOST_OF_TIMELINE as u64).max(1) };
+        let mut parts: BTreeMap<u64, SavedSlice> = BTreeMap::new();
+        for slice in all() {
+            let place = slice.at.0.saturating_sub(first + 1) / grid;
+            match parts.get_mut(&place) {
+                Some(part) => part.join(slice.clone()),
+                None => drop(parts.insert(place, slice.clone())),
+            }
+        }
+        merged.extend(parts.into_values());
+    }
+    merged
+}
+
+/// Makes the figures of the merged histograms, and takes away what was one run's.
+fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
+    let total = merged.total();
+    let completed: f64 =
+        runs.iter().filter_map(|run| Some(run.result.rate.achieved_per_s? * run.result.duration_s)).sum();
+    let longest = |of: fn(&RunResult) -> f64| runs.iter().map(|run| of(&run.result)).fold(0.0, f64::max);
+    let summed =
+        |of: fn(&RunResult) -> Option<f64>| runs.iter().map(|run| of(&run.result)).sum::<Option<f64>>();
+    let tallies = measured(&merged.slices);
+    let SavedRun { result, steps, phases, slices, connect_time, tls_time, ping_time, .. } = merged;
+    result.run.id = format!("{}+{}", result.run.id, runs.len() - 1);
+    result.duration_s = longest(|result| result.duration_s);
+    result.warmup_s = longest(|result| result.warmup_s);
+    result.drain_s = longest(|result| result.drain_s);
+    let duration = Nanos::from_secs_f64(result.duration_s);
+    result.rate.target_per_s = summed(|result| result.rate.target_per_s);
+    result.rate.achieved_per_s = (result.duration_s > 0.0).then(|| completed / result.duration_s);
+    result.rate.started_per_s = per_second(result.accounting.started, duration);
+    result.rate.iterations_started_per_s = per_second(result.iterations.started, duration);
+    let of = |time: fn(&Tally) -> &Delta| tallies.iter().map(time).collect::<Vec<_>>();
+    let (response, service) = (&total.response_time, &total.service_time);
+    result.response_time = Summary::new(response, total.censored_response).with_intervals(
+        response,
+        total.censored_response,
+        Ok(&of(|tally| &tally.response_time)),
+    );
+    result.service_time = Summary::new(service, total.censored_service).with_intervals(
+        service,
+        total.censored_service,
+        Ok(&of(|tally| &tally.service_time)),
+    );
+    result.start_lag = Summary::exact(&total.start_lag);
+    result.connect_time = Summary::exact(connect_time);
+    result.tls_time = Summary::exact(tls_time);
+    result.first_byte_time = Summary::exact(&total.first_byte_time);
+    result.failed_response_time = Summary::exact(&total.failed_response_time);
+    if let Some(http2) = &mut result.http2 {
+        http2.ping_time = Summary::exact(ping_time);
+    }
+    result.in_stall = InStall::new(&total);
+    result.statuses = statuses(&total);
+    result.errors = by_class(&total.errors);
+    result.by_step = steps.iter().zip(&result.by_step).map(|(step, old)| of_step(step, old)).collect();
+    result.phases = phases.iter().map(PhaseResult::new).collect();
+    result.intervals = intervals(runs, slices);
+    result.slices = None;
+    result.probe = None;
+    result.generator.cpu_us_per_request = (completed > 0.0)
+        .then(|| (result.generator.cpu_user_s + result.generator.cpu_sys_s) * 1e6 / completed);
+    result.generator.calibration = None;
+    result.generator.turnaround_mean_ns = None;
+    result.generator.machine = None;
+    result.generator.target_process = None;
+    judgement(result, runs);
+}
+
+/// The measured part slice by slice, the drain with the last one.
+fn measured(slices: &[SavedSlice]) -> Vec<Tally> {
+    let mut tallies: Vec<Tally> = Vec::new();
+    for slice in slices.iter().filter(|slice| !slice.warmup) {
+        match tallies.last_mut().filter(|_| slice.drain) {
+            Some(last) => last.merge(&slice.tally),
+            None => tallies.push(slice.tally.clone()),
+        }
+    }
+    tallies
+}
+
+/// The figures of a step; what is known of it slice by slice is not saved.
+fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
+    let summary = |histogram: &Histogram, censored| {
+        let none = Err("single steps of several runs are not known slice by slice");
+        Summary::new(histogram, censored).with_intervals(histogram, censored, none)
+    };
+    StepResult {
+        ok: step.ok,
+        failed: step.failed,
+        timed_out: step.timed_out,
+        bytes: crate::result::Bytes { sent: step.bytes_sent, received: step.bytes_received },
+        response_time: summary(&step.response_time, step.censored_response),
+        service_time: summary(&step.service_time, step.censored_service),
+        start_lag: Summary::exact(&step.start_lag),
+        first_byte_time: Summary::exact(&step.first_byte_time),
+        failed_response_time: Summary::exact(&step.failed_response_time),
+        statuses: statuses(step),
+        errors: by_class(&step.errors),
+        ..old.clone()
+    }
+}
+
+/// The intervals of the run with the most of them, each with those of the others that have its number and are
+/// of its part. Percentiles are known where a slice is one interval.
+fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
+    let mut merged = Vec::new();
+    for (warmup, drain) in [(true, false), (false, false), (false, true)] {
+        let of_run = |run: &SavedRun| -> Vec<IntervalResult> {
+            let of_kind =
+                run.result.intervals.iter().filter(|one| one.warmup == warmup && one.drain == drain);
+            of_kind.cloned().collect()
+        };
+        let all: Vec<Vec<IntervalResult>> = runs.iter().map(of_run).collect();
+        let most = all.iter().map(Vec::len).max().unwrap_or(0);
+        for number in 0..most {
+            let same: Vec<&IntervalResult> = all.iter().filter_map(|run| run.get(number)).collect();
+            merged.push(interval(&same, slices));
+        }
+    }
+    merged
+}
+
+fn interval(same: &[&IntervalResult], slices: &[SavedSlice]) -> IntervalResult {
+    let longest = same.iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)).expect("it is one of them");
+    let sum = |of: fn(&IntervalResult) -> u64| same.iter().map(|one| of(one)).sum::<u64>();
+    let completed: f64 = same.iter().filter_map(|one| Some(one.achieved_per_s? * one.length_s)).sum();
+    let is_it = |slice: &&SavedSlice| {
+        let near = |a: Nanos, b: f64| (a.as_secs_f64() - b).abs() < 1e-3;
+        slice.warmup == longest.warmup
+            && slice.drain == longest.drain
+            && near(slice.at, longest.at_s)
+            && near(slice.length, longest.length_s)
+    };
+    let (ok, timed_out) = (sum(|one| one.ok), sum(|one| one.timed_out));
+    let times = slices
+        .iter()
+        .find(is_it)
+        .map(|slice| plimsoll_metrics::interval::PERCENTILES.map(|p| slice.tally.percentile(p).unwrap_or(0)));
+    let mut response_time = IntervalTimes::new(ok + timed_out, times);
+    if times.is_none() {
+        response_time.max = same.iter().filter_map(|one| one.response_time.max).max();
+        for name in ["50", "90", "99", "99.9"] {
+            let reason = "not known of several runs together".to_owned();
+            response_time.p_missing.entry(name.to_owned()).or_insert(reason);
+        }
+    }
+    IntervalResult {
+        settling: false,
+        scheduled: sum(|one| one.scheduled),
+        started: sum(|one| one.started),
+        ok,
+        failed: sum(|one| one.failed),
+        timed_out,
+        in_flight: sum(|one| one.in_flight),
+        connections: sum(|one| one.connections),
+        achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
+        response_time,
+        thresholds_failed: same.iter().map(|one| one.thresholds_failed).max().unwrap_or(0),
+        by_scenario: Vec::new(),
+        machine: None,
+        ..(*longest).clone()
+    }
+}
+
+/// Valid is what is valid in each run; a threshold is met that is met in each.
+fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
+    let count = runs.len();
+    let verdicts = || runs.iter().map(|run| &run.result.verdict);
+    let distinct = |of: &dyn Fn(&SavedRun) -> Vec<Finding>| {
+        let mut found: Vec<Finding> = Vec::new();
+        for finding in runs.iter().flat_map(of) {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+        found
+    };
+    result.verdict.valid = verdicts().all(|verdict| verdict.valid);
+    result.verdict.evidence = distinct(&|run| run.result.verdict.evidence.clone());
+    result.verdict.warnings = distinct(&|run| run.result.verdict.warnings.clone());
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in verdicts().flat_map(|verdict| &verdict.invalid_reasons) {
+        if !reasons.contains(reason) {
+            reasons.push(reason.clone());
+        }
+    }
+    result.verdict.invalid_reasons = reasons;
+    let is = |state| verdicts().any(|verdict| verdict.thresholds == state);
+    result.verdict.thresholds = match (is(Thresholds::Fail), is(Thresholds::Pass)) {
+        (true, _) => Thresholds::Fail,
+        (false, true) => Thresholds::Pass,
+        (false, false) => Thresholds::None,
+    };
+    if verdicts().any(|verdict| verdict.limited_by.what != result.verdict.limited_by.what) {
+        let evidence = format!("{count} runs together, which were not limited by the same");
+        result.verdict.limited_by =
+            LimitedByResult { what: "unknown".to_owned(), evidence, hint: String::new() };
+    }
+    for (number, outcome) in result.thresholds.iter_mut().enumerate() {
+        let same = || runs.iter().filter_map(|run| run.result.thresholds.get(number));
+        let failed = same().filter(|one| !one.passed).count();
+        let reason = (failed > 0).then(|| format!("it did not hold in {failed} of {count} runs"));
+        let ended_run = same().any(|one| one.ended_run);
+        let (observed, windows) = (None, None);
+        *outcome =
+            ThresholdOutcome { passed: failed == 0, observed, reason, windows, ended_run, ..outcome.clone() };
+    }
+    result.notes.retain(|note| note.code != "one_run");
+    let text = format!("{count} runs together, as if they had been made at the same time");
+    result.notes.push(Note { code: "merged".to_owned(), text });
+    let reason = Some("several runs together have no course of their own".to_owned());
+    result.steady = SteadyResult { state: SteadyState::Unknown, from_s: None, reason };
+    result.little = None;
+    result.log = None;
+    result.rate.changes.clear();
+}
