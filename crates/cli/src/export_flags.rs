@@ -21,7 +21,7 @@ const DEFAULT_RECEIVER: &str = "http://localhost:4318";
 /// The flags, as they were given.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Exports")]
-pub(crate) struct ExportArgs {
+pub(crate) struct MonitoringArgs {
     /// Serve the figures so far to Prometheus at this address, such as 127.0.0.1:9464
     ///
     /// GET /metrics gives them as text, as OpenMetrics, or with native histograms, as the server prefers. The
@@ -70,7 +70,7 @@ pub(crate) struct OtlpSpec {
     pub(crate) resource: Vec<(String, String)>,
 }
 
-impl ExportArgs {
+impl MonitoringArgs {
     /// Those that were given, by their names.
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let flags = [("--prometheus", self.prometheus.is_some()), ("--otlp", self.otlp.is_some())];
@@ -193,9 +193,9 @@ fn decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn args(prometheus: Option<&str>, otlp: Option<&str>, every: Option<&str>) -> ExportArgs {
+    fn args(prometheus: Option<&str>, otlp: Option<&str>, every: Option<&str>) -> MonitoringArgs {
         let [prometheus, otlp, otlp_interval] = [prometheus, otlp, every].map(|text| text.map(str::to_owned));
-        ExportArgs { prometheus, otlp, otlp_interval }
+        MonitoringArgs { prometheus, otlp, otlp_interval }
     }
 
     fn environment() -> OtlpEnvironment {

@@ -13,7 +13,7 @@ use plimsoll_scenario::suggest;
 use crate::calibrate::CalibrateArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
-use crate::export_flags::ExportArgs;
+use crate::export_flags::MonitoringArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
 use crate::output_flags::TableOutputArgs;
@@ -555,7 +555,7 @@ pub(crate) struct LiveArgs {
     )]
     pub(crate) watch: Option<u32>,
     #[command(flatten)]
-    pub(crate) exports: ExportArgs,
+    pub(crate) exports: MonitoringArgs,
 }
 
 impl LiveArgs {

@@ -133,7 +133,7 @@ fn of_level(plan: Plan) -> Result<Plan, Failure> {
     let bare = plan.warmup == Nanos::ZERO && plan.users.is_none() && plan.phases.is_empty();
     let mut plan = if bare { lead_in(plan)? } else { plan };
     plan.thresholds = Vec::new();
-    run::fit_descriptors(&mut plan).map_err(Failure::environment)?;
+    run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
     Ok(plan)
 }
 
