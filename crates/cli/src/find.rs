@@ -300,7 +300,10 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         LevelResult {
             rate_per_s: level.rate,
             finding: finding_name(level.finding).to_owned(),
-            measured_s: self.trials_at(level.rate).map(|trial| trial.figures.measured_s).sum(),
+            measured_s: self
+                .trials_at(level.rate)
+                .map(|trial| trial.figures.measured_s)
+                .fold(0.0, |sum, length| sum + length),
             shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
         }
     }

@@ -1,11 +1,12 @@
 //! `plimsoll compare` and `plimsoll history` as commands: files, exit codes, messages. What is concluded from
 //! figures is tested in the crates `report` and `statistics`.
 
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::Output;
 
 use serde_json::{Value, json};
+
+use super::bench::{Sink, output, plimsoll};
 
 /// A folder of a test's own, in which the command runs. It goes with this.
 struct Folder(PathBuf);
@@ -43,7 +44,8 @@ impl Folder {
     }
 
     fn plimsoll(&self, line: &str) -> Output {
-        plimsoll(line, &self.0).output().expect("the command starts")
+        let args: Vec<&str> = line.split_whitespace().collect();
+        plimsoll(&args).current_dir(&self.0).output().expect("the command starts")
     }
 
     /// What a command printed, with its exit code.
@@ -62,42 +64,10 @@ impl Drop for Folder {
     }
 }
 
-fn plimsoll(line: &str, folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
-    for name in ["COLUMNS", "CLICOLOR_FORCE", "FORCE_COLOR", "SSLKEYLOGFILE"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-/// A sink, killed when this is dropped.
-struct Sink(Child, String);
-
-impl Sink {
-    fn start(folder: &Path) -> Self {
-        let mut command = plimsoll("sink --listen 127.0.0.1:0", folder);
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("the command starts");
-        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        let mut lines = stderr.lines().map_while(Result::ok);
-        let begin = "sink: listening on ";
-        let line = lines.find(|line| line.starts_with(begin)).expect("it says where it listens");
-        Self(child, line[begin.len()..].to_owned())
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        // Fails only if it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The result of a real run; with the machine being busy, perhaps an invalid one.
 fn real_result(folder: &Folder) -> Value {
-    let sink = Sink::start(&folder.0);
-    let output = folder.plimsoll(&format!("run http://{}/ -n 400 -c 2 --json real.json --quiet", sink.1));
+    let sink = Sink::start(&[]);
+    let output = folder.plimsoll(&format!("run {} -n 400 -c 2 --json real.json --quiet", sink.url));
     assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
     let text = std::fs::read_to_string(folder.0.join("real.json")).expect("the result was written");
     serde_json::from_str(&text).expect("it is JSON")
@@ -208,8 +178,7 @@ fn runs_are_not_counted_twice_and_not_mixed() {
 #[test]
 fn help() {
     for name in ["compare", "history"] {
-        let output =
-            plimsoll(&format!("{name} --help"), Path::new(".")).output().expect("the command starts");
-        insta::assert_snapshot!(format!("help_{name}"), String::from_utf8(output.stdout).unwrap());
+        let help = output(&[name, "--help"]);
+        insta::assert_snapshot!(format!("help_{name}"), String::from_utf8(help.stdout).unwrap());
     }
 }

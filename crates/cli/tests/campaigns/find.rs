@@ -1,51 +1,13 @@
 //! The capacity search from the command line, against a sink whose capacity is known.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 
-/// A sink in a process of its own, ended with the test.
-struct Sink {
-    child: Child,
-    url: String,
-}
-
-impl Sink {
-    fn start(args: &[&str]) -> Self {
-        let mut child = plimsoll(&["sink", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let mut line = String::new();
-        let stderr = child.stderr.take().expect("it is piped");
-        BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().rsplit(' ').next().unwrap_or_default();
-        Self { url: format!("http://{address}/"), child }
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn plimsoll(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
-    command
-}
+use super::bench::{Sink, plimsoll, stderr};
 
 fn find(args: &[&str]) -> Output {
     plimsoll(&["find"]).args(args).output().expect("the binary was built")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// One reply after the other, each after 2 ms: 500 per second, no matter how many ask.

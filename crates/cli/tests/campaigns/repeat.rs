@@ -1,55 +1,12 @@
 //! `plimsoll run --repeat` against a sink.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Output, Stdio};
-
 use serde_json::Value;
 
-/// A sink in a process of its own, ended with the test.
-struct Sink {
-    child: Child,
-    url: String,
-}
-
-impl Sink {
-    fn start() -> Self {
-        let mut child = plimsoll(&["sink", "--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let mut line = String::new();
-        let stderr = child.stderr.take().expect("it is piped");
-        BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().rsplit(' ').next().unwrap_or_default();
-        Self { url: format!("http://{address}/"), child }
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn plimsoll(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
-    command
-}
-
-fn output(args: &[&str]) -> Output {
-    plimsoll(args).output().expect("the binary was built")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use super::bench::{Sink, output, stderr};
 
 #[test]
 fn each_run_has_its_own_seed_and_connections_and_compare_takes_them_as_a_group() {
-    let sink = Sink::start();
+    let sink = Sink::start(&[]);
     let file = std::env::temp_dir().join(format!("plimsoll-repeat-{}.json", std::process::id()));
     let path = file.to_str().expect("the temporary folder has a name");
     let load = ["run", &sink.url, "-c", "3", "-n", "600", "--seed", "11", "--repeat", "3", "-o", "json"];
@@ -92,7 +49,7 @@ fn each_run_has_its_own_seed_and_connections_and_compare_takes_them_as_a_group()
 
 #[test]
 fn the_worst_run_decides_the_exit_code() {
-    let sink = Sink::start();
+    let sink = Sink::start(&[]);
     let made = output(&["run", &sink.url, "-n", "400", "--repeat", "2", "--threshold", "ok<1", "--quiet"]);
     let text = String::from_utf8_lossy(&made.stdout);
     assert!(matches!(made.status.code(), Some(99 | 3)), "{text}");

@@ -1,24 +1,24 @@
 //! Calibration from the command line, and what runs say of it afterwards.
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 
+use super::bench::{Turn, plimsoll, turn};
+
 /// A folder of data of one test, gone with it.
-struct Home(PathBuf);
+struct Home(PathBuf, #[expect(dead_code, reason = "it is held")] Turn);
 
 impl Home {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("plimsoll-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder can be written to");
-        Self(path)
+        Self(path, turn())
     }
 
     fn plimsoll(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command.args(args).env("XDG_DATA_HOME", &self.0).env("NO_COLOR", "1").stdin(Stdio::null());
-        command.output().expect("the binary was built")
+        plimsoll(args).env("XDG_DATA_HOME", &self.0).output().expect("the binary was built")
     }
 
     fn json(&self, args: &[&str]) -> Value {

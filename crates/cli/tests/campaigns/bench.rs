@@ -1,0 +1,66 @@
+//! What measurements are made with: the command, and sinks of it. They take turns: at the same time they would
+//! measure one another.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The right to measure, as long as this lives.
+pub(crate) type Turn = MutexGuard<'static, ()>;
+
+/// Waits until nobody else measures.
+pub(crate) fn turn() -> Turn {
+    static TURNS: Mutex<()> = Mutex::new(());
+    // A test that failed in its turn has ended it, too.
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A sink in a process of its own, ended with the test.
+pub(crate) struct Sink {
+    child: Child,
+    pub(crate) url: String,
+    _turn: Turn,
+}
+
+impl Sink {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let turn = turn();
+        let mut child = plimsoll(&["sink", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut line = String::new();
+        let stderr = child.stderr.take().expect("it is piped");
+        BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
+        let address = line.trim().rsplit(' ').next().unwrap_or_default();
+        Self { url: format!("http://{address}/"), child, _turn: turn }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The command, without anything around it that changes what it prints.
+pub(crate) fn plimsoll(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
+    for name in ["COLUMNS", "CLICOLOR_FORCE", "FORCE_COLOR", "SSLKEYLOGFILE"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What it printed when it has ended.
+pub(crate) fn output(args: &[&str]) -> Output {
+    plimsoll(args).output().expect("the binary was built")
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
