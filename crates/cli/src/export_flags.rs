@@ -30,7 +30,7 @@ pub(crate) struct MonitoringArgs {
     prometheus: Option<String>,
     /// Send the figures so far to a receiver of OTLP (HTTP, protobuf): --otlp=http://localhost:4318
     ///
-    /// Without a URL OTEL_EXPORTER_OTLP_ENDPOINT says where, and OTEL_EXPORTER_OTLP_HEADERS with what headers.
+    /// Without a URL OTEL_EXPORTER_OTLP_ENDPOINT says where, OTEL_EXPORTER_OTLP_HEADERS with what headers.
     /// They are sent every 5 s and once more at the end. A receiver that is slow or dead changes no figure;
     /// what was not taken is said at the end.
     #[arg(

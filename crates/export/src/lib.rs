@@ -6,9 +6,9 @@
 //! ```
 //!
 //! [`Totals`] grow by one [`Interval`](plimsoll_metrics::Interval) at a time; what is told is always a copy
-//! of all of them, cumulative, so that a system that has missed something misses nothing for long. Nothing here
-//! is on the way of a request, and nothing that a receiver does or leaves undone holds up the run: the run
-//! control waits for no more than the copying of a few numbers, and [`Pusher::finish`] for no more than
+//! of all of them, cumulative, so that a system that has missed something misses nothing for long. Nothing
+//! here is on the way of a request, and nothing that a receiver does or leaves undone holds up the run: the
+//! run control waits for no more than the copying of a few numbers, and [`Pusher::finish`] for no more than
 //! [`push::LAST_WORDS`].
 #![forbid(unsafe_code)]
 
