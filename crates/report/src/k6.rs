@@ -96,7 +96,7 @@ fn gauge(value: u64) -> Value {
 fn in_flight(result: &RunResult) -> Option<Value> {
     let measured = || result.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
     let counts = || measured().map(|interval| interval.in_flight);
-    let (last, least, most) = (counts().last()?, counts().min()?, counts().max()?);
+    let (last, least, most) = (counts().next_back()?, counts().min()?, counts().max()?);
     Some(json!({ "value": last, "min": least, "max": most }))
 }
 

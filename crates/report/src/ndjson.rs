@@ -12,7 +12,7 @@ use crate::result::{IntervalResult, RunResult};
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line {
     /// An interval, in the order of time.
-    Interval(IntervalLine),
+    Interval(Box<IntervalLine>),
     /// The result, in the last line. Its intervals are empty: they are the lines before.
     Result(Box<RunResult>),
 }
@@ -31,7 +31,7 @@ struct IntervalLine {
 pub(crate) fn write(result: &RunResult, out: &mut dyn io::Write) -> io::Result<()> {
     for interval in &result.intervals {
         let interval = IntervalLine { run_id: result.run.id.clone(), interval: interval.clone() };
-        write_line(&Line::Interval(interval), out)?;
+        write_line(&Line::Interval(Box::new(interval)), out)?;
     }
     let rest = RunResult { intervals: Vec::new(), ..result.clone() };
     write_line(&Line::Result(Box::new(rest)), out)

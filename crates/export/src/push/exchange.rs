@@ -50,7 +50,7 @@ impl<O: Open> Exchange<O> {
                 Ok((response, reply)) => return taken(response.status, &reply),
                 Err(Trouble::Other(error)) => return Err(error),
                 Err(Trouble::NotConnected(error)) => {
-                    trouble = format!("cannot connect to {address}: {error}")
+                    trouble = format!("cannot connect to {address}: {error}");
                 }
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn page(comparison: &Comparison) -> String {
     if let Some(refused) = &comparison.refused {
         let _ = write!(out, "{}; nothing is concluded from such runs.\n\n", escaped(refused));
     }
-    let _ = write!(out, "**A** {}  \n", escaped(&group(&comparison.a)));
+    let _ = writeln!(out, "**A** {}  ", escaped(&group(&comparison.a)));
     let _ = write!(out, "**B** {}\n\n", escaped(&group(&comparison.b)));
     for note in &comparison.notes {
         let _ = writeln!(out, "- **warning**: {}", escaped(&note.text));
