@@ -21,9 +21,10 @@ use plimsoll_schedule::parse_duration;
 use plimsoll_targets::{Body, Reply, Service, SinkOptions};
 
 use crate::campaign::Campaign;
-use crate::flags::{OutputArgs, OutputFormat, PlanArgs};
+use crate::flags::PlanArgs;
+use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::script_host::Terminal;
-use crate::{Exit, Failure, certificate, describe, environment, import, run, serve};
+use crate::{Exit, Failure, certificate, describe, environment, import, outputs, run, serve};
 
 /// Length of each of the two runs of a cell where nothing says another.
 const LENGTH: Nanos = Nanos::from_secs(2);
@@ -64,7 +65,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
     #[command(flatten)]
-    output: OutputArgs,
+    output: TableOutputArgs,
 }
 
 /// One kind of load to calibrate.
@@ -116,7 +117,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     };
     let backend = args.backend.as_deref().map(parse_backend).transpose();
     let backend = backend.map_err(|error| usage(format!("--backend: {error}")))?.unwrap_or_default();
-    if args.output.output == OutputFormat::Csv {
+    if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
     }
     let store = match args.store.clone().or_else(default_store) {
@@ -144,7 +145,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     };
     keep(&calibration, &store)?;
     run::to_stdout(|out| match args.output.output {
-        OutputFormat::Text => out.write_all(calibration.to_text(style).as_bytes()),
+        TableOutputFormat::Text => out.write_all(calibration.to_text(style).as_bytes()),
         _ => {
             serde_json::to_writer_pretty(&mut *out, &calibration)?;
             out.write_all(b"\n")
@@ -393,7 +394,7 @@ fn keep(calibration: &Calibration, path: &std::path::Path) -> Result<(), Failure
             Failure::environment(Problem::new(format!("cannot make {}: {error}", folder.display())))
         })?;
     }
-    run::to_file(path, |out| {
+    outputs::to_file(path, |out| {
         serde_json::to_writer_pretty(&mut *out, calibration)?;
         out.write_all(b"\n")
     })

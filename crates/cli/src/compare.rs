@@ -33,6 +33,7 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
     })?;
     run::to_stdout(|out| match args.output {
         ComparisonFormat::Text => out.write_all(comparison.text(style).as_bytes()),
+        ComparisonFormat::Markdown => out.write_all(comparison.markdown().as_bytes()),
         ComparisonFormat::Json => comparison.write_json(out),
     })?;
     Ok(match comparison.verdict {

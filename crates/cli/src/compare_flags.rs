@@ -58,6 +58,8 @@ pub(crate) enum ComparisonFormat {
     Text,
     /// What `schema comparison` describes
     Json,
+    /// For a pull request
+    Markdown,
 }
 
 #[derive(Debug, Args)]

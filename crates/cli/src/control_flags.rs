@@ -109,7 +109,8 @@ impl ControlArgs {
     }
 }
 
-fn address(text: &str) -> Option<SocketAddr> {
+/// An address and a port; `localhost` is that of IPv4.
+pub(crate) fn address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {
         Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
         None => text.parse().ok(),

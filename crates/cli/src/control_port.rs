@@ -8,7 +8,7 @@ use plimsoll_engine::{RateWish, Stop};
 use plimsoll_metrics::SteeredBy;
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
-use plimsoll_targets::{ControlOptions, ControlReply, ControlRequest, ControlServer};
+use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, ControlServer};
 use serde_json::{Value, json};
 
 use crate::steering::{Board, Helm, Say, parse_wish, per_second, told};
@@ -40,7 +40,8 @@ impl ControlPort {
         board: Arc<Board>,
         say: &Say,
     ) -> Result<Self, Problem> {
-        let options = ControlOptions { listen: Endpoint::Tcp(listen), token };
+        let access = token.map_or(Access::Local, Access::Token);
+        let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
         let desk = Desk { helm, board };
         // One request now and then: epoll does, whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false });
@@ -220,7 +221,7 @@ mod tests {
             assert!(![404, 405].contains(&ask(&desk, method, path, "5").status), "{line}");
         }
         assert_eq!(desk.helm.control.wish(), Stop::Drain, "the help names /stop");
-        let stat: Value = serde_json::from_str(&ask(&desk, "GET", "/stat", "").body).unwrap();
+        let stat: Value = serde_json::from_slice(&ask(&desk, "GET", "/stat", "").body).unwrap();
         assert_eq!((&stat["running"], &stat["stopping"]), (&json!(false), &json!(true)));
     }
 

@@ -7,7 +7,9 @@ use plimsoll_report::Style;
 use plimsoll_targets::{Delay, SinkOptions};
 
 use crate::control_flags::ControlSpec;
-use crate::flags::{DemoArgs, LiveArgs, OutputFormat};
+use crate::flags::{DemoArgs, LiveArgs};
+use crate::output_flags::TableOutputFormat;
+use crate::outputs::Outputs;
 use crate::screen::Look;
 use crate::{Exit, Failure, environment, run, serve};
 
@@ -50,9 +52,12 @@ pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit
         let control = ControlSpec { keys: true, screen: true, ..ControlSpec::default() };
         let live = (&LiveArgs::default(), &control);
         let before = run::Before { command_line: line, look: Some(look), ..run::Before::default() };
-        let run::Outcome { result, exit, .. } = run::execute(plan, &args.output, live, before)?;
-        run::write(&result, &args.output, style)?;
-        if args.output.output == OutputFormat::Text {
+        let output = args.output.for_run();
+        let outputs = Outputs::of(&output)?;
+        let outcome = run::execute(plan, &output, live, before)?;
+        run::write(&outcome, &outputs, style)?;
+        let exit = outcome.exit;
+        if args.output.output == TableOutputFormat::Text {
             run::to_stdout(|out| out.write_all(b"\n"))?;
         }
         match exit {
@@ -62,7 +67,7 @@ pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit
         }
     }
     sink.stop();
-    if args.output.output == OutputFormat::Text {
+    if args.output.output == TableOutputFormat::Text {
         run::to_stdout(|out| out.write_all(EXPLANATION.as_bytes()))?;
     }
     Ok(worst)

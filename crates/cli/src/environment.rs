@@ -70,6 +70,42 @@ pub(crate) fn data_folder() -> Option<PathBuf> {
     Some(data.join("plimsoll"))
 }
 
+/// What OpenTelemetry's variables say of where figures are sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OtlpEnvironment {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the receiver.
+    pub(crate) endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`: the receiver of metrics alone.
+    pub(crate) metrics_endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_HEADERS`, or `OTEL_EXPORTER_OTLP_HEADERS`.
+    pub(crate) headers: Option<String>,
+    /// `OTEL_RESOURCE_ATTRIBUTES`.
+    pub(crate) resource: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub(crate) service_name: Option<String>,
+}
+
+/// The variables; empty ones count as not set (OpenTelemetry's specification of environment variables).
+pub(crate) fn otlp() -> OtlpEnvironment {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    OtlpEnvironment {
+        endpoint: variable("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        metrics_endpoint: variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
+        headers: variable("OTEL_EXPORTER_OTLP_METRICS_HEADERS")
+            .or_else(|| variable("OTEL_EXPORTER_OTLP_HEADERS")),
+        resource: variable("OTEL_RESOURCE_ATTRIBUTES"),
+        service_name: variable("OTEL_SERVICE_NAME"),
+    }
+}
+
+/// The variable in which the runner of GitHub Actions names the file of a step's summary.
+pub(crate) const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// The file that [`STEP_SUMMARY`] names.
+pub(crate) fn step_summary() -> Option<PathBuf> {
+    std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// The file of the history that the user wants where no flag says another: `PLIMSOLL_STORE`.
 pub(crate) fn store() -> Option<PathBuf> {
     std::env::var_os("PLIMSOLL_STORE").filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -6,7 +6,7 @@ use plimsoll_engine::Progress;
 use plimsoll_metrics::{Objective, RunRecord, figure};
 use plimsoll_plan::{Load, Overload, Plan, Problem};
 use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
-use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Format, Style, TrialFigures, render_capacity};
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity};
 use plimsoll_statistics::{
     End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
@@ -14,7 +14,7 @@ use plimsoll_statistics::{
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SearchSpec};
 use crate::search::{Begun, finding_name, is_served, objectives, was_applied};
-use crate::{Exit, Failure, describe, import, run, sweep};
+use crate::{Exit, Failure, describe, import, outputs, run, sweep};
 
 /// Shortest lead-in of a trial: time to open connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
@@ -46,16 +46,18 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         }
     };
     let objectives = objectives(&plan).map_err(Failure::usage)?;
+    let json = outputs::json_file(args.output.json.as_ref())?;
     let options = BackendOptions::default();
     let (result, exit) = if run::uses_uring(plan.backend)? {
         Finder::begin(plan, &OpenUring(options), objectives, &spec, args.output.quiet)?.find()?
     } else {
         Finder::begin(plan, &OpenEpoll(options), objectives, &spec, args.output.quiet)?.find()?
     };
-    if let Some(path) = &args.output.json {
-        run::to_file(path, |out| render_capacity(&result, Format::Json, style, out))?;
-    }
-    run::to_stdout(|out| render_capacity(&result, args.output.output.into(), style, out))?;
+    outputs::write_table(
+        json.as_ref(),
+        |out| render_capacity(&result, args.output.output.into(), style, out),
+        |out| render_capacity(&result, TableFormat::Json, style, out),
+    )?;
     Ok(exit)
 }
 

@@ -5,7 +5,8 @@ use plimsoll_core::Nanos;
 use plimsoll_plan::{Given, PlanPatch, Problem, Problems};
 use plimsoll_schedule::{parse_duration, parse_rate};
 
-use crate::flags::{OutputArgs, PlanArgs};
+use crate::flags::PlanArgs;
+use crate::output_flags::TableOutputArgs;
 use crate::share::parse_percent;
 
 /// Rate of the first trial where nothing says another.
@@ -24,7 +25,7 @@ pub(crate) struct FindArgs {
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: TableOutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -8,14 +8,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Document, Given, PlanPatch, Problem, Switch, is_plan_name};
-use plimsoll_report::Format;
 use plimsoll_scenario::suggest;
 
 use crate::calibrate::CalibrateArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
+use crate::export_flags::MonitoringArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
+use crate::output_flags::TableOutputArgs;
+pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::saving::SaveArgs;
@@ -552,6 +554,8 @@ pub(crate) struct LiveArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) watch: Option<u32>,
+    #[command(flatten)]
+    pub(crate) exports: MonitoringArgs,
 }
 
 impl LiveArgs {
@@ -571,46 +575,10 @@ impl LiveArgs {
     }
 }
 
-/// What is written where.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// Format of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
-    pub(crate) output: OutputFormat,
-    /// Write the result as JSON to a file, too
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// No progress and no messages on stderr
-    #[arg(long)]
-    pub(crate) quiet: bool,
-}
-
-/// Format of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
-    /// For people
-    Text,
-    /// The result contract
-    Json,
-    /// One line per interval
-    Csv,
-}
-
-impl From<OutputFormat> for Format {
-    fn from(format: OutputFormat) -> Self {
-        match format {
-            OutputFormat::Text => Self::Text,
-            OutputFormat::Json => Self::Json,
-            OutputFormat::Csv => Self::Csv,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: TableOutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -639,6 +607,8 @@ pub(crate) enum SchemaOf {
     Comparison,
     /// What `history --output json` writes
     History,
+    /// A line of what `run --output ndjson` writes
+    Ndjson,
 }
 
 impl SchemaOf {
@@ -664,6 +634,7 @@ impl SchemaOf {
             Self::Sweep => "sweep",
             Self::Comparison => "comparison",
             Self::History => "history",
+            Self::Ndjson => "ndjson",
         }
     }
 
@@ -678,6 +649,7 @@ impl SchemaOf {
             Self::Sweep => "A sweep",
             Self::Comparison => "A comparison",
             Self::History => "A history",
+            Self::Ndjson => "A line of a run",
         }
     }
 
@@ -691,6 +663,7 @@ impl SchemaOf {
             Self::Comparison => plimsoll_report::schema_comparison(),
             Self::Repeated => plimsoll_report::schema_repeated(),
             Self::History => plimsoll_report::schema_history(),
+            Self::Ndjson => plimsoll_report::schema_ndjson(),
             Self::Plan => Document::schema(),
         }
     }

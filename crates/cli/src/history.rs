@@ -1,6 +1,6 @@
 //! `plimsoll history`: one figure over many runs, and when it changed.
 
-use plimsoll_report::{Format, History, Style};
+use plimsoll_report::{History, Style, TableFormat};
 
 use crate::compare_flags::{HistoryArgs, HistoryFormat};
 use crate::saved_runs::History as SavedRuns;
@@ -23,9 +23,9 @@ pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure
     let members = groups.into_iter().flatten().collect();
     let history = History::new(describe::tool(), members, measure, effect, args.allow_invalid);
     let format = match args.output {
-        HistoryFormat::Text => Format::Text,
-        HistoryFormat::Json => Format::Json,
-        HistoryFormat::Csv => Format::Csv,
+        HistoryFormat::Text => TableFormat::Text,
+        HistoryFormat::Json => TableFormat::Json,
+        HistoryFormat::Csv => TableFormat::Csv,
     };
     run::to_stdout(|out| history.render(format, style, out))?;
     Ok(Exit::Success)

@@ -164,7 +164,8 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--h2" | "--h2c" => "write --http2",
         "--http3" | "--h3" => "HTTP/3 is not supported yet",
         "--output-format" | "--format" => "write --output text, json or csv",
-        "--output-file" | "--summary-export" => "write --json FILE",
+        "--output-file" => "write --json FILE",
+        "--summary-export" => "write --out k6=FILE",
         "--max-time" => "the limit for a response is --timeout, the length of the run --duration",
         _ => return None,
     })

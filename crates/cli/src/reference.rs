@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory as _};
 use plimsoll_plan::{Document, Problem};
 
 use crate::flags::{Cli, SchemaOf};
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, outputs, run};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -67,7 +67,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
         ("environment.md", environment()),
     ];
     for (name, page) in pages {
-        run::to_file(&args.folder.join(name), |out| out.write_all(page.as_bytes()))?;
+        outputs::to_file(&args.folder.join(name), |out| out.write_all(page.as_bytes()))?;
     }
     Ok(Exit::Success)
 }

@@ -2,11 +2,12 @@
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::{Plan, Problem, Problems};
-use plimsoll_report::{Format, RepeatedResult, RunResult, SavedRun, Style, render_repeated};
+use plimsoll_report::{RepeatedResult, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
 use crate::campaign::Campaign;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
+use crate::outputs::{self, EndFile};
 use crate::run::{self, Before};
 use crate::saving::Keeper;
 use crate::{Exit, Failure, describe};
@@ -28,6 +29,10 @@ pub(crate) fn admit(plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Resu
         problems
             .push(Problem::new(message).with_hint("steer a single run, or repeat one that is not steered"));
     }
+    for flag in live.exports.given() {
+        let message = format!("--repeat and {flag} exclude each other: exports are of a single run");
+        problems.push(Problem::new(message).with_hint("make the runs one by one, or leave one of them away"));
+    }
     if plan.wrk.is_some() {
         let message = "--repeat and --script exclude each other: the script has one beginning and one end";
         problems
@@ -46,6 +51,7 @@ pub(crate) fn command(
     before: &Before,
     style: &Style,
 ) -> Result<Exit, Failure> {
+    let (format, json) = outputs(output)?;
     let options = BackendOptions::default();
     let (results, exit, unsaved) = if run::uses_uring(plan.backend)? {
         carry_out(plan, &OpenUring(options), runs, live, output, before)?
@@ -53,14 +59,35 @@ pub(crate) fn command(
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
     };
     let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
-    if let Some(path) = &output.json {
-        run::to_file(path, |out| render_repeated(&result, Format::Json, style, out))?;
-    }
-    run::to_stdout(|out| render_repeated(&result, output.output.into(), style, out))?;
+    outputs::write_table(
+        json.as_ref(),
+        |out| render_repeated(&result, format, style, out),
+        |out| render_repeated(&result, TableFormat::Json, style, out),
+    )?;
     match unsaved {
         None => Ok(exit),
         Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
     }
+}
+
+/// What there is of several runs: a table on stdout, and JSON in a file.
+fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failure> {
+    let mut problems = Problems::default();
+    let hint = "write --json FILE, and use `compare`, or make the runs one by one";
+    let files = [("--out", !output.out.is_empty()), ("--step-summary", output.step_summary)];
+    for (flag, _) in files.iter().filter(|(_, given)| *given) {
+        let message = format!("--repeat and {flag} exclude each other: that is of a single run");
+        problems.push(Problem::new(message).with_hint(hint));
+    }
+    let format = output.output.for_table().unwrap_or_else(|| {
+        let message = "--repeat: several runs are written as text, json or csv only";
+        problems.push(Problem::new(message).with_hint(hint));
+        TableFormat::Text
+    });
+    if !problems.is_empty() {
+        return Err(Failure::usage(problems));
+    }
+    Ok((format, outputs::json_file(output.json.as_ref())?))
 }
 
 /// The results of the runs, how to end for them, and why the first one that could not be saved was not.

@@ -1,7 +1,6 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Rate;
@@ -13,11 +12,13 @@ use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::saved::Beginning;
-use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, SavedRun, Style, render};
+use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 use plimsoll_schedule::parse_rate;
 
 use crate::control_flags::ControlSpec;
+use crate::exports::Exporters;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
+use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
 use crate::saving::{Keeper, Saving};
@@ -25,19 +26,20 @@ use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, repeat, screen, wrk};
+use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, screen, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 
 /// What became of a run.
 pub(crate) struct Outcome {
-    pub(crate) result: RunResult,
+    /// Its result, and the histograms behind it.
+    pub(crate) run: Box<SavedRun>,
     pub(crate) exit: Exit,
     /// What the script's `done` printed.
     said: Option<String>,
-    /// The run in the history, and what is to be saved of it, if it is.
-    kept: Option<(Keeper, Box<SavedRun>)>,
+    /// The run in the history, if it is to be saved there.
+    kept: Option<Keeper>,
 }
 
 /// What is known before a run.
@@ -104,10 +106,12 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
-    let Outcome { result, exit, said, kept } = execute(plan, &args.output, (&live, &control), before)?;
+    let outputs = Outputs::of(&args.output)?;
+    let outcome = execute(plan, &args.output, (&live, &control), before)?;
     // What cannot be written to one place is all the more wanted in the other.
-    let written = write(&result, &args.output, style);
-    let saved = kept.map_or(Ok(()), |(keeper, run)| keeper.finish(run));
+    let written = write(&outcome, &outputs, style);
+    let Outcome { run, exit, said, kept } = outcome;
+    let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
     written?;
     match said {
         // Beside a report for programs, it would be in their way.
@@ -182,6 +186,8 @@ fn execute_on<O: Open + Clone + 'static>(
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let steerers = Steerers::start(spec, output.quiet, &plan, &control, &say, stage.as_ref())
         .map_err(Failure::environment)?;
+    let exports = live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;
+    let exporters = Exporters::start(&exports, &plan, &say).map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
@@ -201,6 +207,7 @@ fn execute_on<O: Open + Clone + 'static>(
         line.show(&progress);
         screen.iter().for_each(|screen| screen.show(&progress));
         steerers.note(&progress);
+        exporters.note(&progress);
         if let Some(keeper) = &mut keeper {
             keeper.note(&progress);
         }
@@ -225,10 +232,11 @@ fn execute_on<O: Open + Clone + 'static>(
     };
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
-    let (result, exit) = conclude((&mut record, probe), &plan, &first, context, &before, &notice);
-    let saved = || Box::new(SavedRun::new(&record, result.clone(), before.plan.clone()));
-    let kept = keeper.map(|keeper| (keeper, saved()));
-    Ok(Outcome { result, exit, said, kept })
+    let exports = exporters.finish(record.verdict.valid, &notice);
+    let (mut result, exit) = conclude((&mut record, probe), &plan, &first, context, &before, &notice);
+    result.exports = exports;
+    let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
+    Ok(Outcome { run, exit, said, kept: keeper })
 }
 
 impl Before {
@@ -389,23 +397,9 @@ fn exit_of(record: &RunRecord) -> Exit {
     }
 }
 
-/// Writes the report to stdout, and the result to a file if one was named.
-pub(crate) fn write(result: &RunResult, output: &OutputArgs, style: &Style) -> Result<(), Failure> {
-    if let Some(path) = &output.json {
-        to_file(path, |out| render(result, Format::Json, style, out))?;
-    }
-    to_stdout(|out| render(result, output.output.into(), style, out))
-}
-
-/// Writes a file in one go.
-pub(crate) fn to_file(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let mut content = Vec::new();
-    write(&mut content).and_then(|()| std::fs::write(path, &content)).map_err(|error| {
-        Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
-    })
+/// Writes the report to stdout, and the result to the files that were named.
+pub(crate) fn write(outcome: &Outcome, outputs: &Outputs, style: &Style) -> Result<(), Failure> {
+    outputs.write(style, &|format, style, out| render_saved(&outcome.run, format.into(), style, out))
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no failure.

@@ -5,16 +5,16 @@ use std::io::IsTerminal as _;
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Problem, Problems};
-use plimsoll_report::{Format, SavedRun, Style, render};
+use plimsoll_report::{Format, NoHistograms, SavedRun, Style, render_saved};
 use plimsoll_store::{Filter, Row, State, Tag};
 use serde_json::{Value, json};
 
-use crate::flags::OutputFormat;
+use crate::output_flags::TableOutputFormat;
 use crate::runs_flags::{ExportArgs, ExportFormat, RmArgs, RunsArgs, ShowArgs};
 use crate::saved_runs::{History, instant, label};
 use crate::saving::{DIGITS, failure};
 use crate::stats::csv_cell;
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, outputs, run};
 
 /// The columns of the list as CSV.
 const COLUMNS: &str = "id,started_at,name,tags,state,model,target,duration_s,target_per_s,achieved_per_s,time,p50_ns,\
@@ -29,17 +29,17 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
         None => Vec::new(),
     };
     let text = match args.output {
-        OutputFormat::Text if rows.is_empty() => {
+        TableOutputFormat::Text if rows.is_empty() => {
             let all = Filter { limit: filter.limit, ..Filter::default() };
             let which = if filter == all { "" } else { " such" };
             format!("no{which} runs in {}; `plimsoll run --save` saves one\n", history.path().display())
         }
-        OutputFormat::Text => table(&rows),
-        OutputFormat::Json => {
+        TableOutputFormat::Text => table(&rows),
+        TableOutputFormat::Json => {
             let list = json!({"store": history.path(), "runs": rows.iter().map(object).collect::<Vec<_>>()});
             format!("{list:#}\n")
         }
-        OutputFormat::Csv => {
+        TableOutputFormat::Csv => {
             let lines: Vec<String> = rows.iter().map(line).collect();
             format!("{COLUMNS}\n{}", lines.concat())
         }
@@ -51,7 +51,8 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
 /// `plimsoll show`.
 pub(crate) fn show(args: &ShowArgs, style: &Style) -> Result<Exit, Failure> {
     let shown = History::at(&args.place)?.run(&args.run)?;
-    run::to_stdout(|out| render(&shown.run.result, args.output.into(), style, out))?;
+    admit(&shown.run, args.output.into())?;
+    run::to_stdout(|out| render_saved(&shown.run, args.output.into(), style, out))?;
     Ok(Exit::Success)
 }
 
@@ -62,10 +63,13 @@ pub(crate) fn export(args: &ExportArgs, style: &Style) -> Result<Exit, Failure> 
         return Err(Failure::usage(problem.with_hint("name a file: --file run.plimsoll")));
     }
     let exported = History::at(&args.place)?.run(&args.run)?.run;
+    if let ExportFormat::Run(format) = args.output {
+        admit(&exported, format.into())?;
+    }
     // What is in a file, or goes through a pipe, is read on another terminal.
     let style = if args.file.is_some() { &Style::PLAIN } else { style };
     match &args.file {
-        Some(path) => run::to_file(path, |out| write(&exported, args.output, style, out))?,
+        Some(path) => outputs::to_file(path, |out| write(&exported, args.output, style, out))?,
         None => run::to_stdout(|out| write(&exported, args.output, style, out))?,
     }
     Ok(Exit::Success)
@@ -77,13 +81,19 @@ fn write(
     style: &Style,
     out: &mut dyn std::io::Write,
 ) -> std::io::Result<()> {
-    let format = match format {
-        ExportFormat::Text => Format::Text,
-        ExportFormat::Json => Format::Json,
-        ExportFormat::Csv => Format::Csv,
-        ExportFormat::Saved => return out.write_all(&run.to_bytes()?),
-    };
-    render(&run.result, format, style, out)
+    match format {
+        ExportFormat::Run(format) => render_saved(run, format.into(), style, out),
+        ExportFormat::Saved => out.write_all(&run.to_bytes()?),
+    }
+}
+
+/// Says so if a run has not what a format is made of.
+fn admit(run: &SavedRun, format: Format) -> Result<(), Failure> {
+    if !format.needs_histograms() || run.has_histograms() {
+        return Ok(());
+    }
+    let problem = Problem::new(NoHistograms(format).to_string());
+    Err(Failure::usage(problem.with_hint("runs that were saved have them: `plimsoll run --save`")))
 }
 
 /// `plimsoll rm`.

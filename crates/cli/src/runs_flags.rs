@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::flags::OutputFormat;
+use crate::output_flags::TableOutputFormat;
 use crate::saving::PlaceArgs;
 
 #[derive(Debug, Args)]
@@ -24,8 +26,8 @@ pub(crate) struct RunsArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     /// Format of the list on stdout
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
-    pub(crate) output: OutputFormat,
+    #[arg(short, long, value_enum, default_value_t = TableOutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: TableOutputFormat,
 }
 
 #[derive(Debug, Args)]
@@ -55,17 +57,43 @@ pub(crate) struct ExportArgs {
     pub(crate) place: PlaceArgs,
 }
 
-/// Format of a run that is exported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Format of a run that is exported: one of those of every run, or all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExportFormat {
-    /// For people
-    Text,
-    /// The result contract
-    Json,
-    /// One line per interval
-    Csv,
-    /// The whole run with its histograms and its plan, for this program on another machine
+    /// As `run` writes it.
+    Run(OutputFormat),
+    /// The whole run with its histograms and its plan, for this program on another machine.
     Saved,
+}
+
+impl ValueEnum for ExportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        use OutputFormat::{Csv, Hgrm, Hlog, Json, Junit, K6, Markdown, Ndjson, Text};
+        const ALL: &[ExportFormat] = &[
+            ExportFormat::Run(Text),
+            ExportFormat::Run(Json),
+            ExportFormat::Run(Csv),
+            ExportFormat::Run(Markdown),
+            ExportFormat::Run(Junit),
+            ExportFormat::Run(Ndjson),
+            ExportFormat::Run(Hgrm),
+            ExportFormat::Run(Hlog),
+            ExportFormat::Run(K6),
+            ExportFormat::Saved,
+        ];
+        ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Run(format) => format.to_possible_value(),
+            Self::Saved => {
+                let help =
+                    "The whole run with its histograms and its plan, for this program on another machine";
+                Some(PossibleValue::new("saved").help(help))
+            }
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -5,13 +5,13 @@ use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_metrics::{LimitedBy, Objective};
 use plimsoll_plan::{Load, Plan, Problem};
 use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
-use plimsoll_report::{Format, SWEEP_SCHEMA_VERSION, Style, TrialFigures, render_sweep};
+use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SweepSpec, SweptSetting};
 use crate::search::{Begun, finding_name, objectives, was_applied};
-use crate::{Exit, Failure, describe, import, run};
+use crate::{Exit, Failure, describe, import, outputs, run};
 
 /// Lead-in of a level, where the plan has none.
 const LEAD: Nanos = Nanos::from_secs(1);
@@ -47,16 +47,18 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         true => Vec::new(),
         false => objectives(&first).map_err(Failure::usage)?,
     };
+    let json = outputs::json_file(args.output.json.as_ref())?;
     let (quiet, options) = (args.output.quiet, BackendOptions::default());
     let (result, interrupted) = if run::uses_uring(first.backend)? {
         sweep(&first, plans, &OpenUring(options), &objectives, spec, quiet)?
     } else {
         sweep(&first, plans, &OpenEpoll(options), &objectives, spec, quiet)?
     };
-    if let Some(path) = &args.output.json {
-        run::to_file(path, |out| render_sweep(&result, Format::Json, style, out))?;
-    }
-    run::to_stdout(|out| render_sweep(&result, args.output.output.into(), style, out))?;
+    outputs::write_table(
+        json.as_ref(),
+        |out| render_sweep(&result, args.output.output.into(), style, out),
+        |out| render_sweep(&result, TableFormat::Json, style, out),
+    )?;
     Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
 }
 

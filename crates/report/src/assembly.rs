@@ -107,6 +107,7 @@ impl RunResult {
             http2: Http2Result::new(&record.connections.http2),
             thresholds: record.thresholds.iter().map(ThresholdOutcome::new).collect(),
             log: LogResult::new(record.log),
+            exports: Vec::new(),
             by_step: (0..)
                 .zip(&record.steps)
                 .map(|(number, step)| StepResult::new(step, number, record))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Host;
 use crate::result::Tool;
 use crate::trial::TrialFigures;
-use crate::{Format, Style};
+use crate::{Style, TableFormat};
 
 mod text;
 
@@ -136,17 +136,17 @@ pub struct TrialResult {
 /// Those of the writer.
 pub fn render_capacity(
     result: &CapacityResult,
-    format: Format,
+    format: TableFormat,
     style: &Style,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     match format {
-        Format::Text => out.write_all(text::page(result, style).as_bytes()),
-        Format::Json => {
+        TableFormat::Text => out.write_all(text::page(result, style).as_bytes()),
+        TableFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, result)?;
             out.write_all(b"\n")
         }
-        Format::Csv => out.write_all(table(result).as_bytes()),
+        TableFormat::Csv => out.write_all(table(result).as_bytes()),
     }
 }
 

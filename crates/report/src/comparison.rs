@@ -6,6 +6,7 @@
 
 mod grounds;
 mod judging;
+mod markdown;
 mod text;
 
 use std::io;
@@ -289,6 +290,11 @@ impl Comparison {
     /// The page for people.
     pub fn text(&self, style: &Style) -> String {
         text::page(self, style)
+    }
+
+    /// A page in Markdown, for a pull request.
+    pub fn markdown(&self) -> String {
+        markdown::page(self)
     }
 
     /// The contract, as one object.

@@ -11,7 +11,7 @@ use crate::comparison::{Member, Note, RunLabel, Word};
 use crate::layout::{Emphasis, Page, Row};
 use crate::measure::Measure;
 use crate::result::Tool;
-use crate::{Format, Style};
+use crate::{Style, TableFormat};
 
 /// The version of the contract of histories: raised when a field changes its meaning or goes.
 pub const HISTORY_VERSION: u32 = 1;
@@ -150,14 +150,14 @@ impl History {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn render(&self, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
+    pub fn render(&self, format: TableFormat, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
         match format {
-            Format::Text => out.write_all(self.page(style).as_bytes()),
-            Format::Json => {
+            TableFormat::Text => out.write_all(self.page(style).as_bytes()),
+            TableFormat::Json => {
                 serde_json::to_writer_pretty(&mut *out, self)?;
                 out.write_all(b"\n")
             }
-            Format::Csv => out.write_all(self.table().as_bytes()),
+            TableFormat::Csv => out.write_all(self.table().as_bytes()),
         }
     }
 

@@ -13,11 +13,18 @@ pub mod comparison;
 pub mod context;
 mod csv;
 mod distribution;
+mod format;
+mod hgrm;
 pub mod history;
+mod hlog;
 pub mod interval;
+mod junit;
+mod k6;
 mod layout;
 pub mod machine;
+mod markdown;
 pub mod measure;
+mod ndjson;
 pub mod phase;
 pub mod probe;
 mod reading;
@@ -39,7 +46,9 @@ pub use calibration::{
 pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity};
 pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
+pub use format::{Format, NoHistograms, TableFormat};
 pub use history::{History, schema_history};
+pub use ndjson::schema_ndjson;
 pub use reading::{ReadError, results_from_json};
 pub use repeated::{RepeatedResult, render_repeated, schema_repeated};
 pub use result::RunResult;
@@ -52,17 +61,6 @@ pub use trial::TrialFigures;
 /// The version of the result contract: raised when a field changes its meaning or goes, not when one is
 /// added.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// How a result is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One screen for people.
-    Text,
-    /// The result contract, as one object.
-    Json,
-    /// The intervals as a table: one header line, one row per second.
-    Csv,
-}
 
 /// What the reader's terminal can show. Only [`Format::Text`] looks at it, and nothing is told by colour
 /// alone.
@@ -84,16 +82,41 @@ impl Style {
 /// Writes a result.
 ///
 /// # Errors
-/// Those of the writer.
+/// Those of the writer, and [`NoHistograms`] for formats that are made of them.
 pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         Format::Text => out.write_all(text::page(result, style).as_bytes()),
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, result)?;
-            out.write_all(b"\n")
-        }
+        Format::Json => write_json(result, out),
         Format::Csv => out.write_all(csv::intervals(result).as_bytes()),
+        Format::Markdown => out.write_all(markdown::run(result).as_bytes()),
+        Format::Junit => out.write_all(junit::report(result).as_bytes()),
+        Format::Ndjson => ndjson::write(result, out),
+        Format::K6 => write_json(&k6::summary(result), out),
+        Format::Hgrm | Format::Hlog => Err(NoHistograms(format).into()),
     }
+}
+
+/// Writes a saved run, in the formats that are made of histograms, too.
+///
+/// # Errors
+/// Those of the writer, and [`NoHistograms`] if the run was saved without them.
+pub fn render_saved(
+    run: &SavedRun,
+    format: Format,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        Format::Hgrm if run.has_histograms() => out.write_all(hgrm::spectrum(run).as_bytes()),
+        Format::Hlog if run.has_histograms() => out.write_all(hlog::log(run).as_bytes()),
+        _ => render(&run.result, format, style, out),
+    }
+}
+
+/// One JSON object and the end of its last line.
+fn write_json(value: &impl serde::Serialize, out: &mut dyn io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    out.write_all(b"\n")
 }
 
 /// The JSON Schema of [`RunResult`], generated from its types; descriptions are their documentation. It is

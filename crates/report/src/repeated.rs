@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::{Measure, TimeFigure};
 use crate::result::{RunResult, Thresholds, Tool};
 use crate::summary::PERCENTILES;
-use crate::{Format, Style, csv};
+use crate::{Style, TableFormat, csv};
 
 /// The version of the contract of repeated runs: raised when a field changes its meaning or goes.
 pub const REPEATED_VERSION: u32 = 1;
@@ -179,17 +179,17 @@ fn standard_error(measure: Measure, run: &RunResult) -> Option<f64> {
 /// Those of the writer.
 pub fn render_repeated(
     result: &RepeatedResult,
-    format: Format,
+    format: TableFormat,
     style: &Style,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     match format {
-        Format::Text => out.write_all(text::page(result, style).as_bytes()),
-        Format::Json => {
+        TableFormat::Text => out.write_all(text::page(result, style).as_bytes()),
+        TableFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, result)?;
             out.write_all(b"\n")
         }
-        Format::Csv => out.write_all(intervals(result).as_bytes()),
+        TableFormat::Csv => out.write_all(intervals(result).as_bytes()),
     }
 }
 

@@ -100,6 +100,9 @@ pub struct RunResult {
     /// either.
     #[serde(default)]
     pub log: Option<LogResult>,
+    /// What came of telling monitoring systems while the run went on; empty if none was told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exports: Vec<ExportResult>,
     /// The figures of each step of the plan.
     pub by_step: Vec<StepResult>,
     /// The phases of the plan, in their order; empty if it names none.
@@ -403,6 +406,21 @@ pub struct LogResult {
     pub failed: u64,
     /// Failed requests that were not: beyond the limit, or faster than they could be written.
     pub failed_dropped: u64,
+}
+
+/// What came of telling a monitoring system while the run went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExportResult {
+    /// "prometheus" (a server asked for them) or "otlp" (they were sent).
+    pub kind: String,
+    /// Where it asked, or where they were sent to.
+    pub to: String,
+    /// How many times the figures were given, or taken by the receiver.
+    pub sent: u64,
+    /// How many times the receiver did not take them.
+    pub failed: u64,
+    /// Why it did not the last time; null if it always did.
+    pub last_error: Option<String>,
 }
 
 /// Where every arrival went.

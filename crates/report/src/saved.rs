@@ -1,7 +1,7 @@
 //! Everything of a run that outlives it: its result, and the histograms behind the figures.
 
 mod encoding;
-mod hdr;
+pub(crate) mod hdr;
 mod merging;
 mod unfinished;
 

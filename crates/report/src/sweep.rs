@@ -10,7 +10,7 @@ use crate::capacity::SearchResult;
 use crate::layout::{Page, Row};
 use crate::result::Tool;
 use crate::trial::TrialFigures;
-use crate::{Format, Style};
+use crate::{Style, TableFormat};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
 pub const SWEEP_SCHEMA_VERSION: u32 = 1;
@@ -82,17 +82,17 @@ pub struct UslResult {
 /// Those of the writer.
 pub fn render_sweep(
     result: &SweepResult,
-    format: Format,
+    format: TableFormat,
     style: &Style,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     match format {
-        Format::Text => out.write_all(page(result, style).as_bytes()),
-        Format::Json => {
+        TableFormat::Text => out.write_all(page(result, style).as_bytes()),
+        TableFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, result)?;
             out.write_all(b"\n")
         }
-        Format::Csv => out.write_all(table(result).as_bytes()),
+        TableFormat::Csv => out.write_all(table(result).as_bytes()),
     }
 }
 

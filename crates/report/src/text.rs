@@ -98,7 +98,7 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
 }
 
 /// `URLs at address, protocol, TLS`.
-fn target_line(target: &Target) -> String {
+pub(crate) fn target_line(target: &Target) -> String {
     let urls = if target.urls.is_empty() { target.authority.clone() } else { target.urls.join(", ") };
     let mut line = urls;
     if !target.addresses.is_empty() {
@@ -265,7 +265,7 @@ fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
 }
 
 /// What was achieved of what was asked for: in requests, and in iterations if these have several.
-fn rate_line(result: &RunResult) -> String {
+pub(crate) fn rate_line(result: &RunResult) -> String {
     let rate = &result.rate;
     let share = |part: Option<f64>, of: f64| match part {
         Some(part) if of > 0.0 => format!(" ({})", figure::share(part / of)),
@@ -444,7 +444,7 @@ fn dependence(page: &mut Page<'_>, summary: &Summary) {
 }
 
 /// One figure of a summary, by its name in the result.
-fn cell(summary: &Summary, name: &str, value: Option<u64>) -> String {
+pub(crate) fn cell(summary: &Summary, name: &str, value: Option<u64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
     let bound = if summary.is_at_least(name) { "≥ " } else { "" };
     format!("{bound}{}", figure::nanos(Nanos(value)))
@@ -630,6 +630,7 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         part(log.failed, log.failed_dropped, "failed requests with their messages", "more are not kept");
         page.field("log", &parts.join("; "));
     }
+    exports(page, result);
     let responses = generator.stamped + generator.unstamped;
     if responses > 0 {
         let share = figure::share(generator.stamped as f64 / responses as f64);
@@ -643,7 +644,18 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
     }
 }
 
+/// Who was told while the run went on, and what was not taken.
+fn exports(page: &mut Page<'_>, result: &RunResult) {
+    for export in &result.exports {
+        let mut line = format!("{} {}: {} times", export.kind, export.to, figure::count(export.sent));
+        if let Some(error) = &export.last_error {
+            line.push_str(&format!(", {} failed, the last one: {error}", figure::count(export.failed)));
+        }
+        page.field("exports", &line);
+    }
+}
+
 /// Seconds as a duration for people.
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     figure::nanos(Nanos::from_secs_f64(value))
 }

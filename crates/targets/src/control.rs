@@ -1,9 +1,9 @@
-//! The server of a run's control port: one thread, HTTP/1.1, one request after the other on a connection,
-//! everything bounded.
+//! The server of a run's control port, and of its metrics: one thread, HTTP/1.1, one request after the other
+//! on a connection, everything bounded.
 //!
 //! It must never get in the way of the load: it has a thread and a backend of its own, sleeps until something
 //! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. Who may
-//! use it is decided here (see [`ControlOptions::token`]); what a request means is its user's matter.
+//! use it is decided here (see [`Access`]); what a request means is its user's matter.
 
 mod message;
 
@@ -17,8 +17,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open, SystemError, Wait};
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
-pub use message::{ControlReply, ControlRequest};
-use message::{Guard, write_reply};
+use message::write_reply;
+pub use message::{Access, ControlReply, ControlRequest};
 
 /// Connections at once: some people and a script; more are turned away with 503.
 const CONNECTIONS: usize = 8;
@@ -37,29 +37,31 @@ const STOP_POLL: Nanos = Nanos::from_millis(50);
 pub struct ControlOptions {
     /// The address; port 0 takes a free one.
     pub listen: Endpoint,
-    /// What requests have to bear (`Authorization: Bearer …`). Without a token requests are refused that a
-    /// web page in somebody's browser could have sent: those with an Origin, and those whose Host is a name
-    /// other than `localhost` (DNS rebinding).
-    pub token: Option<String>,
+    /// Who may use it.
+    pub access: Access,
+    /// What it is for, as its thread is called and messages name it.
+    pub name: &'static str,
 }
 
-/// Why the control port could not be opened.
+/// Why the port could not be opened; with its name.
 #[derive(Debug)]
 pub enum ControlError {
     /// No thread.
-    Thread(std::io::Error),
+    Thread(&'static str, std::io::Error),
     /// No backend.
-    Open(SystemError),
+    Open(&'static str, SystemError),
     /// The address cannot be listened on.
-    Listen(Endpoint, SystemError),
+    Listen(&'static str, Endpoint, SystemError),
 }
 
 impl fmt::Display for ControlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Thread(error) => write!(f, "cannot start the thread of the control port: {error}"),
-            Self::Open(error) => write!(f, "cannot open the control port: {error}"),
-            Self::Listen(endpoint, error) => write!(f, "cannot listen on {endpoint} for control: {error}"),
+            Self::Thread(name, error) => write!(f, "cannot start the thread of the {name} port: {error}"),
+            Self::Open(name, error) => write!(f, "cannot open the {name} port: {error}"),
+            Self::Listen(name, endpoint, error) => {
+                write!(f, "cannot listen on {endpoint} for {name}: {error}")
+            }
         }
     }
 }
@@ -88,13 +90,13 @@ impl ControlServer {
         open: O,
         answer: Answer,
     ) -> Result<Self, ControlError> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, name) = (Arc::new(AtomicBool::new(false)), options.name);
         let stopped = Arc::clone(&stop);
         let (ready, is_ready) = channel();
         let thread = Builder::new()
-            .name("control".to_owned())
+            .name(options.name.to_owned())
             .spawn(move || serve(options, &open, answer, &stopped, &ready))
-            .map_err(ControlError::Thread)?;
+            .map_err(|error| ControlError::Thread(name, error))?;
         match is_ready.recv() {
             Ok(Ok(endpoint)) => Ok(Self { endpoint, stop, thread: Some(thread) }),
             Ok(Err(error)) => Err(error),
@@ -125,10 +127,11 @@ fn serve<O: Open>(
     stop: &AtomicBool,
     ready: &Sender<Result<Endpoint, ControlError>>,
 ) {
-    let opened = open.open().map_err(ControlError::Open).and_then(|mut io| {
+    let name = options.name;
+    let opened = open.open().map_err(|error| ControlError::Open(name, error)).and_then(|mut io| {
         let bound = io.listen(&options.listen, false);
         let (listener, endpoint) =
-            bound.map_err(|error| ControlError::Listen(options.listen.clone(), error))?;
+            bound.map_err(|error| ControlError::Listen(name, options.listen.clone(), error))?;
         Ok((io, listener, endpoint))
     });
     match opened {
@@ -136,9 +139,8 @@ fn serve<O: Open>(
             // The other side cannot be gone: it waits for this.
             let _ = ready.send(Ok(endpoint));
             let limits = Limits { head_bytes: HEAD_BYTES, ..Limits::default() };
-            let guard = Guard::new(options.token);
-            Desk { io, listener, limits, memo: RequestMemo::new(), guard, answer, callers: Vec::new() }
-                .run(stop);
+            let (memo, access) = (RequestMemo::new(), options.access);
+            Desk { io, listener, limits, memo, access, answer, callers: Vec::new() }.run(stop);
         }
         Err(error) => {
             let _ = ready.send(Err(error));
@@ -161,7 +163,7 @@ struct Desk<B> {
     listener: ListenerId,
     limits: Limits,
     memo: RequestMemo,
-    guard: Guard,
+    access: Access,
     answer: Answer,
     callers: Vec<Caller>,
 }
@@ -192,7 +194,7 @@ impl<B: Backend> Desk<B> {
                 self.callers.push(Caller { id: conn, since: at, reader, raw });
             }
             Event::Accepted { conn, .. } => {
-                let reply = ControlReply::problem(503, "too many connections to the control port");
+                let reply = ControlReply::problem(503, "too many connections to this port");
                 self.reply(conn, false, false, &reply);
             }
             Event::Received { conn, data, .. } => {
@@ -231,7 +233,7 @@ impl<B: Backend> Desk<B> {
                 // A client of HTTP/1.0 would have to be told.
                 (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
                 match ControlRequest::new(&whole, raw) {
-                    Ok(request) => match self.guard.refusal(&request) {
+                    Ok(request) => match self.access.refusal(&request) {
                         Some(refusal) => refusal,
                         None => (self.answer)(&request),
                     },

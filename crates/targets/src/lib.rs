@@ -16,7 +16,8 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
-//! [`control`] is no target but the small server of a run's control port, which is made of the same parts.
+//! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
+//! the same parts.
 //!
 //! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
 //! socket or reads a clock by itself: that is the driver's.
@@ -25,7 +26,7 @@
 pub mod control;
 pub mod sink;
 
-pub use control::{ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
+pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
     SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, Stopper, TokenServer, Truth, TruthRow,

@@ -26,9 +26,10 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("report", &[WORDS, &["metrics", "statistics"]]),
     ("store", &[WORDS, &["metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
+    ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "store", "targets", "import"]]),
+    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "store", "export", "targets", "import"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

@@ -32,7 +32,7 @@ pub(super) fn page(comparison: &Comparison, style: &Style) -> String {
     page.finish()
 }
 
-fn group(group: &GroupResult) -> String {
+pub(super) fn group(group: &GroupResult) -> String {
     let runs = group.runs.len();
     let first = group.runs.iter().map(|run| run.started_at.as_str()).min().unwrap_or_default();
     let last = group.runs.iter().map(|run| run.started_at.as_str()).max().unwrap_or_default();
@@ -74,11 +74,7 @@ fn table(page: &mut Page<'_>, comparison: &Comparison) {
 }
 
 fn row(metric: &MetricResult) -> Row {
-    let measure: Option<Measure> = metric.metric.parse().ok();
-    let value = |value: Option<f64>| match (value, measure) {
-        (Some(value), Some(measure)) => measure.show(value),
-        _ => "-".to_owned(),
-    };
+    let value = |value: Option<f64>| shown_value(metric, value);
     let change = metric.change.as_ref();
     let probability = change.and_then(|change| change.p_adjusted.or(change.p));
     Row {
@@ -87,7 +83,7 @@ fn row(metric: &MetricResult) -> Row {
             value(metric.a_median),
             value(metric.b_median),
             change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
-            change.map_or("-".to_owned(), interval),
+            change.map_or("-".to_owned(), change_interval),
             probability
                 .map_or("-".to_owned(), |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }),
         ],
@@ -95,7 +91,14 @@ fn row(metric: &MetricResult) -> Row {
     }
 }
 
-fn interval(change: &ChangeResult) -> String {
+/// A value of a figure for people.
+pub(super) fn shown_value(metric: &MetricResult, value: Option<f64>) -> String {
+    let measure: Option<Measure> = metric.metric.parse().ok();
+    value.zip(measure).map_or("-".to_owned(), |(value, measure)| measure.show(value))
+}
+
+/// Both ends of a change.
+pub(super) fn change_interval(change: &ChangeResult) -> String {
     if change.low.is_none() && change.high.is_none() {
         return "-".to_owned();
     }
@@ -103,7 +106,7 @@ fn interval(change: &ChangeResult) -> String {
 }
 
 /// One end of a change, with its sign.
-fn amount(change: &ChangeResult, value: Option<f64>) -> String {
+pub(super) fn amount(change: &ChangeResult, value: Option<f64>) -> String {
     match value {
         None => "?".to_owned(),
         Some(value) if change.kind == "absolute" => format!("{:+.2} points", value * 100.0),
@@ -127,12 +130,12 @@ fn reasons(page: &mut Page<'_>, comparison: &Comparison) {
 }
 
 /// The name without the usual kind of time, which is told below the table.
-fn short(metric: &MetricResult) -> &str {
+pub(super) fn short(metric: &MetricResult) -> &str {
     let name = metric.metric.as_str();
     name.strip_prefix("response_time.").or_else(|| name.strip_prefix("service_time.")).unwrap_or(name)
 }
 
-fn word(metric: &MetricResult) -> &'static str {
+pub(super) fn word(metric: &MetricResult) -> &'static str {
     metric.verdict.map_or("not judged", Word::name)
 }
 
@@ -168,12 +171,12 @@ fn methods(page: &mut Page<'_>, comparison: &Comparison) {
     page.field("method", &parts.join("; "));
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let percent = (share * 1e6).round() / 1e4;
     format!("{percent} %")
 }
 
-fn points(share: f64) -> String {
+pub(super) fn points(share: f64) -> String {
     let points = (share * 1e6).round() / 1e4;
     format!("{points} percentage points")
 }

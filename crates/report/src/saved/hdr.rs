@@ -24,7 +24,7 @@ pub(crate) fn histogram(values: impl Iterator<Item = (u64, u64)>) -> Histogram<u
 }
 
 /// The text of these values; empty without any.
-pub(super) fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
+pub(crate) fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
     let mut values = values.peekable();
     if values.peek().is_none() {
         return String::new();

@@ -3,7 +3,7 @@
 use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question, Word};
 use plimsoll_report::measure::Measure;
 use plimsoll_report::result::Tool;
-use plimsoll_report::{Format, History, ReadError, RunResult, Style};
+use plimsoll_report::{History, ReadError, RunResult, Style, TableFormat};
 
 use crate::{TERMINAL, fixture};
 
@@ -63,6 +63,7 @@ fn text_of_a_regression() {
     let comparison = compared(&group("base", 6, 0, 1), &b, &Question::default());
     assert_eq!(comparison.verdict, Word::Worse);
     insta::assert_snapshot!(text(&comparison));
+    insta::assert_snapshot!("markdown_of_a_regression", comparison.markdown());
 }
 
 #[test]
@@ -191,10 +192,10 @@ fn text_of_a_history() {
         history.render(format, &Style::PLAIN, &mut out).expect("writing to memory does not fail");
         String::from_utf8(out).expect("text is UTF-8")
     };
-    insta::assert_snapshot!(rendered(&history, Format::Text));
-    assert_eq!(rendered(&history, Format::Csv).lines().count(), 22);
+    insta::assert_snapshot!(rendered(&history, TableFormat::Text));
+    assert_eq!(rendered(&history, TableFormat::Csv).lines().count(), 22);
     let calm = History::new(tool(), members, measure, 0.2, true);
-    assert!(calm.changes.is_empty() && rendered(&calm, Format::Text).contains("none of 20 % and more"));
+    assert!(calm.changes.is_empty() && rendered(&calm, TableFormat::Text).contains("none of 20 % and more"));
 }
 
 #[test]

@@ -157,10 +157,28 @@ pub(crate) fn assert_described(value: &Value, schema: &Value, root: &Value, path
 
 /// Whether the schema allows a value: its type, every field by name, and every required field.
 fn described(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), String> {
+    if let (Some(own), Some(_), Value::Object(fields)) =
+        (schema["properties"].as_object(), schema.get("$ref"), value)
+    {
+        // What stands beside a reference is said in addition to it: the tag of an object.
+        let (tags, rest): (Vec<_>, Vec<_>) =
+            fields.clone().into_iter().partition(|(name, _)| own.contains_key(name));
+        for (name, tag) in tags {
+            described(&tag, &own[&name], root, &format!("{path}.{name}"))?;
+        }
+        return described(&rest.into_iter().collect(), resolved(schema, root), root, path);
+    }
     let schema = resolved(schema, root);
+    // Where the choices are kinds of objects, a tag tells which one it is.
+    let tagged = |choice: &Value| {
+        let properties = choice["properties"].as_object();
+        let mut constants =
+            properties.into_iter().flatten().filter(|(_, field)| field.get("const").is_some());
+        constants.all(|(name, field)| value.get(name) == field.get("const"))
+    };
     if let Some(choices) = schema.get("anyOf").or(schema.get("oneOf")).and_then(Value::as_array) {
-        let mut choices = choices.iter().map(|choice| resolved(choice, root));
-        let fitting = choices.find(|choice| type_fits(value, choice));
+        let mut choices = choices.iter();
+        let fitting = choices.find(|choice| type_fits(value, resolved(choice, root)) && tagged(choice));
         let fitting = fitting.ok_or_else(|| format!("{path}: no choice fits {value}"))?;
         return described(value, fitting, root, path);
     }

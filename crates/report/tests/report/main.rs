@@ -3,6 +3,7 @@
 mod comparison;
 mod contract;
 mod fixture;
+mod formats;
 mod repeated;
 mod saved;
 mod slices;

@@ -2,7 +2,9 @@
 
 use plimsoll_report::repeated::RepeatedResult;
 use plimsoll_report::result::{Thresholds, Tool};
-use plimsoll_report::{Format, ReadError, RunResult, render_repeated, results_from_json, schema_repeated};
+use plimsoll_report::{
+    Format, ReadError, RunResult, TableFormat, render_repeated, results_from_json, schema_repeated,
+};
 use serde_json::Value;
 
 use crate::{TERMINAL, fixture};
@@ -32,7 +34,7 @@ fn repeated(runs: Vec<RunResult>) -> RepeatedResult {
     RepeatedResult::new(tool, runs.len() as u64, runs)
 }
 
-fn rendered(result: &RepeatedResult, format: Format) -> String {
+fn rendered(result: &RepeatedResult, format: TableFormat) -> String {
     let mut out = Vec::new();
     render_repeated(result, format, &TERMINAL, &mut out).expect("writing to memory does not fail");
     String::from_utf8(out).expect("every format is UTF-8")
@@ -51,14 +53,14 @@ fn a_mode_that_is_drawn_per_start_shows_between_the_runs() {
     let one = modes.runs[0].response_time.p.p50.unwrap() as f64;
     assert!((between / one - 0.164).abs() < 0.002, "{p50:?}");
     assert!(p50.low.unwrap() < p50.mean.unwrap() && p50.mean.unwrap() < p50.high.unwrap(), "{p50:?}");
-    insta::assert_snapshot!(rendered(&modes, Format::Text));
+    insta::assert_snapshot!(rendered(&modes, TableFormat::Text));
 }
 
 #[test]
 fn runs_that_are_alike_have_nothing_between_them() {
     let alike = repeated(runs(&[1.0; 5]));
     assert_eq!(alike.between_runs[0].between, Some(0.0));
-    let text = rendered(&alike, Format::Text);
+    let text = rendered(&alike, TableFormat::Text);
     assert!(!text.contains("runs differ"), "{text}");
 }
 
@@ -88,15 +90,15 @@ fn the_verdict_is_that_of_the_worst_and_what_was_cut_short_is_left_out() {
     );
     assert_eq!(verdict.thresholds, Thresholds::Fail);
     assert!(result.between_runs.iter().all(|figure| figure.values.len() == 5));
-    insta::assert_snapshot!(rendered(&result, Format::Text));
+    insta::assert_snapshot!(rendered(&result, TableFormat::Text));
     let none = repeated(Vec::new());
-    assert!(!none.verdict.valid && rendered(&none, Format::Text).contains("no run was made"));
+    assert!(!none.verdict.valid && rendered(&none, TableFormat::Text).contains("no run was made"));
 }
 
 #[test]
 fn they_are_read_back_as_they_were_written() {
     let result = repeated(runs(&[1.0, 1.3]));
-    let text = rendered(&result, Format::Json);
+    let text = rendered(&result, TableFormat::Json);
     assert_eq!(results_from_json(text.as_bytes()).unwrap(), result.runs);
     let single = crate::rendered(&result.runs[0], Format::Json, &TERMINAL);
     assert_eq!(results_from_json(single.as_bytes()).unwrap(), [result.runs[0].clone()]);
@@ -108,13 +110,13 @@ fn they_are_read_back_as_they_were_written() {
 #[test]
 fn the_schema_describes_them() {
     let (schema, result) = (schema_repeated(), repeated(runs(&[1.0; 5])));
-    let json: Value = serde_json::from_str(&rendered(&result, Format::Json)).unwrap();
+    let json: Value = serde_json::from_str(&rendered(&result, TableFormat::Json)).unwrap();
     crate::contract::assert_described(&json, &schema, &schema, "repeated");
 }
 
 #[test]
 fn the_table_of_intervals_names_the_run() {
-    let table = rendered(&repeated(runs(&[1.0, 1.0])), Format::Csv);
+    let table = rendered(&repeated(runs(&[1.0, 1.0])), TableFormat::Csv);
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.iter().filter(|line| line.starts_with("run,at_s,")).count(), 1);
     assert!(lines[0].starts_with("run,") && lines[1].starts_with("1,"), "{table}");

@@ -24,6 +24,8 @@ pub struct ControlRequest {
     pub host: Option<String>,
     /// and Origin.
     pub origin: Option<String>,
+    /// The media types that the reply may have; several fields as one.
+    pub accept: Option<String>,
 }
 
 /// The reply to a request.
@@ -34,7 +36,7 @@ pub struct ControlReply {
     /// The media type of the body.
     pub content_type: &'static str,
     /// The body.
-    pub body: String,
+    pub body: Vec<u8>,
     /// More header fields.
     pub fields: Vec<(String, String)>,
 }
@@ -42,7 +44,12 @@ pub struct ControlReply {
 impl ControlReply {
     /// A reply in JSON.
     pub fn json(status: u16, body: String) -> Self {
-        Self { status, content_type: "application/json", body, fields: Vec::new() }
+        Self::new(status, "application/json", body.into_bytes())
+    }
+
+    /// A reply of any type.
+    pub const fn new(status: u16, content_type: &'static str, body: Vec<u8>) -> Self {
+        Self { status, content_type, body, fields: Vec::new() }
     }
 
     /// A reply in words.
@@ -51,7 +58,7 @@ impl ControlReply {
         if !body.ends_with('\n') {
             body.push('\n');
         }
-        Self { status, content_type: "text/plain; charset=utf-8", body, fields: Vec::new() }
+        Self::new(status, "text/plain; charset=utf-8", body.into_bytes())
     }
 
     /// Says what is wrong with a request.
@@ -73,7 +80,7 @@ pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, re
     let length = reply.body.len() as u64;
     write_response_head(out, reply.status, Some(reply.content_type), length, !stays, &fields);
     if !head_request {
-        out.extend_from_slice(reply.body.as_bytes());
+        out.extend_from_slice(&reply.body);
     }
 }
 
@@ -114,38 +121,49 @@ impl ControlRequest {
             in_head |= !line.is_empty();
             let line = String::from_utf8_lossy(line);
             let Some((name, value)) = line.split_once(':') else { continue };
-            let field = match name.to_ascii_lowercase().as_str() {
-                "authorization" => &mut self.authorization,
-                "host" => &mut self.host,
-                "origin" => &mut self.origin,
-                _ => continue,
-            };
-            *field = Some(value.trim().to_owned());
+            let value = value.trim();
+            match name.to_ascii_lowercase().as_str() {
+                "authorization" => self.authorization = Some(value.to_owned()),
+                "host" => self.host = Some(value.to_owned()),
+                "origin" => self.origin = Some(value.to_owned()),
+                "accept" => {
+                    let before = self.accept.take();
+                    self.accept =
+                        Some(before.map_or(value.to_owned(), |before| format!("{before}, {value}")));
+                }
+                _ => {}
+            }
         }
         rest
     }
 }
 
 /// Who may use the port.
-#[derive(Debug)]
-pub(super) struct Guard {
-    token: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Whoever reaches it: for what only tells.
+    Anyone,
+    /// Programs on this machine. Requests are refused that a web page in somebody's browser could have sent:
+    /// those with an Origin, and those whose Host is a name other than `localhost` (DNS rebinding).
+    Local,
+    /// Who bears this token (`Authorization: Bearer …`).
+    Token(String),
 }
 
-impl Guard {
-    pub(super) const fn new(token: Option<String>) -> Self {
-        Self { token }
-    }
-
+impl Access {
     /// The reply to a request that is not to be answered.
     pub(super) fn refusal(&self, request: &ControlRequest) -> Option<ControlReply> {
-        let Some(token) = &self.token else {
-            let local = request.host.as_deref().is_none_or(is_no_name);
-            return (request.origin.is_some() || !local).then(|| {
-                let message = "requests of web pages are refused, and those to a name other than localhost; \
-                               with --control-token they have to bear the token instead";
-                ControlReply::problem(403, message)
-            });
+        let token = match self {
+            Self::Anyone => return None,
+            Self::Local => {
+                let local = request.host.as_deref().is_none_or(is_no_name);
+                return (request.origin.is_some() || !local).then(|| {
+                    let message = "requests of web pages are refused, and those to a name other than localhost; \
+                                   with --control-token they have to bear the token instead";
+                    ControlReply::problem(403, message)
+                });
+            }
+            Self::Token(token) => token,
         };
         let given = request.authorization.as_deref().and_then(|value| {
             let (scheme, given) = value.split_once(' ')?;
@@ -192,6 +210,8 @@ mod tests {
         assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/rate"));
         assert_eq!((request.query.as_str(), request.body.as_str()), ("a=b?c", "5k/s"));
         assert_eq!(request.authorization.as_deref(), Some("Bearer x y"));
+        let request = read("GET / HTTP/1.1\r\naccept: a/b;q=0.5\r\nAccept: c/d\r\n\r\n").unwrap();
+        assert_eq!(request.accept.as_deref(), Some("a/b;q=0.5, c/d"));
         let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n5\r\n0\r\n\r\n";
         assert_eq!(read(chunked).unwrap_err().status, 411);
         assert_eq!(read("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap_err().status, 411);
@@ -201,7 +221,7 @@ mod tests {
 
     #[test]
     fn only_who_bears_the_token_is_let_in() {
-        let guard = Guard::new(Some("secret".to_owned()));
+        let guard = Access::Token("secret".to_owned());
         let refused = |authorization: Option<&str>| {
             let authorization = authorization.map(ToOwned::to_owned);
             let request = ControlRequest { authorization, ..ControlRequest::default() };
@@ -218,7 +238,7 @@ mod tests {
 
     #[test]
     fn without_a_token_web_pages_are_kept_out() {
-        let guard = Guard::new(None);
+        let guard = Access::Local;
         let refused = |host: Option<&str>, origin: Option<&str>| {
             let (host, origin) = (host.map(ToOwned::to_owned), origin.map(ToOwned::to_owned));
             guard.refusal(&ControlRequest { host, origin, ..ControlRequest::default() }).is_some()
@@ -232,5 +252,7 @@ mod tests {
         }
         assert!(refused(Some("127.0.0.1:1"), Some("http://evil.test")));
         assert!(refused(Some("127.0.0.1:1"), Some("null")));
+        let named = ControlRequest { host: Some("evil.test".to_owned()), ..ControlRequest::default() };
+        assert_eq!(Access::Anyone.refusal(&named), None);
     }
 }

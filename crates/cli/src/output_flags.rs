@@ -1,0 +1,130 @@
+//! The flags of what is written at the end: of a single run, and of everything else.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plimsoll_report::{Format, TableFormat};
+
+/// What is written where.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Format of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+    /// Write the result to a file, too, in a format of --output; repeatable: --out markdown=report.md
+    ///
+    /// A file that cannot be written is an error, before the load where that can be known. The result on
+    /// stdout is written first in any case.
+    #[arg(long, value_name = "FORMAT=FILE")]
+    pub(crate) out: Vec<String>,
+    /// Write the result as JSON to a file, too: the same as --out json=FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Append the report as Markdown to the file that GITHUB_STEP_SUMMARY names
+    #[arg(long, hide_short_help = true)]
+    pub(crate) step_summary: bool,
+    /// No progress and no messages on stderr
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// Format of the report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    #[default]
+    Text,
+    /// The result contract
+    Json,
+    /// One line per interval
+    Csv,
+    /// For a pull request
+    Markdown,
+    /// The thresholds as test cases of JUnit, in XML
+    Junit,
+    /// A line of JSON per interval, then the result
+    Ndjson,
+    /// HdrHistogram's spectrum of percentiles
+    Hgrm,
+    /// HdrHistogram's interval log
+    Hlog,
+    /// The summary that k6 exports
+    K6,
+}
+
+impl From<OutputFormat> for Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Text => Self::Text,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Csv => Self::Csv,
+            OutputFormat::Markdown => Self::Markdown,
+            OutputFormat::Junit => Self::Junit,
+            OutputFormat::Ndjson => Self::Ndjson,
+            OutputFormat::Hgrm => Self::Hgrm,
+            OutputFormat::Hlog => Self::Hlog,
+            OutputFormat::K6 => Self::K6,
+        }
+    }
+}
+
+impl OutputFormat {
+    /// The same for several runs, which have fewer formats.
+    pub(crate) fn for_table(self) -> Option<TableFormat> {
+        match self {
+            Self::Text => Some(TableFormat::Text),
+            Self::Json => Some(TableFormat::Json),
+            Self::Csv => Some(TableFormat::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// What is written where by a command that is no single run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TableOutputArgs {
+    /// Format of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = TableOutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: TableOutputFormat,
+    /// Write the result as JSON to a file, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// No progress and no messages on stderr
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// Format of a report that is not of a single run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableOutputFormat {
+    /// For people
+    Text,
+    /// The result contract
+    Json,
+    /// A table
+    Csv,
+}
+
+impl TableOutputArgs {
+    /// The same for a single run.
+    pub(crate) fn for_run(&self) -> OutputArgs {
+        let output = match self.output {
+            TableOutputFormat::Text => OutputFormat::Text,
+            TableOutputFormat::Json => OutputFormat::Json,
+            TableOutputFormat::Csv => OutputFormat::Csv,
+        };
+        OutputArgs { output, json: self.json.clone(), quiet: self.quiet, ..OutputArgs::default() }
+    }
+}
+
+impl From<TableOutputFormat> for TableFormat {
+    fn from(format: TableOutputFormat) -> Self {
+        match format {
+            TableOutputFormat::Text => Self::Text,
+            TableOutputFormat::Json => Self::Json,
+            TableOutputFormat::Csv => Self::Csv,
+        }
+    }
+}

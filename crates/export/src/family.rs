@@ -1,0 +1,204 @@
+//! The figures of a run as families of metrics, in no format yet.
+
+use plimsoll_core::ErrorClass;
+
+use crate::times::Times;
+use crate::totals::{StepTotals, Totals};
+
+/// Labels of a point.
+pub(crate) type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+/// A metric with all of its points.
+pub(crate) struct Family<'a> {
+    /// With dots between words, as OpenTelemetry has it.
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) points: Points<'a>,
+}
+
+/// What is counted, in the notation of UCUM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    None,
+    Seconds,
+    Bytes,
+    PerSecond,
+}
+
+/// The points of a family, of one kind.
+pub(crate) enum Points<'a> {
+    /// What only grows, and is whole.
+    Counts(Vec<(Labels<'a>, u64)>),
+    /// What only grows.
+    Sums(Vec<(Labels<'a>, f64)>),
+    /// What is read.
+    Gauges(Vec<(Labels<'a>, f64)>),
+    /// Times.
+    Times(Vec<(Labels<'a>, &'a Times)>),
+}
+
+impl Points<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Counts(points) => points.is_empty(),
+            Self::Sums(points) | Self::Gauges(points) => points.is_empty(),
+            Self::Times(points) => points.is_empty(),
+        }
+    }
+}
+
+/// Status classes, in the order of [`StepTotals::statuses`].
+const STATUSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+
+/// All families that have points.
+pub(crate) fn families(totals: &Totals) -> Vec<Family<'_>> {
+    let mut families = requests(totals);
+    families.extend(load(totals));
+    families.extend(generator(totals));
+    families.retain(|family| !family.points.is_empty());
+    families
+}
+
+/// Every step of the measured part, and of the warm-up if anything was started in it.
+fn steps(totals: &Totals) -> impl Iterator<Item = (Labels<'_>, &StepTotals)> {
+    let warmup = totals.warmup.iter().enumerate().filter(|(_, step)| step.started > 0);
+    let parts = warmup.map(|step| ("warmup", step));
+    let parts = parts.chain(totals.measured.iter().enumerate().map(|step| ("measured", step)));
+    parts.map(|(phase, (index, step))| {
+        let (scenario, name) = totals.names(index);
+        (vec![("scenario", scenario), ("step", name), ("phase", phase)], step)
+    })
+}
+
+fn with<'a>(labels: &Labels<'a>, name: &'static str, value: &'a str) -> Labels<'a> {
+    labels.iter().copied().chain([(name, value)]).collect()
+}
+
+/// One number of every step.
+fn counts<'a>(totals: &'a Totals, count: fn(&StepTotals) -> u64) -> Points<'a> {
+    Points::Counts(steps(totals).map(|(labels, step)| (labels, count(step))).collect())
+}
+
+fn requests(totals: &Totals) -> Vec<Family<'_>> {
+    let (mut ended, mut statuses, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut response, mut service) = (Vec::new(), Vec::new());
+    for (labels, step) in steps(totals) {
+        for (outcome, count) in [("ok", step.ok), ("failed", step.failed), ("timed_out", step.timed_out)] {
+            ended.push((with(&labels, "outcome", outcome), count));
+        }
+        for (status, count) in STATUSES.into_iter().zip(step.statuses).filter(|(_, count)| *count > 0) {
+            statuses.push((with(&labels, "status", status), count));
+        }
+        let classes = ErrorClass::ALL.iter().zip(step.errors).filter(|(_, count)| *count > 0);
+        errors.extend(classes.map(|(class, count)| (with(&labels, "class", class.name()), count)));
+        response.push((labels.clone(), &step.response_time));
+        service.push((labels, &step.service_time));
+    }
+    let family = |name, help, unit, points| Family { name, help, unit, points };
+    vec![
+        family(
+            "plimsoll.requests_started",
+            "Requests that were started.",
+            Unit::None,
+            counts(totals, |step| step.started),
+        ),
+        family(
+            "plimsoll.requests",
+            "Requests that ended, by how they did.",
+            Unit::None,
+            Points::Counts(ended),
+        ),
+        family(
+            "plimsoll.responses",
+            "Whole responses, by the class of their status.",
+            Unit::None,
+            Points::Counts(statuses),
+        ),
+        family("plimsoll.errors", "Failed requests, by class.", Unit::None, Points::Counts(errors)),
+        family(
+            "plimsoll.sent",
+            "Bytes of requests on the wire, without TLS framing.",
+            Unit::Bytes,
+            counts(totals, |step| step.bytes_sent),
+        ),
+        family(
+            "plimsoll.received",
+            "Bytes of responses on the wire, without TLS framing.",
+            Unit::Bytes,
+            counts(totals, |step| step.bytes_received),
+        ),
+        family(
+            "plimsoll.response_time",
+            "From when a request should have started until its last byte came; timeouts as lower bounds.",
+            Unit::Seconds,
+            Points::Times(response),
+        ),
+        family(
+            "plimsoll.service_time",
+            "From when a request was sent until its last byte came; timeouts as lower bounds.",
+            Unit::Seconds,
+            Points::Times(service),
+        ),
+    ]
+}
+
+/// A gauge without labels; without a value it has no point.
+fn gauge(name: &'static str, help: &'static str, unit: Unit, value: Option<f64>) -> Family<'static> {
+    let points = value.map(|value| (Vec::new(), value)).into_iter().collect();
+    Family { name, help, unit, points: Points::Gauges(points) }
+}
+
+fn load(totals: &Totals) -> Vec<Family<'_>> {
+    let gauges = &totals.gauges;
+    let number = |value: u64| Some(value as f64);
+    vec![
+        gauge(
+            "plimsoll.target_rate",
+            "Iterations per second that are asked for now (open model).",
+            Unit::PerSecond,
+            gauges.target_per_second,
+        ),
+        gauge(
+            "plimsoll.achieved_rate",
+            "Whole responses per second in the last interval.",
+            Unit::PerSecond,
+            gauges.achieved_per_second,
+        ),
+        gauge("plimsoll.paused", "Whether the run is paused.", Unit::None, number(gauges.paused.into())),
+        gauge("plimsoll.in_flight", "Requests in flight.", Unit::None, number(gauges.in_flight)),
+        gauge("plimsoll.connections", "Open connections.", Unit::None, number(gauges.connections)),
+        gauge(
+            "plimsoll.thresholds_failed",
+            "Thresholds that do not hold now.",
+            Unit::None,
+            number(gauges.thresholds_failed.into()),
+        ),
+        gauge(
+            "plimsoll.valid",
+            "Whether the figures of the run can be believed; from its end on.",
+            Unit::None,
+            totals.valid.map(|valid| f64::from(u8::from(valid))),
+        ),
+    ]
+}
+
+fn generator(totals: &Totals) -> Vec<Family<'_>> {
+    let gauges = &totals.gauges;
+    let cpu = gauges.cpu.map(|(user, system)| [("user", user), ("system", system)]);
+    let cpu = cpu.into_iter().flatten().map(|(mode, time)| (vec![("mode", mode)], time.as_secs_f64()));
+    vec![
+        Family {
+            name: "plimsoll.generator_cpu",
+            help: "CPU time of the generator's process.",
+            unit: Unit::Seconds,
+            points: Points::Sums(cpu.collect()),
+        },
+        gauge(
+            "plimsoll.generator_memory",
+            "Resident memory of the generator's process.",
+            Unit::Bytes,
+            gauges.memory_bytes.map(|bytes| bytes as f64),
+        ),
+    ]
+}

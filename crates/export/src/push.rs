@@ -1,0 +1,169 @@
+//! Sending the figures of a run to a receiver of OTLP, every few seconds and once more at its end.
+//!
+//! A [`Pusher`] has a thread of its own, a backend of its own, and a connection for each request. What it
+//! sends is a copy of [`Totals`](crate::Totals), so a receiver that is slow, dead or broken changes nothing
+//! of the run: what it has missed is in the next request, and what went wrong is in the [`PushReport`].
+
+mod exchange;
+mod receiver;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::Duration;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Open;
+use plimsoll_wire::tls::{ClientConfig, ClientOptions, TlsConfigError};
+
+pub use self::receiver::{BadReceiver, Receiver};
+use crate::otlp;
+use crate::totals::Totals;
+use exchange::Exchange;
+
+/// Longest time for one request: the default of OTLP (`OTEL_EXPORTER_OTLP_TIMEOUT`).
+const TIMEOUT: Nanos = Nanos::from_secs(10);
+/// What a request under way may still take when the run has ended.
+const GRACE: Nanos = Nanos::from_millis(500);
+/// Longest time for the last request.
+const LAST_TIMEOUT: Nanos = Nanos::from_millis(1_500);
+/// The longest that [`Pusher::finish`] waits: for a request under way and for the last one. A thread that is
+/// not back then, because a name is being resolved, is left alone.
+pub const LAST_WORDS: Duration = Duration::from_millis(2_250);
+
+/// Figures that are shared with the run control, which adds to them.
+pub type Shared = Arc<Mutex<Totals>>;
+
+/// Why a pusher could not be started.
+#[derive(Debug)]
+pub enum PushError {
+    /// No thread.
+    Thread(std::io::Error),
+    /// TLS cannot be spoken.
+    Tls(TlsConfigError),
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread(error) => write!(f, "cannot start the thread of exports: {error}"),
+            Self::Tls(error) => write!(f, "cannot speak TLS to the receiver of exports: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PushError {}
+
+/// What came of the requests to a receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushReport {
+    /// Requests that it took.
+    pub sent: u64,
+    /// Requests that it did not.
+    pub failed: u64,
+    /// Why the last of these failed.
+    pub last_error: Option<String>,
+}
+
+/// Sends the figures of a run until it is [finished](Self::finish), or dropped.
+#[derive(Debug)]
+pub struct Pusher {
+    report: Arc<Mutex<PushReport>>,
+    stop: Arc<AtomicBool>,
+    wake: Sender<()>,
+    done: Channel<()>,
+}
+
+impl Pusher {
+    /// Starts the thread, which sends every `every` from then on. `resource` says who sends: pairs such as
+    /// `service.name` and its value.
+    ///
+    /// # Errors
+    /// No thread, or no TLS for a receiver that wants it.
+    pub fn start<O: Open + 'static>(
+        open: O,
+        receiver: Receiver,
+        resource: Vec<(String, String)>,
+        every: Nanos,
+        totals: Shared,
+    ) -> Result<Self, PushError> {
+        let tls = receiver.is_secure().then(|| ClientConfig::new(&ClientOptions::default())).transpose();
+        let tls = tls.map_err(PushError::Tls)?;
+        let (stop, report) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::default()));
+        let ((wake, woken), (ended, done)) = (channel(), channel());
+        let exchange = Exchange { open, receiver, tls, stop: Arc::clone(&stop) };
+        let sender = Loop { exchange, resource, every, totals, report: Arc::clone(&report) };
+        Builder::new()
+            .name("otlp".to_owned())
+            .spawn(move || {
+                sender.run(&woken);
+                // Whoever does not wait any more does not want to know.
+                let _ = ended.send(());
+            })
+            .map_err(PushError::Thread)?;
+        Ok(Self { report, stop, wake, done })
+    }
+
+    /// Sends once more, what the totals are by now, and tells what came of all requests. It waits for no more
+    /// than [`LAST_WORDS`].
+    pub fn finish(self) -> PushReport {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.wake.send(()).is_ok() && self.done.recv_timeout(LAST_WORDS).is_ok();
+        let mut report = lock(&self.report).clone();
+        if !ended {
+            report.failed += 1;
+            report.last_error = Some("the last request was given up: it did not come to an end".to_owned());
+        }
+        report
+    }
+}
+
+/// What a thread that panicked with the lock has left is as good as what it would have left.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the thread does.
+struct Loop<O> {
+    exchange: Exchange<O>,
+    resource: Vec<(String, String)>,
+    every: Nanos,
+    totals: Shared,
+    report: Arc<Mutex<PushReport>>,
+}
+
+impl<O: Open> Loop<O> {
+    fn run(mut self, woken: &Channel<()>) {
+        loop {
+            let last = match woken.recv_timeout(Duration::from_nanos(self.every.0)) {
+                Err(RecvTimeoutError::Timeout) => false,
+                Ok(()) => true,
+                // Dropped without an end: there is nobody to report to.
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let totals = lock(&self.totals).clone().with_process();
+            // Before the first interval there is nothing to tell.
+            if totals.started_unix > Nanos::ZERO {
+                self.send(&totals, last);
+            }
+            if last {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, totals: &Totals, last: bool) {
+        let limit = if last { LAST_TIMEOUT } else { TIMEOUT };
+        let sent = self.exchange.post(&otlp::request(totals, &self.resource), limit, last);
+        let mut report = lock(&self.report);
+        match sent {
+            Ok(()) => report.sent += 1,
+            Err(error) => {
+                report.failed += 1;
+                report.last_error = Some(error);
+            }
+        }
+    }
+}

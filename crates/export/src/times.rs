@@ -1,0 +1,151 @@
+//! Times as monitoring systems count them: in exponential buckets and in a few fixed ones.
+
+use std::collections::BTreeMap;
+
+use plimsoll_metrics::histogram::Delta;
+
+/// Upper limits of the fixed buckets in nanoseconds: 1, 2.5 and 5 of every power of ten from 10 µs to 10 s.
+pub(crate) const BOUNDS: [u64; 19] = [
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+/// log2 of the number of exponential buckets in each power of two: the *scale* of OpenTelemetry, the *schema*
+/// of Prometheus. With 4, a bucket is 4.4 % wide, so that a percentile is off by 2.2 % at most, and times
+/// that differ by a factor of 1,000 take 160 buckets, which is as many as receivers usually keep.
+pub(crate) const SCALE: i32 = 4;
+
+/// Times of requests, counted since the start of the run.
+///
+/// Values come from buckets that are 0.1 % wide; each counts as the largest value of its own, as in every
+/// percentile of this program. The sum is exact where it is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    pub(crate) count: u64,
+    sum_ns: f64,
+    /// Values of zero.
+    pub(crate) zeros: u64,
+    /// By the number of their exponential bucket, whose upper limit is `2^(number / 2^SCALE)` seconds.
+    pub(crate) exponential: BTreeMap<i32, u64>,
+    /// By the first of [`BOUNDS`] that they do not exceed; the last one has what exceeds all.
+    fixed: [u64; BOUNDS.len() + 1],
+}
+
+impl Times {
+    /// Counts further values. `sum` is theirs, in nanoseconds, if it is known exactly.
+    pub fn add(&mut self, delta: &Delta, sum: Option<u128>) {
+        let mut about = 0.0;
+        for (value, count) in delta.values() {
+            self.count += count;
+            about += value as f64 * count as f64;
+            match number(value) {
+                None => self.zeros += count,
+                Some(number) => *self.exponential.entry(number).or_default() += count,
+            }
+            self.fixed[BOUNDS.partition_point(|bound| *bound < value)] += count;
+        }
+        self.sum_ns += sum.map_or(about, |sum| sum as f64);
+    }
+
+    /// Number of values.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum in seconds.
+    pub fn sum_s(&self) -> f64 {
+        self.sum_ns / 1e9
+    }
+
+    /// How many values do not exceed each of the fixed limits, which are in seconds.
+    pub(crate) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+        let mut below = 0;
+        BOUNDS.iter().zip(&self.fixed).map(move |(bound, count)| {
+            below += count;
+            (*bound as f64 / 1e9, below)
+        })
+    }
+}
+
+/// The number of the exponential bucket of a time; `None` of zero. The smallest number whose limit is not
+/// below the value.
+fn number(nanos: u64) -> Option<i32> {
+    // 64 bits of nanoseconds are below 2^35 seconds: the number fits however large the value is.
+    (nanos > 0).then(|| ((nanos as f64 / 1e9).log2() * f64::from(1 << SCALE)).ceil() as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::Recorder;
+    use plimsoll_metrics::{Gauges, Sample};
+
+    use super::*;
+
+    /// What a recorder tells of responses of these lengths.
+    pub(crate) fn delta(lengths: &[u64]) -> Delta {
+        let mut recorder = Recorder::new(&["step".to_owned()]);
+        for &length in lengths {
+            let zero = plimsoll_core::Nanos::ZERO;
+            recorder.note_started(0);
+            recorder.record(&Sample {
+                step: 0,
+                intended: zero,
+                started: zero,
+                sent: zero,
+                first_byte: zero,
+                done: plimsoll_core::Nanos(length),
+                outcome: plimsoll_core::Outcome::Ok,
+                status: 200,
+                bytes_sent: 0,
+                bytes_received: 0,
+            });
+        }
+        recorder.snapshot(Gauges::default()).steps.swap_remove(0).response_time
+    }
+
+    #[test]
+    fn every_value_lies_in_its_exponential_bucket() {
+        let limit = |number: i32| 2_f64.powf(f64::from(number) / f64::from(1 << SCALE)) * 1e9;
+        let mut value = 1_u64;
+        while value < 100_000_000_000_000 {
+            let number = number(value).expect("it is not zero");
+            // To the last digit of a double.
+            assert!(limit(number) >= value as f64 * (1.0 - 1e-12), "{value} in {number}");
+            assert!(limit(number - 1) < value as f64 * (1.0 + 1e-12), "{value} in {number}");
+            value += value / 7 + 1;
+        }
+        assert_eq!(number(1_000_000_000), Some(0));
+        assert_eq!((number(0), number(2_000_000_000)), (None, Some(16)));
+    }
+
+    #[test]
+    fn counts_and_sums_are_kept() {
+        let mut times = Times::default();
+        times.add(&delta(&[0, 10_000, 10_001, 1_000_000, 20_000_000_000]), Some(20_001_020_001));
+        times.add(&delta(&[1_000]), None);
+        assert_eq!((times.count(), times.zeros), (6, 1));
+        assert_eq!(times.exponential.values().sum::<u64>(), 5);
+        assert!((times.sum_s() - 20.001_021_001).abs() < 1e-9, "{}", times.sum_s());
+        let cumulative: Vec<u64> = times.cumulative().map(|(_, count)| count).collect();
+        // What is larger than a limit by less than 0.1 % cannot be told from the limit itself.
+        assert_eq!(cumulative[..3], [2, 4, 4]);
+        assert_eq!((cumulative[6], cumulative[7], cumulative[18]), (4, 5, 5));
+        assert_eq!(times.cumulative().next().map(|(bound, _)| bound), Some(1e-5));
+    }
+}

@@ -1,0 +1,138 @@
+//! What became of a run so far, as monitoring systems count.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::usage;
+use plimsoll_metrics::{Interval, Outline, Tally};
+
+use crate::times::Times;
+
+/// The figures of a run so far. Counts only grow, so that whoever reads them now and then misses nothing.
+///
+/// One is made before the run; [`add`](Self::add) takes every interval in its order. What belongs to the
+/// warm-up is kept apart, so that the rest adds up to the accounts of the result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    pub(crate) outline: Outline,
+    pub(crate) facts: Vec<(&'static str, String)>,
+    pub(crate) started_unix: Nanos,
+    pub(crate) at: Nanos,
+    pub(crate) warmup: Vec<StepTotals>,
+    pub(crate) measured: Vec<StepTotals>,
+    pub(crate) gauges: Gauges,
+    pub(crate) valid: Option<bool>,
+}
+
+/// What is not counted but read: as of the end of the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gauges {
+    /// Iterations per second that are asked for; `None` in the closed model.
+    pub target_per_second: Option<f64>,
+    /// Whole responses per second of the last interval; `None` before the first one.
+    pub achieved_per_second: Option<f64>,
+    /// Whether the run is paused.
+    pub paused: bool,
+    /// Requests in flight.
+    pub in_flight: u64,
+    /// Open connections.
+    pub connections: u64,
+    /// Thresholds that do not hold now.
+    pub thresholds_failed: u32,
+    /// CPU time of this process in user mode and in the kernel, since it began.
+    pub cpu: Option<(Nanos, Nanos)>,
+    /// Resident memory of this process in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// The counts of one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct StepTotals {
+    pub(crate) started: u64,
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    pub(crate) timed_out: u64,
+    /// Whole responses with a status below 300, then from 300, 400 and 500 on.
+    pub(crate) statuses: [u64; 4],
+    pub(crate) errors: [u64; ErrorClass::COUNT],
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) response_time: Times,
+    pub(crate) service_time: Times,
+}
+
+impl StepTotals {
+    fn add(&mut self, tally: &Tally) {
+        self.started += tally.started;
+        self.ok += tally.ok;
+        self.failed += tally.failed;
+        self.timed_out += tally.timed_out;
+        let others: u64 = tally.statuses.iter().sum();
+        self.statuses[0] += tally.completed.saturating_sub(others);
+        for (mine, theirs) in self.statuses[1..].iter_mut().zip(&tally.statuses) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.errors.iter_mut().zip(&tally.errors) {
+            *mine += theirs;
+        }
+        self.bytes_sent += tally.bytes_sent;
+        self.bytes_received += tally.bytes_received;
+        self.response_time.add(&tally.response_time, Some(tally.response_time_sum));
+        self.service_time.add(&tally.service_time, None);
+    }
+}
+
+impl Totals {
+    /// Those of a run that has not begun. `facts` are names and values that tell it from others: the version
+    /// of the program, the plan, the seed.
+    pub fn new(outline: Outline, facts: Vec<(&'static str, String)>) -> Self {
+        let steps = vec![StepTotals::default(); outline.steps.len()];
+        Self { outline, facts, warmup: steps.clone(), measured: steps, ..Self::default() }
+    }
+
+    /// Adds an interval, which has its steps, and takes up what is so at its end. `started_unix` is the start
+    /// of the run in Unix time.
+    pub fn add(&mut self, started_unix: Nanos, interval: &Interval, gauges: Gauges) {
+        self.started_unix = started_unix;
+        self.at = interval.at;
+        let steps = if interval.warmup { &mut self.warmup } else { &mut self.measured };
+        for (mine, tally) in steps.iter_mut().zip(&interval.steps) {
+            mine.add(tally);
+        }
+        let length = interval.length.as_secs_f64();
+        // A drain is no time at a rate.
+        let rate = (length > 0.0 && !interval.drain).then(|| interval.completed as f64 / length);
+        self.gauges = Gauges {
+            achieved_per_second: rate.or(self.gauges.achieved_per_second),
+            in_flight: interval.in_flight,
+            connections: interval.connections,
+            thresholds_failed: interval.thresholds_failed,
+            ..gauges
+        };
+    }
+
+    /// The run is over, and its figures can be believed or not. From then on the gauges of the load are zero.
+    pub fn end(&mut self, valid: bool) {
+        self.valid = Some(valid);
+        let target_per_second = self.gauges.target_per_second.map(|_| 0.0);
+        let achieved_per_second = self.gauges.achieved_per_second.map(|_| 0.0);
+        let over =
+            Gauges { target_per_second, achieved_per_second, in_flight: 0, connections: 0, ..self.gauges };
+        self.gauges = over;
+    }
+
+    /// The same with what this process has used by now.
+    #[must_use]
+    pub fn with_process(mut self) -> Self {
+        let cpu = usage::process_cpu();
+        self.gauges.cpu = Some((cpu.user, cpu.system));
+        self.gauges.memory_bytes = usage::rss_bytes();
+        self
+    }
+
+    /// Names of the scenario and the step of an index; those of a plain URL are the same.
+    pub(crate) fn names(&self, step: usize) -> (&str, &str) {
+        let name = self.outline.steps.get(step).map_or("", String::as_str);
+        let scenario = u32::try_from(step).ok().and_then(|step| self.outline.scenario_of(step));
+        let scenario = scenario.and_then(|index| self.outline.scenarios.get(index));
+        (scenario.map_or(name, |scenario| scenario.name.as_str()), name)
+    }
+}

@@ -1,0 +1,96 @@
+//! Totals of a run of two scenarios with a warm-up, failures and timeouts.
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_export::{Gauges, Totals};
+use plimsoll_metrics::{IntervalMerger, Outline, Recorder, Sample, ScenarioOutline};
+
+/// The start of the run in Unix time.
+pub(crate) const START: Nanos = Nanos::from_secs(1_772_366_400);
+
+fn outline() -> Outline {
+    let scenario = |name: &str, steps| ScenarioOutline { name: name.to_owned(), steps };
+    Outline {
+        scenarios: vec![scenario("buy \"now\"", 0..2), scenario("look", 2..3)],
+        steps: ["add", "pay\\cash", "look"].map(str::to_owned).to_vec(),
+        phases: Vec::new(),
+    }
+}
+
+/// Request number `i`: one in ten fails, one in a hundred times out after 2 s.
+fn sample(i: u64) -> Sample {
+    let (outcome, status) = match i {
+        _ if i % 100 == 7 => (Outcome::TimedOut, 0),
+        _ if i % 10 == 3 => (Outcome::Failed(ErrorClass::Status5xx), 503),
+        _ => (Outcome::Ok, if i.is_multiple_of(4) { 302 } else { 200 }),
+    };
+    let length = if outcome == Outcome::TimedOut { 2_000_000_000 } else { 900_000 + i * 7_919 % 5_000_000 };
+    let intended = Nanos::from_millis(i);
+    let sent = intended + Nanos::from_micros(20);
+    Sample {
+        step: (i % 3) as u32,
+        intended,
+        started: sent,
+        sent,
+        first_byte: if outcome == Outcome::TimedOut { Nanos::MAX } else { sent + Nanos(length / 2) },
+        done: sent + Nanos(length),
+        outcome,
+        status,
+        bytes_sent: 100,
+        bytes_received: if outcome == Outcome::TimedOut { 0 } else { 1_000 },
+    }
+}
+
+/// A second of warm-up and two of measurement, each of 1,000 requests.
+pub(crate) fn totals() -> Totals {
+    let facts = vec![("version", "0.1.0".to_owned()), ("plan", "9f86d081".to_owned())];
+    let mut totals = Totals::new(outline(), facts);
+    let mut recorder = Recorder::new(&outline().steps);
+    let mut merger = IntervalMerger::new(1).with_outline(outline());
+    for second in 1..=3 {
+        for i in 0..1_000 {
+            let sample = sample(i);
+            recorder.note_started(sample.step);
+            recorder.record(&sample);
+        }
+        merger.add(&recorder.snapshot(plimsoll_metrics::Gauges {
+            at: Nanos::from_secs(second),
+            warmup: second == 1,
+            in_flight: 4,
+            connections: 8,
+            scheduled: 1_000,
+            ..plimsoll_metrics::Gauges::default()
+        }));
+    }
+    for interval in merger.finish() {
+        let gauges = Gauges { target_per_second: Some(1_000.0), ..Gauges::default() };
+        totals.add(START, &interval, gauges);
+    }
+    totals
+}
+
+/// What a run that has just begun has to tell.
+pub(crate) fn nothing() -> Totals {
+    Totals::new(outline(), Vec::new())
+}
+
+/// Requests of a step in the measured part by their end: ok, failed, timed out.
+pub(crate) fn ends(step: u64) -> [u64; 3] {
+    let mut ends = [0; 3];
+    for sample in (0..1_000).filter(|i| i % 3 == step).map(sample) {
+        ends[match sample.outcome {
+            Outcome::Ok => 0,
+            Outcome::Failed(_) => 1,
+            Outcome::TimedOut => 2,
+        }] += 2;
+    }
+    ends
+}
+
+/// The response times of a step in the measured part, in ascending order, of what ended well or timed out.
+pub(crate) fn response_times(step: u64) -> Vec<u64> {
+    let samples = (0..1_000).filter(|i| i % 3 == step).map(sample);
+    let counted = samples.filter(|sample| !matches!(sample.outcome, Outcome::Failed(_)));
+    let mut times: Vec<u64> = counted.flat_map(|sample| [sample.response_time().0; 2]).collect();
+    times.sort_unstable();
+    times
+}

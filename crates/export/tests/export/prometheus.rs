@@ -1,0 +1,235 @@
+//! What a server of Prometheus reads: text by its grammar, messages by those that Prometheus publishes.
+
+use std::collections::BTreeMap;
+
+use plimsoll_export::prometheus::Exposition;
+use prost::Message as _;
+
+use crate::fixture::{self, ends, response_times};
+
+fn text(exposition: Exposition) -> String {
+    String::from_utf8(exposition.render(&fixture::totals())).expect("it is text")
+}
+
+#[test]
+fn text_of_a_run() {
+    insta::assert_snapshot!(text(Exposition::Text));
+}
+
+#[test]
+fn the_server_chooses_the_format() {
+    let protobuf =
+        "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+    let open = "application/openmetrics-text;version=1.0.0";
+    // What Prometheus 2.53 sends with native histograms, and without.
+    let native = format!("{protobuf};q=0.6,{open};q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2");
+    let usual = format!("{open};q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2");
+    for (accept, expected) in [
+        (None, Exposition::Text),
+        (Some("*/*"), Exposition::Text),
+        (Some("text/html, */*;q=0.1"), Exposition::Text),
+        (Some(native.as_str()), Exposition::Protobuf),
+        (Some(usual.as_str()), Exposition::OpenMetrics),
+        (Some("application/vnd.google.protobuf"), Exposition::Text),
+        (Some("application/openmetrics-text; version=\"1.0.0\""), Exposition::OpenMetrics),
+        (Some("application/openmetrics-text;version=2.0.0, text/plain"), Exposition::Text),
+    ] {
+        assert_eq!(Exposition::negotiated(accept), expected, "{accept:?}");
+    }
+}
+
+/// The samples of an exposition by name and labels, after its grammar was checked: every sample belongs to
+/// the family whose type was told last, and labels are quoted.
+fn samples(text: &str) -> BTreeMap<String, f64> {
+    let (mut samples, mut family, mut kind) = (BTreeMap::new(), String::new(), String::new());
+    let mut families = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, of) = rest.split_once(' ').expect("a name and a type");
+            assert!(!families.contains(&name.to_owned()), "{name} is told twice");
+            families.push(name.to_owned());
+            (family, kind) = (name.to_owned(), of.to_owned());
+        } else if !line.starts_with('#') {
+            let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+            let name = series.split('{').next().expect("it begins with its name");
+            let suffix =
+                name.strip_prefix(family.as_str()).unwrap_or_else(|| panic!("{name} is not of {family}"));
+            let fits = match kind.as_str() {
+                "counter" => suffix == "_total" || (suffix.is_empty() && family.ends_with("_total")),
+                "histogram" => ["_bucket", "_sum", "_count"].contains(&suffix),
+                "gauge" => suffix.is_empty(),
+                other => panic!("{other} is no type"),
+            };
+            assert!(fits, "{line} of {kind} {family}");
+            let value: f64 = value.parse().unwrap_or_else(|_| panic!("{line}"));
+            assert!(samples.insert(series.to_owned(), value).is_none(), "{series} came twice");
+        }
+    }
+    samples
+}
+
+#[test]
+fn both_texts_have_the_same_samples_and_these_are_true() {
+    let open = text(Exposition::OpenMetrics);
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    let (found, same) = (samples(&text(Exposition::Text)), samples(&open));
+    assert_eq!(found, same);
+    let labels = "scenario=\"buy \\\"now\\\"\",step=\"pay\\\\cash\",phase=\"measured\"";
+    for (outcome, count) in ["ok", "failed", "timed_out"].iter().zip(ends(1)) {
+        let series = format!("plimsoll_requests_total{{{labels},outcome=\"{outcome}\"}}");
+        assert_eq!(found[&series], count as f64, "{series}");
+    }
+    let truth = response_times(1);
+    assert_eq!(found[&format!("plimsoll_response_time_seconds_count{{{labels}}}")], truth.len() as f64);
+    let mut last = 0.0;
+    for bound in ["0.001", "0.0025", "0.005", "10.0", "+Inf"] {
+        let series = format!("plimsoll_response_time_seconds_bucket{{{labels},le=\"{bound}\"}}");
+        let limit = bound.parse::<f64>().map_or(f64::INFINITY, |bound| bound * 1e9);
+        let (counted, below) =
+            (found[&series], |limit: f64| truth.iter().filter(|t| **t as f64 <= limit).count());
+        // What lies within 0.1 % of a limit may be on either side of it.
+        assert!(counted as usize >= below(limit / 1.001) && counted as usize <= below(limit), "{series}");
+        assert!(counted >= last, "buckets are cumulative");
+        last = counted;
+    }
+}
+
+/// As much of `io.prometheus.client` as is told, by the numbers of its `metrics.proto`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct MetricFamily {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    help: String,
+    #[prost(int32, tag = "3")]
+    kind: i32,
+    #[prost(message, repeated, tag = "4")]
+    metric: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Metric {
+    #[prost(message, repeated, tag = "1")]
+    label: Vec<LabelPair>,
+    #[prost(message, optional, tag = "2")]
+    gauge: Option<Single>,
+    #[prost(message, optional, tag = "3")]
+    counter: Option<Single>,
+    #[prost(message, optional, tag = "7")]
+    histogram: Option<Histogram>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct LabelPair {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Single {
+    #[prost(double, tag = "1")]
+    value: f64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Histogram {
+    #[prost(uint64, tag = "1")]
+    count: u64,
+    #[prost(double, tag = "2")]
+    sum: f64,
+    #[prost(message, repeated, tag = "3")]
+    bucket: Vec<Bucket>,
+    #[prost(sint32, tag = "5")]
+    schema: i32,
+    #[prost(double, tag = "6")]
+    zero_threshold: f64,
+    #[prost(uint64, tag = "7")]
+    zero_count: u64,
+    #[prost(message, repeated, tag = "12")]
+    positive_span: Vec<Span>,
+    #[prost(sint64, repeated, tag = "13")]
+    positive_delta: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Bucket {
+    #[prost(uint64, tag = "1")]
+    cumulative_count: u64,
+    #[prost(double, tag = "2")]
+    upper_bound: f64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Span {
+    #[prost(sint32, tag = "1")]
+    offset: i32,
+    #[prost(uint32, tag = "2")]
+    length: u32,
+}
+
+#[test]
+fn messages_have_native_histograms_that_hold_every_value() {
+    let bytes = Exposition::Protobuf.render(&fixture::totals());
+    let (mut rest, mut families) = (bytes.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        families.push(MetricFamily::decode_length_delimited(&mut rest).expect("it is a family"));
+    }
+    let named = |name: &str| families.iter().find(|family| family.name == name).expect("it is told");
+    let requests = named("plimsoll_requests_total");
+    assert_eq!((requests.kind, requests.metric.len()), (0, 3 * 3 * 2));
+    let told: f64 = requests.metric.iter().filter_map(|metric| Some(metric.counter.as_ref()?.value)).sum();
+    assert_eq!(told, 3_000.0);
+    assert_eq!(named("plimsoll_in_flight").metric[0].gauge, Some(Single { value: 4.0 }));
+    let times = named("plimsoll_response_time_seconds");
+    assert_eq!(times.kind, 4);
+    for metric in &times.metric {
+        let label =
+            |name: &str| &metric.label.iter().find(|label| label.name == name).expect("a label").value;
+        let step =
+            ["add", "pay\\cash", "look"].iter().position(|step| step == label("step")).expect("a step");
+        let mut truth = response_times(step as u64);
+        if label("phase") == "warmup" {
+            truth = truth.into_iter().step_by(2).collect();
+        }
+        let histogram = metric.histogram.as_ref().expect("it is one");
+        assert_eq!(histogram.count, truth.len() as u64);
+        assert!(histogram.zero_threshold > 0.0 && histogram.zero_count == 0);
+        let base = 2_f64.powf(2_f64.powi(-histogram.schema));
+        let (mut index, mut count, mut deltas) = (0, 0, histogram.positive_delta.iter());
+        let mut truth = truth.into_iter().map(|time| time as f64 / 1e9);
+        for span in &histogram.positive_span {
+            index += span.offset;
+            for _ in 0..span.length {
+                count += deltas.next().expect("as many deltas as buckets");
+                for value in truth.by_ref().take(count as usize) {
+                    // Bucket `i` holds what is above base^(i - 1) and not above base^i.
+                    let fits = value * 1.001 > base.powi(index - 1) && value < base.powi(index) * 1.001;
+                    assert!(fits, "{value} in {index}");
+                }
+                index += 1;
+            }
+        }
+        assert_eq!((deltas.next(), truth.next()), (None, None));
+        assert!(histogram.bucket.is_sorted_by_key(|bucket| bucket.cumulative_count));
+    }
+}
+
+#[test]
+fn a_run_that_has_just_begun_has_empty_histograms() {
+    for exposition in [Exposition::Text, Exposition::OpenMetrics, Exposition::Protobuf] {
+        assert!(!exposition.render(&fixture::nothing()).is_empty());
+    }
+    let bytes = Exposition::Protobuf.render(&fixture::nothing());
+    let mut rest = bytes.as_slice();
+    let mut spans = Vec::new();
+    while !rest.is_empty() {
+        let family = MetricFamily::decode_length_delimited(&mut rest).expect("it is a family");
+        spans.extend(family.metric.into_iter().filter_map(|metric| Some(metric.histogram?.positive_span)));
+    }
+    assert!(
+        !spans.is_empty() && spans.iter().all(|span| *span == [Span { offset: 0, length: 0 }]),
+        "{spans:?}"
+    );
+}

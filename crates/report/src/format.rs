@@ -1,0 +1,92 @@
+//! The formats that results are written in.
+
+use std::fmt;
+
+/// How a run is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One screen for people.
+    Text,
+    /// The result contract, as one object.
+    Json,
+    /// The intervals as a table: one header line, one row per second.
+    Csv,
+    /// A page in Markdown, for a pull request or the summary of a job.
+    Markdown,
+    /// The thresholds and the verdict as test cases of JUnit, in XML.
+    Junit,
+    /// One JSON object per line: each interval, then the result.
+    Ndjson,
+    /// The spectrum of percentiles of the time that the model is about, as HdrHistogram prints it. Needs the
+    /// histograms of the run.
+    Hgrm,
+    /// Times over time and per step, as an interval log of HdrHistogram. Needs the histograms of the run.
+    Hlog,
+    /// The summary that k6 exports at the end of a test.
+    K6,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Json,
+        Self::Csv,
+        Self::Markdown,
+        Self::Junit,
+        Self::Ndjson,
+        Self::Hgrm,
+        Self::Hlog,
+        Self::K6,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Markdown => "markdown",
+            Self::Junit => "junit",
+            Self::Ndjson => "ndjson",
+            Self::Hgrm => "hgrm",
+            Self::Hlog => "hlog",
+            Self::K6 => "k6",
+        }
+    }
+
+    /// Whether it is made of histograms, which a result does not have: see [`NoHistograms`].
+    pub const fn needs_histograms(self) -> bool {
+        matches!(self, Self::Hgrm | Self::Hlog)
+    }
+}
+
+/// How everything else is written that has figures: searches, sweeps, repeated runs, histories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFormat {
+    /// One screen for people.
+    Text,
+    /// Its contract, as one object.
+    Json,
+    /// Its table: one header line, one row per trial, level, interval or run.
+    Csv,
+}
+
+/// A format was asked for that is made of histograms, and only the result of a run is there. As an
+/// [`io::Error`](std::io::Error) its kind is `Unsupported`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHistograms(pub Format);
+
+impl fmt::Display for NoHistograms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is made of histograms, and a result in JSON has none", self.0.name())
+    }
+}
+
+impl std::error::Error for NoHistograms {}
+
+impl From<NoHistograms> for std::io::Error {
+    fn from(error: NoHistograms) -> Self {
+        Self::new(std::io::ErrorKind::Unsupported, error)
+    }
+}

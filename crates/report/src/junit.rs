@@ -1,0 +1,193 @@
+//! The verdict and the thresholds of a run as test cases of JUnit, which every CI system shows.
+//!
+//! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
+//! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
+//! whose figures cannot be believed is an error, and its thresholds are skipped, for it proves nothing about
+//! them. The report for people is the output of the suite.
+
+use std::fmt::Write as _;
+
+use crate::result::{RunResult, ThresholdOutcome};
+use crate::{Style, text};
+
+/// The class of all test cases, by which CI systems group them.
+const CLASS: &str = "plimsoll";
+
+/// The whole report, with its XML declaration.
+pub(crate) fn report(result: &RunResult) -> String {
+    let valid = result.verdict.valid;
+    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count();
+    let (failures, skipped) = if valid { (failed, 0) } else { (0, result.thresholds.len()) };
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    // Without its milliseconds and zone: the schema knows neither.
+    let started = result.run.started_at.get(..19).unwrap_or(&result.run.started_at);
+    let host = &result.run.host.hostname;
+    let attributes = [
+        ("package", CLASS.to_owned()),
+        ("id", "0".to_owned()),
+        ("name", suite(result)),
+        ("timestamp", started.to_owned()),
+        ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
+        ("tests", (result.thresholds.len() + 1).to_string()),
+        ("failures", failures.to_string()),
+        ("errors", u8::from(!valid).to_string()),
+        ("skipped", skipped.to_string()),
+        ("time", format!("{:.3}", result.duration_s)),
+    ];
+    line(&mut out, 1, &open("testsuite", &attributes));
+    properties(&mut out, result);
+    measurement(&mut out, result);
+    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, valid));
+    let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
+    line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&page)));
+    // The schema of Ant's reports wants both.
+    line(&mut out, 2, "<system-err></system-err>");
+    line(&mut out, 1, "</testsuite>");
+    out.push_str("</testsuites>\n");
+    out
+}
+
+/// What ran, as the name of the suite.
+fn suite(result: &RunResult) -> String {
+    let urls: Vec<&str> =
+        result.run.targets.iter().flat_map(|target| target.urls.iter().map(String::as_str)).collect();
+    let authorities = || result.run.targets.iter().map(|target| target.authority.as_str()).collect();
+    let names: Vec<&str> = if urls.is_empty() { authorities() } else { urls };
+    if names.is_empty() { CLASS.to_owned() } else { names.join(", ") }
+}
+
+fn properties(out: &mut String, result: &RunResult) {
+    let run = &result.run;
+    let version = format!("{} {}", result.tool.name, result.tool.version);
+    let model = result.model.description.join("; ");
+    let all = [
+        ("tool", version),
+        ("run", run.id.clone()),
+        ("seed", run.seed.to_string()),
+        ("plan", run.plan_hash.clone()),
+        ("model", model),
+        ("command", run.args.join(" ")),
+    ];
+    line(out, 2, "<properties>");
+    for (name, value) in all {
+        let attributes = [("name", name.to_owned()), ("value", value)];
+        line(out, 3, &empty("property", &attributes));
+    }
+    line(out, 2, "</properties>");
+}
+
+/// The run itself as a test case.
+fn measurement(out: &mut String, result: &RunResult) {
+    let attributes = attributes("the measurement is valid", &format!("{:.3}", result.duration_s));
+    let verdict = &result.verdict;
+    if verdict.valid {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    line(out, 2, &open("testcase", &attributes));
+    let message = format!("invalid: {}", verdict.invalid_reasons.join(", "));
+    let evidence = verdict.evidence.iter().map(|finding| {
+        let hint = if finding.hint.is_empty() { "" } else { "\nhint: " };
+        format!("{}: {}{hint}{}", finding.code, finding.evidence, finding.hint)
+    });
+    let evidence = evidence.collect::<Vec<_>>().join("\n");
+    let attributes = [("message", message), ("type", "invalid".to_owned())];
+    let text = format!("{}{}</error>", open("error", &attributes), data(&evidence));
+    line(out, 3, &text);
+    line(out, 2, "</testcase>");
+}
+
+/// One threshold.
+fn case(out: &mut String, threshold: &ThresholdOutcome, valid: bool) {
+    let attributes = attributes(&threshold.heading(), "0");
+    let seen = seen(threshold);
+    let inner = if !valid {
+        empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))])
+    } else if threshold.passed {
+        return line(out, 2, &empty("testcase", &attributes));
+    } else {
+        let text = data(&format!("{}\n{seen}", threshold.heading()));
+        let attributes = [("message", seen), ("type", "threshold".to_owned())];
+        format!("{}{text}</failure>", open("failure", &attributes))
+    };
+    line(out, 2, &open("testcase", &attributes));
+    line(out, 3, &inner);
+    line(out, 2, "</testcase>");
+}
+
+fn attributes(name: &str, time: &str) -> [(&'static str, String); 3] {
+    [("name", name.to_owned()), ("classname", CLASS.to_owned()), ("time", time.to_owned())]
+}
+
+/// What was seen of a threshold.
+fn seen(threshold: &ThresholdOutcome) -> String {
+    let mut seen = match (&threshold.observed, &threshold.reason) {
+        (Some(observed), Some(reason)) => format!("observed {}, {reason}", observed.text),
+        (Some(observed), None) => format!("observed {}", observed.text),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "nothing observed".to_owned(),
+    };
+    if let Some(windows) = threshold.windows.filter(|windows| windows.failed > 0) {
+        // Writing to a string cannot fail.
+        let _ = write!(seen, "; in {} of {} windows", windows.failed, windows.judged);
+    }
+    seen
+}
+
+fn line(out: &mut String, depth: usize, text: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
+}
+
+fn open(name: &str, attributes: &[(&str, String)]) -> String {
+    format!("<{name}{}>", written(attributes))
+}
+
+fn empty(name: &str, attributes: &[(&str, String)]) -> String {
+    format!("<{name}{}/>", written(attributes))
+}
+
+fn written(attributes: &[(&str, String)]) -> String {
+    attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escaped(value))).collect()
+}
+
+/// Text between tags, as a section of character data: some readers lose references there.
+fn data(text: &str) -> String {
+    let text: String =
+        text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+    format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
+}
+
+/// Whether XML 1.0 can have a character at all (section 2.2).
+fn is_allowed(c: char) -> bool {
+    !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Text for attributes. Line ends and tabs are kept by references, which a reader would take for spaces.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\r' => out.push_str("&#13;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            _ => out.push(if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_have_is_replaced() {
+        let attribute = "a&lt;b&gt;&amp;&quot;c&quot;&#13;&#10;\u{fffd}[2K\u{fffd}";
+        assert_eq!(escaped("a<b>&\"c\"\r\n\x1b[2K\u{ffff}"), attribute);
+        assert_eq!(data("a<b]]>\x1b\n"), "<![CDATA[a<b]]]]><![CDATA[>\u{fffd}\n]]>");
+    }
+}

@@ -1,0 +1,370 @@
+//! Formats of other tools, read as these read them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use junit_parser::TestStatus;
+use plimsoll_metrics::{Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper};
+use plimsoll_report::{
+    Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
+};
+use serde_json::Value;
+
+use crate::contract::assert_described;
+use crate::{TERMINAL, fixture, rendered};
+
+fn written(result: &RunResult, format: Format) -> String {
+    rendered(result, format, &Style::PLAIN)
+}
+
+#[test]
+fn markdown_of_an_open_run() {
+    insta::assert_snapshot!(written(&fixture::open(), Format::Markdown));
+}
+
+#[test]
+fn markdown_of_thresholds() {
+    insta::assert_snapshot!(written(&fixture::thresholds(), Format::Markdown));
+}
+
+#[test]
+fn markdown_of_a_run_in_which_everything_failed() {
+    insta::assert_snapshot!(written(&fixture::all_failed(), Format::Markdown));
+}
+
+#[test]
+fn markdown_of_iterations_over_http2() {
+    insta::assert_snapshot!(written(&fixture::http2(), Format::Markdown));
+}
+
+#[test]
+fn every_row_of_a_table_in_markdown_has_as_many_cells_as_its_head() {
+    for (name, result) in fixture::all() {
+        let page = written(&result, Format::Markdown);
+        let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+        let mut last = None;
+        for line in page.lines() {
+            let is_row = line.starts_with('|');
+            let expected = last.filter(|_| is_row).unwrap_or(cells(line));
+            assert_eq!(cells(line), expected, "{name}: {line}");
+            last = is_row.then_some(expected);
+        }
+        let (opened, closed) = (page.matches("<details>").count(), page.matches("</details>").count());
+        assert_eq!(opened, closed, "{name}");
+    }
+}
+
+#[test]
+fn what_a_target_sends_is_no_markup() {
+    let mut result = fixture::all_failed();
+    let hostile = "</code></details><script>alert(1)</script>|`x`\n### @everyone <img src=x>";
+    result.error_examples.insert("connect_refused".to_owned(), hostile.to_owned());
+    result.run.args = vec![hostile.to_owned()];
+    let page = written(&result, Format::Markdown);
+    for bad in ["<script", "<img", "@everyone", "\n###  "] {
+        assert!(!page.contains(bad), "{bad}: {page}");
+    }
+    // In XML it is data, whatever it looks like.
+    assert!(junit(&result).system_out.is_some_and(|page| page.contains("<script>alert(1)</script>")));
+}
+
+/// The only suite of a report, as a reader of JUnit finds it.
+fn junit(result: &RunResult) -> junit_parser::TestSuite {
+    let xml = written(result, Format::Junit);
+    let mut report =
+        junit_parser::from_reader(xml.as_bytes()).unwrap_or_else(|error| panic!("{error}: {xml}"));
+    assert_eq!(report.suites.len(), 1);
+    report.suites.swap_remove(0)
+}
+
+#[test]
+fn junit_of_thresholds() {
+    insta::assert_snapshot!(written(&fixture::thresholds(), Format::Junit));
+}
+
+#[test]
+fn thresholds_are_test_cases() {
+    let result = fixture::thresholds();
+    assert!(result.verdict.valid);
+    let suite = junit(&result);
+    assert_eq!(suite.cases.len(), result.thresholds.len() + 1);
+    assert!(suite.cases[0].status.is_success(), "the measurement is valid");
+    for (case, threshold) in suite.cases[1..].iter().zip(&result.thresholds) {
+        assert!(
+            case.original_name.contains(&threshold.text),
+            "{} is not {}",
+            case.original_name,
+            threshold.text
+        );
+        match &case.status {
+            TestStatus::Success => assert!(threshold.passed, "{}", threshold.text),
+            TestStatus::Failure(failure) => {
+                assert!(!threshold.passed, "{}", threshold.text);
+                let seen = threshold.observed.as_ref().map(|observed| observed.text.clone());
+                let said = seen.or(threshold.reason.clone()).expect("one of both is there");
+                assert!(failure.message.contains(&said), "{} lacks {said}", failure.message);
+            }
+            other => panic!("{}: {other:?}", threshold.text),
+        }
+    }
+    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count() as u64;
+    assert_eq!((suite.tests, suite.failures, suite.errors, suite.skipped), (8, failed, 0, 0));
+    assert!(failed > 0 && failed < 7, "{failed}");
+}
+
+#[test]
+fn an_invalid_run_is_an_error_and_proves_nothing_about_thresholds() {
+    let mut result = fixture::thresholds();
+    let invalid = fixture::huge();
+    assert!(!invalid.verdict.valid);
+    result.verdict = invalid.verdict;
+    let suite = junit(&result);
+    assert!(suite.cases[0].status.is_error(), "{:?}", suite.cases[0]);
+    let message = &suite.cases[0].status.error_as_ref().message;
+    assert!(result.verdict.invalid_reasons.iter().all(|reason| message.contains(reason)), "{message}");
+    assert!(suite.cases[1..].iter().all(|case| case.status.is_skipped()));
+    assert_eq!((suite.errors, suite.failures, suite.skipped), (1, 0, 7));
+}
+
+#[test]
+fn every_run_is_a_report_of_junit_with_the_page_for_people() {
+    for (name, result) in fixture::all() {
+        let suite = junit(&result);
+        assert_eq!(suite.errors, u64::from(!result.verdict.valid), "{name}");
+        let page = rendered(&result, Format::Text, &Style { width: 100, ..TERMINAL });
+        let page: String = page.chars().map(|c| if c < ' ' && c != '\n' { '\u{fffd}' } else { c }).collect();
+        assert_eq!(suite.system_out.as_deref().map(str::trim), Some(page.trim()), "{name}");
+    }
+}
+
+#[test]
+fn lines_of_json_are_the_intervals_and_then_the_result() {
+    let schema = schema_ndjson();
+    for (name, result) in fixture::all() {
+        let text = written(&result, Format::Ndjson);
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.iter().for_each(|line| assert_described(line, &schema, &schema, name));
+        let (last, intervals) = lines.split_last().expect("there is a result");
+        assert_eq!(intervals.len(), result.intervals.len(), "{name}");
+        let ok: u64 = intervals.iter().map(|line| line["ok"].as_u64().expect("a number")).sum();
+        assert_eq!(ok, result.intervals.iter().map(|interval| interval.ok).sum::<u64>(), "{name}");
+        assert!(intervals.iter().all(|line| line["run_id"] == result.run.id.as_str()), "{name}");
+        let read = RunResult::from_json(last.to_string().as_bytes()).expect("the last line is a result");
+        assert_eq!(read, RunResult { intervals: Vec::new(), ..result }, "{name}");
+    }
+}
+
+#[test]
+fn k6_of_thresholds() {
+    insta::assert_snapshot!(written(&fixture::thresholds(), Format::K6));
+}
+
+/// What k6 writes (its `summary.js`): the kinds of metrics by their keys, and which metric is of which kind.
+const K6_TREND: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+const K6_METRICS: [(&str, &[&str]); 12] = [
+    ("checks", &["passes", "fails", "value"]),
+    ("data_received", &["count", "rate"]),
+    ("data_sent", &["count", "rate"]),
+    ("dropped_iterations", &["count", "rate"]),
+    ("http_req_duration", &K6_TREND),
+    ("http_req_failed", &["passes", "fails", "value"]),
+    ("http_req_waiting", &K6_TREND),
+    ("http_reqs", &["count", "rate"]),
+    ("iterations", &["count", "rate"]),
+    ("vus", &["value", "min", "max"]),
+    ("vus_max", &["value", "min", "max"]),
+    // Ours, of a kind that scripts can add.
+    ("plimsoll_response_time", &K6_TREND),
+];
+
+#[test]
+fn every_metric_of_a_summary_is_one_of_k6() {
+    for (name, result) in fixture::all() {
+        let summary: Value = serde_json::from_str(&written(&result, Format::K6)).expect("JSON");
+        assert!(summary["root_group"]["groups"].is_object(), "{name}");
+        for (metric, fields) in summary["metrics"].as_object().expect("an object") {
+            let (_, keys) = K6_METRICS.iter().find(|(known, _)| known == metric).expect(metric);
+            for (key, value) in fields.as_object().expect("an object") {
+                if key == "thresholds" {
+                    let all = value.as_object().expect("an object");
+                    assert!(all.values().all(Value::is_boolean), "{name} {metric}: {value}");
+                } else {
+                    assert!(keys.contains(&key.as_str()), "{name} {metric}: {key}");
+                    assert!(value.is_number(), "{name} {metric} {key}: {value}");
+                }
+            }
+        }
+        let of = |pointer: &str| summary.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let accounting = &result.accounting;
+        let bad = accounting.failed + accounting.timed_out;
+        assert_eq!(of("/metrics/http_reqs/count"), accounting.ok + bad, "{name}");
+        assert_eq!(of("/metrics/http_req_failed/passes"), bad, "{name}");
+        assert_eq!(of("/metrics/data_sent/count"), result.bytes.sent, "{name}");
+        let p95 = summary["metrics"]["http_req_duration"]["p(95)"].as_f64();
+        assert_eq!(p95, result.service_time.p.p95.map(|p| p as f64 / 1e6), "{name}");
+    }
+}
+
+#[test]
+fn every_threshold_is_in_the_summary_of_k6_and_true_means_crossed() {
+    let result = fixture::thresholds();
+    let summary: Value = serde_json::from_str(&written(&result, Format::K6)).expect("JSON");
+    let metrics = summary["metrics"].as_object().expect("an object");
+    let all: Vec<(&String, &Value)> =
+        metrics.values().filter_map(|metric| metric["thresholds"].as_object()).flatten().collect();
+    assert_eq!(all.len(), result.thresholds.len());
+    for threshold in &result.thresholds {
+        let found = all.iter().find(|(text, _)| text.starts_with(&threshold.text)).expect(&threshold.text);
+        assert_eq!(found.1, !threshold.passed, "{}", threshold.text);
+    }
+    let p99 = &metrics["plimsoll_response_time"]["thresholds"]["p99<10ms"];
+    assert_eq!(p99, false, "it holds");
+}
+
+#[test]
+fn formats_of_histograms_are_refused_of_a_result() {
+    for format in Format::ALL {
+        let mut out = Vec::new();
+        let error = render(&fixture::open(), format, &Style::PLAIN, &mut out).err();
+        assert_eq!(error.is_some(), format.needs_histograms(), "{}", format.name());
+        if let Some(error) = error {
+            let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<NoHistograms>());
+            assert_eq!(reason, Some(&NoHistograms(format)));
+            assert!(out.is_empty());
+        }
+    }
+}
+
+/// A run of two scenarios with a warm-up and a drain, as it is saved.
+fn saved() -> SavedRun {
+    let mut record = fixture::quiet_record();
+    let mut merger = IntervalMerger::new(1);
+    let mut recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
+    let mut timeline = TimelineKeeper::new();
+    for second in 1..=4 {
+        for i in 0..1_000 {
+            recorder.note_started((i % 2) as u32);
+            recorder.record(&Sample { step: (i % 2) as u32, ..fixture::quiet(second * 1_000 + i) });
+        }
+        let at = fixture::SECOND * second;
+        let gauges = Gauges { at, warmup: second == 1, drain: second == 4, ..Gauges::default() };
+        if second == 1 {
+            // What the warm-up counted is not in the record.
+            merger.add(&recorder.snapshot(gauges));
+            recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
+        } else {
+            merger.add(&recorder.snapshot(gauges));
+        }
+    }
+    merger.finish().iter().for_each(|interval| timeline.add(interval));
+    record.timeline = timeline.finish();
+    record.steps = recorder.finish();
+    record.total = StepRecord::default();
+    record.steps.iter().for_each(|step| record.total.merge(step));
+    record.warmup = fixture::SECOND;
+    let result = RunResult::new(&record, fixture::context(&["open"]));
+    SavedRun::new(&record, result, None)
+}
+
+fn written_saved(run: &SavedRun, format: Format) -> String {
+    let mut out = Vec::new();
+    render_saved(run, format, &Style::PLAIN, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("every format is UTF-8")
+}
+
+/// The buckets of a histogram of HdrHistogram, as ours are told.
+fn buckets(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
+}
+
+fn ours(histogram: &Histogram) -> Vec<(u64, u64)> {
+    histogram.buckets().map(|bucket| (bucket.highest, bucket.count)).collect()
+}
+
+#[test]
+fn an_interval_log_is_read_by_hdrhistogram_and_adds_up_to_the_run() {
+    let run = saved();
+    let log = written_saved(&run, Format::Hlog);
+    let mut by_tag: BTreeMap<String, hdrhistogram::Histogram<u64>> = BTreeMap::new();
+    let (mut starts, mut last) = (0, Duration::ZERO);
+    for entry in IntervalLogIterator::new(log.as_bytes()) {
+        let interval = match entry.unwrap_or_else(|error| panic!("{error:?}: {log}")) {
+            LogEntry::Interval(interval) => interval,
+            LogEntry::StartTime(at) | LogEntry::BaseTime(at) => {
+                starts += 1;
+                assert_eq!(at.as_millis(), u128::from(run.result.run.started_at_unix_ns / 1_000_000));
+                continue;
+            }
+        };
+        assert!(interval.start_timestamp() >= last, "they ascend");
+        last = interval.start_timestamp();
+        let bytes = STANDARD.decode(interval.encoded_histogram()).expect("it is Base64");
+        let histogram: hdrhistogram::Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("it is a histogram");
+        assert!((histogram.max() as f64 / 1e6 - interval.max()).abs() < 0.001 * interval.max() + 0.001);
+        let tag = interval.tag().map_or("", |tag| tag.as_str()).to_owned();
+        match by_tag.get_mut(&tag) {
+            Some(sum) => sum.add(&histogram).expect("the bounds are the same"),
+            None => assert!(by_tag.insert(tag, histogram).is_none()),
+        }
+    }
+    assert_eq!(starts, 2);
+    let total = run.total();
+    assert_eq!(buckets(&by_tag[""]), ours(&total.response_time), "lines without a tag add up");
+    assert_eq!(buckets(&by_tag["service_time"]), ours(&total.service_time));
+    assert_eq!(by_tag["warmup"].len(), 1_000);
+    for (step, name) in run.steps.iter().zip(["default/a__b", "default/c"]) {
+        assert_eq!(buckets(&by_tag[name]), ours(&step.response_time), "{name}");
+        assert_eq!(buckets(&by_tag[&format!("{name}:service_time")]), ours(&step.service_time), "{name}");
+    }
+    assert_eq!(by_tag.len(), 7, "{:?}", by_tag.keys());
+}
+
+#[test]
+fn a_spectrum_tells_the_percentiles_of_the_run() {
+    let run = saved();
+    let text = written_saved(&run, Format::Hgrm);
+    let times = run.total().response_time;
+    let rows: Vec<Vec<f64>> = (text.lines())
+        .filter(|line| !line.starts_with('#') && !line.contains("Value") && !line.is_empty())
+        .map(|line| line.split_whitespace().map(|word| word.parse().expect(line)).collect())
+        .collect();
+    assert!(rows.len() > 20, "{text}");
+    for row in &rows {
+        let [value, share, count, rest @ ..] = row.as_slice() else { panic!("{row:?}") };
+        // That many values are not larger, up to the digits that are written.
+        let limit = (value * 1e6 + 500.0) as u64;
+        assert!(times.count() - times.count_above(limit) >= *count as u64, "{row:?}");
+        assert!(*count >= share * times.count() as f64 - 1e-3, "{row:?}");
+        if let [inverse] = rest {
+            assert!((inverse - 1.0 / (1.0 - share)).abs() < 0.01 * inverse, "{row:?}");
+        }
+    }
+    assert!(rows.is_sorted_by(|a, b| a[0] <= b[0] && a[1] <= b[1] && a[2] <= b[2]));
+    let last = rows.last().expect("there are rows");
+    assert_eq!((last.len(), last[1], last[2]), (3, 1.0, times.count() as f64));
+    assert_eq!(format!("{:.3}", last[0]), format!("{:.3}", times.max().expect("values") as f64 / 1e6));
+    let footer = format!("Total count    = {:>12}]", times.count());
+    assert!(text.contains(&footer) && text.contains("#[Mean    = "), "{text}");
+    let empty = written_saved(&SavedRun { steps: vec![StepRecord::default()], ..saved() }, Format::Hgrm);
+    assert!(empty.contains("Total count    =            0]"), "{empty}");
+}
+
+#[test]
+fn a_saved_run_has_every_format_and_one_without_histograms_the_others() {
+    let run = saved();
+    for format in Format::ALL {
+        let text = written_saved(&run, format);
+        assert!(!text.is_empty());
+        if !format.needs_histograms() {
+            assert_eq!(text, written(&run.result, format), "{}", format.name());
+        }
+        let bare = SavedRun::of_result(run.result.clone());
+        let refused = render_saved(&bare, format, &Style::PLAIN, &mut Vec::new()).is_err();
+        assert_eq!(refused, format.needs_histograms(), "{}", format.name());
+    }
+}
