@@ -11,8 +11,8 @@ use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Model,
-    Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Verdict, WorkerRecord,
-    verdict,
+    Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Timeline,
+    TimelineKeeper, Verdict, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Load, Pacing, Plan};
 use plimsoll_scenario::{Feeds, Per};
@@ -327,6 +327,7 @@ fn conduct(
         IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline).with_cuts(plan.cuts());
     let mut intervals: Vec<Interval> = Vec::new();
     let mut slicer = Slicer::new();
+    let mut timeline = TimelineKeeper::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |mut interval: Interval| {
         if watch.look(&mut interval) {
@@ -337,6 +338,7 @@ fn conduct(
         observe(Progress { elapsed, started_unix, end, target_per_second, paused, interval: &interval });
         machine.look(&interval);
         slicer.add(&interval);
+        timeline.add(&interval);
         phases.add(&interval);
         // They are as large as the histograms, and there is one per second.
         interval.steps = Vec::new();
@@ -368,6 +370,7 @@ fn conduct(
     let profile = control.profile();
     let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
     record.phases = phases.finish(record.warmup + record.duration, target);
+    record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
@@ -478,6 +481,7 @@ fn merge(
         tls_versions,
         intervals,
         slices,
+        timeline: Timeline::default(),
         phases: Vec::new(),
         workers,
         machine,

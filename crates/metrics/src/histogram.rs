@@ -179,6 +179,61 @@ impl Histogram {
         rest
     }
 
+    /// The histogram of which buckets and exact figures were kept elsewhere: `values` in ascending order, each
+    /// any value of its bucket, with how often it occurred. The inverse of [`buckets`](Self::buckets) and
+    /// [`exact`](Self::exact); `None` if these cannot be those of one histogram.
+    pub fn restore(values: impl IntoIterator<Item = (u64, u64)>, exact: Exact) -> Option<Self> {
+        let mut histogram = Self::new();
+        let (mut first, mut last) = (None, 0);
+        for (value, count) in values.into_iter().filter(|(_, count)| *count > 0) {
+            let index = index_of(value).min(BUCKETS - 1);
+            if first.is_some() && index <= last {
+                return None;
+            }
+            histogram.reserve();
+            (first, last) = (first.or(Some(index)), index);
+            histogram.counts[index] = count;
+            histogram.count = histogram.count.checked_add(count)?;
+        }
+        let Exact { min, max, sum, overflow } = exact;
+        let Some(first) = first else { return (exact == Exact::default()).then_some(histogram) };
+        (histogram.min, histogram.max, histogram.sum, histogram.overflow) = (min, max, sum, overflow);
+        let of = |value| index_of(value).min(BUCKETS - 1);
+        let is_one = of(min) == first && of(max) == last && min <= max && overflow <= histogram.counts[last];
+        is_one.then_some(histogram)
+    }
+
+    /// What is known exactly, for [`restore`](Self::restore).
+    pub const fn exact(&self) -> Exact {
+        if self.count == 0 {
+            return Exact { min: 0, max: 0, sum: 0, overflow: 0 };
+        }
+        Exact { min: self.min, max: self.max, sum: self.sum, overflow: self.overflow }
+    }
+
+    /// The histogram of values that are known by a delta only: with their exact `sum`, if that is known, else
+    /// the one of the buckets' middles, and with extremes within `limits`.
+    pub fn of_delta(delta: &Delta, sum: Option<u128>, limits: Option<(u64, u64)>) -> Self {
+        let mut histogram = Self::new();
+        let (Some(&(first, _)), Some(&(last, _))) = (delta.0.first(), delta.0.last()) else {
+            return histogram;
+        };
+        histogram.reserve();
+        let mut middles = 0;
+        for &(index, count) in &delta.0 {
+            let index = index as usize;
+            histogram.counts[index] = count;
+            histogram.count += count;
+            middles += u128::from(lowest_of(index).midpoint(highest_of(index))) * u128::from(count);
+        }
+        let (first, last) = (first as usize, last as usize);
+        let (low, high) = limits.unwrap_or((0, u64::MAX));
+        histogram.min = lowest_of(first).max(low.min(highest_of(first)));
+        histogram.max = highest_of(last).min(high.max(lowest_of(last)));
+        histogram.sum = sum.unwrap_or(middles);
+        histogram
+    }
+
     /// Number of values.
     pub const fn count(&self) -> u64 {
         self.count
@@ -294,6 +349,19 @@ impl Histogram {
     }
 }
 
+/// What is exact about a histogram although its values are kept in buckets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exact {
+    /// The smallest value; 0 without values, as all that follow.
+    pub min: u64,
+    /// The largest value.
+    pub max: u64,
+    /// The sum of all values.
+    pub sum: u128,
+    /// Number of values beyond the range.
+    pub overflow: u64,
+}
+
 /// Values of a histogram that cannot be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
@@ -397,6 +465,15 @@ impl Delta {
             self.count(),
             self.0.iter().map(|&(index, count)| (highest_of(index as usize), count)),
         )
+    }
+
+    /// The delta of values in ascending order, each any value of its bucket, with their counts: the inverse of
+    /// [`values`](Self::values). `None` if they are not in ascending order, or too many.
+    pub fn restore(values: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
+        let of = |(value, count)| (index_of(value).min(BUCKETS - 1) as u32, count);
+        let counts: Vec<_> = values.into_iter().filter(|(_, count)| *count > 0).map(of).collect();
+        let total = counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        (total.is_some() && counts.is_sorted_by(|a, b| a.0 < b.0)).then_some(Self(counts))
     }
 
     /// `(largest value of the bucket, count)` in ascending order.

@@ -33,7 +33,7 @@ pub use record::{
     StepRecord, TargetProcess, ThreadUse, Throttling, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
-pub use slice::{Slice, Slicer};
+pub use slice::{Slice, Slicer, Timeline, TimelineKeeper};
 pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,

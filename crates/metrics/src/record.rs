@@ -18,7 +18,7 @@ pub use self::machine::{
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
-use crate::{Histogram, Slice, Tally, ThresholdResult, Verdict};
+use crate::{Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -354,6 +354,8 @@ pub struct RunRecord {
     /// The measured part as at most 30 slices of about equal length, with what the histograms counted in
     /// each: together what `total` has.
     pub slices: Vec<Slice>,
+    /// The whole run in finer slices, to be seen over time.
+    pub timeline: Timeline,
     /// The phases in their order; empty if the plan names none.
     pub phases: Vec<PhaseRecord>,
     /// One per worker.

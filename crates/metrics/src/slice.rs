@@ -36,6 +36,63 @@ impl Join for Slice {
     }
 }
 
+/// Slices of a [`Timeline`]'s measured part at most.
+pub const MOST_OF_TIMELINE: usize = 120;
+/// Slices of a timeline's warm-up at most.
+const MOST_OF_WARMUP: usize = 30;
+
+/// The whole run in slices of time, finer than those from which precision is found, and of all steps together
+/// only: for those who want to see the values over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The warm-up.
+    pub warmup: Vec<Slice>,
+    /// The measured part, without the drain.
+    pub measured: Vec<Slice>,
+    /// What ended after the end of the load, if anything was awaited there.
+    pub drain: Option<Slice>,
+}
+
+/// Makes the timeline of a run from its intervals.
+#[derive(Clone, Debug)]
+pub struct TimelineKeeper {
+    warmup: SliceKeeper<Slice>,
+    measured: SliceKeeper<Slice>,
+    drain: Option<Slice>,
+}
+
+impl Default for TimelineKeeper {
+    fn default() -> Self {
+        let (warmup, measured) = (MOST_OF_WARMUP, MOST_OF_TIMELINE);
+        Self { warmup: SliceKeeper::keeping(warmup), measured: SliceKeeper::keeping(measured), drain: None }
+    }
+}
+
+impl TimelineKeeper {
+    /// Before the first interval.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next interval, while it still has its steps.
+    pub fn add(&mut self, interval: &Interval) {
+        let mut total = Tally::default();
+        interval.steps.iter().for_each(|step| total.merge(step));
+        let slice = Slice { at: interval.at, length: interval.length, total, steps: Vec::new() };
+        match (interval.warmup, interval.drain, &mut self.drain) {
+            (true, _, _) => self.warmup.add(slice),
+            (_, true, Some(drain)) => drain.join(slice),
+            (_, true, drain) => *drain = Some(slice),
+            (_, false, _) => self.measured.add(slice),
+        }
+    }
+
+    /// The timeline.
+    pub fn finish(self) -> Timeline {
+        Timeline { warmup: self.warmup.finish(), measured: self.measured.finish(), drain: self.drain }
+    }
+}
+
 /// Makes the slices of a run from its intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Slicer(SliceKeeper<Slice>);
@@ -120,6 +177,29 @@ mod tests {
             slices.iter().map(|s| (s.length.as_secs_f64(), s.total.ok, s.steps.len())).collect();
         assert_eq!(shape, [(1.0, 11, 2), (1.0, 66, 2), (1.0, MOST_STEPS as u64 + 1, 0)]);
         assert_eq!(slices[1].steps[1].ok, 60);
+    }
+
+    #[test]
+    fn the_timeline_tells_the_parts_of_a_run_apart() {
+        let mut keeper = TimelineKeeper::new();
+        let second = |at: u64| Interval {
+            at: Nanos::from_secs(at),
+            length: Nanos::from_secs(1),
+            warmup: at <= 2,
+            drain: at > 302,
+            steps: vec![Tally { ok: 1, ..Tally::default() }; 2],
+            ..Interval::default()
+        };
+        (1..=303).for_each(|at| keeper.add(&second(at)));
+        let timeline = keeper.finish();
+        let ok = |slices: &[Slice]| slices.iter().map(|slice| slice.total.ok).sum::<u64>();
+        assert_eq!((timeline.warmup.len(), ok(&timeline.warmup)), (2, 4));
+        assert_eq!((timeline.measured.len(), ok(&timeline.measured)), (75, 600));
+        let shape = |slice: &Slice| (slice.at, slice.length, slice.total.ok);
+        let first = (Nanos::from_secs(6), Nanos::from_secs(4), 8);
+        assert_eq!(timeline.measured.first().map(shape), Some(first));
+        let drain = (Nanos::from_secs(303), Nanos::from_secs(1), 2);
+        assert_eq!(timeline.drain.as_ref().map(shape), Some(drain));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The histogram against sorted samples and against the `hdrhistogram` crate, whose layout it has.
 
-use plimsoll_metrics::histogram::{Cursor, Delta};
+use plimsoll_metrics::histogram::{Bucket, Cursor, Delta, Exact};
 use plimsoll_metrics::{Histogram, samples_needed};
 use proptest::prelude::*;
 
@@ -30,6 +30,22 @@ proptest! {
     }
 
     #[test]
+    fn buckets_and_exact_figures_make_the_histogram_again(values in values()) {
+        let histogram = recorded(&values);
+        let buckets = |of: fn(&Bucket) -> u64| histogram.buckets().map(move |b| (of(&b), b.count));
+        let exact = histogram.exact();
+        prop_assert_eq!(Histogram::restore(buckets(|b| b.highest), exact).as_ref(), Some(&histogram));
+        prop_assert_eq!(Histogram::restore(buckets(|b| b.lowest), exact).as_ref(), Some(&histogram));
+        let mut delta = Delta::default();
+        Cursor::new().advance(&histogram, &mut delta);
+        prop_assert_eq!(Delta::restore(delta.values()).as_ref(), Some(&delta));
+        let limits = histogram.min().zip(histogram.max());
+        let exact = Exact { overflow: 0, ..exact };
+        let of_delta = Histogram::of_delta(&delta, Some(exact.sum), limits);
+        prop_assert_eq!(Some(of_delta), Histogram::restore(delta.values(), exact));
+    }
+
+    #[test]
     fn counts_extremes_and_mean_are_exact(values in values()) {
         let histogram = recorded(&values);
         prop_assert_eq!(histogram.count(), values.len() as u64);
@@ -49,6 +65,18 @@ proptest! {
             (0..times).for_each(|_| single.record(value));
         }
         prop_assert_eq!(many, single);
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_not_restored(values in prop::collection::vec(any::<u64>(), 1..300)) {
+        let histogram = recorded(&values);
+        let pairs: Vec<_> = histogram.buckets().map(|bucket| (bucket.highest, bucket.count)).collect();
+        let exact = histogram.exact();
+        let made = |pairs: Vec<(u64, u64)>, exact| Histogram::restore(pairs, exact);
+        prop_assert_eq!(made(pairs.iter().chain(&pairs[..1]).copied().collect(), exact), None);
+        prop_assert_eq!(made(pairs.clone(), Exact { max: u64::MAX / 2, min: u64::MAX, ..exact }), None);
+        prop_assert_eq!(made(Vec::new(), Exact { sum: 1, ..Exact::default() }), None);
+        prop_assert_eq!(made(vec![(7, u64::MAX), (9, 1)], Exact { min: 7, max: 9, ..exact }), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::CalibrationUse;
 
 /// What the caller knows about a run beside its record.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunContext {
     /// Name of the program.
     pub tool_name: String,
@@ -39,7 +39,7 @@ pub struct RunContext {
 }
 
 /// A server under load, as the plan has it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TargetContext {
     /// The URLs that address it, without user and password.
     pub urls: Vec<String>,
@@ -48,7 +48,7 @@ pub struct TargetContext {
 }
 
 /// The load of a run, in words and figures.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ModelContext {
     /// One or more lines for people, the first naming the model: `open: 1,000/s uniform for 10 s, …`.
     pub description: Vec<String>,

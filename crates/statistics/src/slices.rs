@@ -11,8 +11,8 @@ pub trait Join {
     fn join(&mut self, later: Self);
 }
 
-/// Keeps at most [`MOST_SLICES`] slices of what is added part by part, each made of equally many parts but
-/// the last.
+/// Keeps at most [`MOST_SLICES`] slices, or as many as it is [told](Self::keeping), of what is added part by
+/// part, each made of equally many parts but the last.
 ///
 /// Parts come in the order of time and are equally long, the last one and the first one may be shorter. When
 /// there is no room for another slice, neighbours are joined, two by two. So the memory is bounded, whatever
@@ -20,6 +20,7 @@ pub trait Join {
 #[derive(Clone, Debug)]
 pub struct SliceKeeper<T> {
     slices: Vec<T>,
+    most: usize,
     /// Parts of a whole slice: a power of two.
     parts_per_slice: usize,
     /// Parts of the last slice.
@@ -28,7 +29,15 @@ pub struct SliceKeeper<T> {
 
 impl<T> Default for SliceKeeper<T> {
     fn default() -> Self {
-        Self { slices: Vec::new(), parts_per_slice: 1, parts_of_last: 1 }
+        Self::keeping(MOST_SLICES)
+    }
+}
+
+impl<T> SliceKeeper<T> {
+    /// Keeps at most `most` slices, of which there are at least half as many once there were so many parts.
+    /// An odd number is taken as the next even one: neighbours are joined two by two.
+    pub const fn keeping(most: usize) -> Self {
+        Self { slices: Vec::new(), most: most.next_multiple_of(2), parts_per_slice: 1, parts_of_last: 1 }
     }
 }
 
@@ -45,7 +54,7 @@ impl<T: Join> SliceKeeper<T> {
             self.extend_last(part);
             return;
         }
-        if self.slices.len() == MOST_SLICES {
+        if self.slices.len() == self.most {
             self.halve();
         }
         self.slices.push(part);
@@ -104,6 +113,13 @@ mod tests {
         let slices = sliced(31);
         assert_eq!((slices.len(), &slices[0], &slices[15]), (16, &vec![0, 1], &vec![30]));
         assert_eq!(sliced(61).last(), Some(&vec![60]));
+    }
+
+    #[test]
+    fn as_many_are_kept_as_was_asked_for() {
+        let mut keeper = SliceKeeper::keeping(3);
+        (0..9).for_each(|part| keeper.add(vec![part]));
+        assert_eq!(keeper.finish(), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8]]);
     }
 
     #[test]

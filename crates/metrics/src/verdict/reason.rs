@@ -108,6 +108,8 @@ reason_codes! {
     DataEnded = "data_ended",
     /// A worker did not come back after the end of the run.
     WorkerMissing = "worker_missing",
+    /// The process of the run ended before the run did.
+    Unfinished = "unfinished",
     /// The generator used more than half of what this machine was calibrated for.
     CalibratedLimit = "calibrated_limit",
     /// Requests came faster than they were answered.

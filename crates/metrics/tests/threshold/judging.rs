@@ -74,6 +74,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         tls_versions: Default::default(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        timeline: plimsoll_metrics::Timeline::default(),
         phases: Vec::new(),
         workers: Vec::new(),
         machine: Default::default(),

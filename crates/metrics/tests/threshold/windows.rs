@@ -73,6 +73,7 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
         tls_versions: Default::default(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        timeline: plimsoll_metrics::Timeline::default(),
         phases: Vec::new(),
         workers: Vec::new(),
         machine: Default::default(),

@@ -62,6 +62,7 @@ fn good(model: Model) -> RunRecord {
         tls_versions: BTreeMap::new(),
         intervals: Vec::new(),
         slices: Vec::new(),
+        timeline: plimsoll_metrics::Timeline::default(),
         phases: Vec::new(),
         workers: vec![
             WorkerRecord {

@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline, Peer, PhaseMerger,
     PhaseOutline, ProcessUse, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall,
     SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch,
-    Throttling, Verdict, WorkerRecord, judge,
+    Throttling, TimelineKeeper, Verdict, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -80,6 +80,8 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
     let intervals = merger.finish();
     let mut slicer = Slicer::new();
     intervals.iter().for_each(|interval| slicer.add(interval));
+    let mut timeline = TimelineKeeper::new();
+    intervals.iter().for_each(|interval| timeline.add(interval));
     let duration = SECOND * second.max(1);
     let started = total.start_lag.count();
     let mut record = RunRecord {
@@ -124,6 +126,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
         tls_versions: Default::default(),
         intervals,
         slices: slicer.finish(),
+        timeline: timeline.finish(),
         phases: Vec::new(),
         workers: vec![WorkerRecord {
             wall: duration,

@@ -4,6 +4,7 @@ mod comparison;
 mod contract;
 mod fixture;
 mod repeated;
+mod saved;
 mod slices;
 
 use plimsoll_metrics::Peer;

@@ -1,0 +1,216 @@
+//! A run whose process ended before it did: what was kept of it while it went on, as a result.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::slice::{MOST_OF_TIMELINE, Timeline};
+use plimsoll_metrics::{
+    Accounting, Histogram, IterationRecord, LimitedBy, Model, Reason, ReasonCode, RunRecord, Slice,
+    StepRecord, Tally, Verdict, figure,
+};
+use plimsoll_statistics::SliceKeeper;
+use serde::{Deserialize, Serialize};
+
+use super::SavedRun;
+use crate::RunContext;
+use crate::result::{IntervalResult, ModelKind, RunResult, SteadyResult, SteadyState};
+
+/// What is known of a run when it begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Beginning {
+    /// What the caller knows.
+    pub context: RunContext,
+    /// Open or closed.
+    pub model: ModelKind,
+    /// Its start as Unix time in nanoseconds.
+    pub started_unix_ns: u64,
+    /// Length of its warm-up in nanoseconds.
+    pub warmup_ns: u64,
+    /// Name and scenario of each step, the scenario empty if the plan does not name any.
+    pub steps: Vec<(String, String)>,
+    /// The text of its plan file without credentials.
+    pub plan: Option<String>,
+}
+
+/// A part of a run: what became of the requests of each step in it.
+///
+/// Neighbours of one kind can be [joined](plimsoll_statistics::Join), so that there are at most
+/// [`MOST_PARTS`] of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Warm-up, measured part or drain.
+    pub kind: PartKind,
+    /// Its times and its steps; the total is not used.
+    pub slice: Slice,
+}
+
+/// The parts of a run, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// Load that is not recorded.
+    Warmup,
+    /// Load that is.
+    Measured,
+    /// What ended after the end of the load.
+    Drain,
+}
+
+/// Parts of one kind that are kept at most while a run goes on.
+pub const MOST_PARTS: usize = MOST_OF_TIMELINE;
+
+impl PartKind {
+    /// That of an interval.
+    pub const fn of(interval: &plimsoll_metrics::Interval) -> Self {
+        match (interval.warmup, interval.drain) {
+            (true, _) => Self::Warmup,
+            (false, true) => Self::Drain,
+            (false, false) => Self::Measured,
+        }
+    }
+}
+
+impl SavedRun {
+    /// The run of which only these are left, because its process ended before it did. Its result is not
+    /// valid, and says why. What a run tells only at its end is not in it: start lags, first-byte times,
+    /// connections, what the generator cost.
+    pub fn unfinished(beginning: Beginning, intervals: Vec<IntervalResult>, parts: Vec<Part>) -> Self {
+        let mut record = record(&beginning, &parts);
+        record.verdict = verdict(&record, &intervals);
+        let mut result = RunResult::new(&record, beginning.context);
+        result.intervals = intervals;
+        result.steady = SteadyResult {
+            state: SteadyState::Unknown,
+            from_s: None,
+            reason: Some("the run did not come to its end".to_owned()),
+        };
+        Self::new(&record, result, beginning.plan)
+    }
+}
+
+/// That the run was killed is the reason; what else is unusual is not looked for.
+fn verdict(record: &RunRecord, intervals: &[IntervalResult]) -> Verdict {
+    let until = match intervals.last() {
+        Some(last) => format!("what is known ends at {}", figure::nanos(Nanos::from_secs_f64(last.at_s))),
+        None => "nothing is known of it".to_owned(),
+    };
+    let evidence = format!(
+        "the process of the run ended before the run did: {until}; start lags, connections and the generator's cost \
+         are not known"
+    );
+    let hint = "make the run again; to end one early, press Ctrl-C once, or send SIGTERM".to_owned();
+    let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint }];
+    if record.total.ok == 0 {
+        reasons.push(Reason {
+            code: ReasonCode::TooFewSamples,
+            evidence: "no request had ended well".to_owned(),
+            hint: "look at the errors, and try one request with curl".to_owned(),
+        });
+    }
+    let mut verdict = Verdict { valid: false, reasons, ..Verdict::default() };
+    verdict.limited_by.what = LimitedBy::Unknown;
+    verdict.limited_by.evidence = "the run did not come to its end".to_owned();
+    verdict
+}
+
+/// The record of the parts.
+fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
+    let of = |kind: PartKind| parts.iter().filter(move |part| part.kind == kind).map(|part| &part.slice);
+    let measured = || of(PartKind::Measured).chain(of(PartKind::Drain));
+    let steps: Vec<StepRecord> = (beginning.steps.iter().enumerate())
+        .map(|(number, (name, scenario))| {
+            let mut tally = Tally::default();
+            measured().filter_map(|slice| slice.steps.get(number)).for_each(|step| tally.merge(step));
+            StepRecord { name: name.clone(), scenario: scenario.clone(), ..step_record(&tally) }
+        })
+        .collect();
+    let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
+    steps.iter().for_each(|step| total.merge(step));
+    let started: u64 = measured().flat_map(|slice| &slice.steps).map(|step| step.started).sum();
+    let completed = of(PartKind::Measured).flat_map(|slice| &slice.steps).map(|step| step.completed).sum();
+    let ended = total.ok + total.failed + total.timed_out;
+    // Requests of the warm-up may end in the measured part.
+    let started = started.max(ended);
+    let accounting = Accounting {
+        scheduled: started,
+        started,
+        ok: total.ok,
+        failed: total.failed,
+        timed_out: total.timed_out,
+        in_flight_at_stop: started - ended,
+        ..Accounting::default()
+    };
+    let length = |kind| of(kind).fold(Nanos::ZERO, |sum, slice| sum + slice.length);
+    let mut slices = SliceKeeper::new();
+    of(PartKind::Measured).for_each(|slice| slices.add(summed(slice)));
+    of(PartKind::Drain).for_each(|slice| slices.extend_last(Slice { length: Nanos::ZERO, ..summed(slice) }));
+    let alone = |slice: &Slice| Slice { steps: Vec::new(), ..summed(slice) };
+    let mut drain = of(PartKind::Drain).map(alone);
+    let timeline = Timeline {
+        warmup: of(PartKind::Warmup).map(alone).collect(),
+        measured: of(PartKind::Measured).map(alone).collect(),
+        drain: drain.next(),
+    };
+    RunRecord {
+        model: match beginning.model {
+            ModelKind::Open => Model::Open,
+            ModelKind::Closed => Model::Closed,
+        },
+        duration: length(PartKind::Measured),
+        warmup: Nanos(beginning.warmup_ns),
+        drain: length(PartKind::Drain),
+        started_unix: Nanos(beginning.started_unix_ns),
+        started_monotonic: Nanos::ZERO,
+        completed_in_window: completed,
+        target_per_second: None,
+        rate_changes: Vec::new(),
+        stopped_by: None,
+        accounting,
+        iterations: IterationRecord::default(),
+        total,
+        steps,
+        connections: Default::default(),
+        peers: Vec::new(),
+        error_examples: BTreeMap::new(),
+        protocols: BTreeMap::new(),
+        tls_versions: BTreeMap::new(),
+        intervals: Vec::new(),
+        slices: slices.finish(),
+        timeline,
+        phases: Vec::new(),
+        workers: Vec::new(),
+        machine: Default::default(),
+        backend: "",
+        rss_peak_bytes: None,
+        pacing_budget: Nanos::ZERO,
+        precise: false,
+        interrupted: None,
+        verdict: Verdict::default(),
+        thresholds: Vec::new(),
+        log: Default::default(),
+    }
+}
+
+/// A slice with its total.
+fn summed(slice: &Slice) -> Slice {
+    let mut total = Tally::default();
+    slice.steps.iter().for_each(|step| total.merge(step));
+    Slice { total, ..slice.clone() }
+}
+
+/// What a tally knows of a step. The sum of service times is that of their buckets.
+fn step_record(tally: &Tally) -> StepRecord {
+    let sum = Some(tally.response_time_sum);
+    StepRecord {
+        ok: tally.ok,
+        failed: tally.failed,
+        timed_out: tally.timed_out,
+        response_time: Histogram::of_delta(&tally.response_time, sum, tally.limits),
+        service_time: Histogram::of_delta(&tally.service_time, None, None),
+        errors: tally.errors,
+        bytes_sent: tally.bytes_sent,
+        bytes_received: tally.bytes_received,
+        censored_response: tally.censored,
+        censored_service: tally.censored,
+        ..StepRecord::default()
+    }
+}

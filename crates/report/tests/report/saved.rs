@@ -1,0 +1,190 @@
+//! Saved runs: what is written is read back, and what is damaged is not.
+
+use std::io::Write as _;
+
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_metrics::{Gauges, Histogram, PhaseRecord, Recorder, Sample, StepRecord, Tally};
+use plimsoll_report::{Format, ReadError, SavedRun, SavedSlice, Style, render};
+use proptest::prelude::*;
+
+use crate::fixture;
+
+/// Requests with times over the whole range, of three steps, of which some fail and some time out.
+fn samples() -> impl Strategy<Value = Vec<Sample>> {
+    let time = (14_u32..64, any::<u64>()).prop_map(|(shift, bits)| Nanos(bits >> shift));
+    let one = (0_u32..3, 0_u8..20, [time.clone(), time.clone(), time]);
+    prop::collection::vec(
+        one.prop_map(|(step, end, [lag, wait, rest])| sample(step, end, lag, wait, rest)),
+        0..200,
+    )
+}
+
+fn sample(step: u32, end: u8, lag: Nanos, wait: Nanos, rest: Nanos) -> Sample {
+    let (outcome, status) = match end {
+        0 => (Outcome::TimedOut, 0),
+        1 => (Outcome::Failed(ErrorClass::Status5xx), 503),
+        2 => (Outcome::Failed(ErrorClass::Reset), 0),
+        _ => (Outcome::Ok, 200 + u16::from(end)),
+    };
+    let started = Nanos(1_000) + lag;
+    let (intended, first_byte) = (Nanos(1_000), started + wait);
+    let (sent, done) = (started, first_byte + rest);
+    let (bytes_sent, bytes_received) = (u64::from(end), lag.0);
+    Sample { step, intended, started, sent, first_byte, done, outcome, status, bytes_sent, bytes_received }
+}
+
+/// What a recorder made of these, with what it told after each quarter of them.
+fn recorded(samples: &[Sample]) -> (Vec<StepRecord>, Vec<Tally>) {
+    let mut recorder = Recorder::new(&["create", "läse", ""].map(str::to_owned));
+    let mut tallies = Vec::new();
+    for quarter in samples.chunks(samples.len().div_ceil(4).max(1)) {
+        for sample in quarter {
+            recorder.note_started(sample.step);
+            recorder.record(sample);
+            if sample.status == 210 {
+                recorder.record_in_stall(sample);
+            }
+        }
+        tallies.push(recorder.snapshot(Gauges::default()).steps.into_iter().fold(
+            Tally::default(),
+            |mut sum, one| {
+                sum.merge(&one);
+                sum
+            },
+        ));
+    }
+    (recorder.finish(), tallies)
+}
+
+/// A saved run of these samples, with the result of another one.
+fn saved(samples: &[Sample], fixture: usize, plan: Option<String>) -> SavedRun {
+    let (steps, tallies) = recorded(samples);
+    let mut connect_time = Histogram::new();
+    samples.iter().for_each(|sample| connect_time.record(sample.service_time().0));
+    let [(_, result), ..] = &fixture::all()[fixture..] else { panic!("there are so many") };
+    let phase = |(number, tally): (usize, &Tally)| PhaseRecord {
+        name: format!("phase {number}"),
+        at: Nanos(number as u64),
+        measured: number > 0,
+        target_per_second: (number > 1).then_some(1.0 / 3.0),
+        completed: tally.completed,
+        tally: tally.clone(),
+        ..PhaseRecord::default()
+    };
+    let slice = |(number, tally): (usize, &Tally)| SavedSlice {
+        at: Nanos::from_secs(1 + number as u64),
+        length: Nanos::from_secs(1),
+        warmup: number == 0,
+        drain: number == 3,
+        tally: tally.clone(),
+    };
+    SavedRun {
+        plan,
+        steps,
+        phases: tallies.iter().enumerate().map(phase).collect(),
+        connect_time,
+        slices: tallies.iter().enumerate().map(slice).collect(),
+        ..SavedRun::of_result(result.clone())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn what_is_written_is_read_back(
+        samples in samples(),
+        fixture in 0_usize..13,
+        plan in prop::option::of(".{0,40}"),
+    ) {
+        let run = saved(&samples, fixture, plan);
+        let bytes = run.to_bytes().unwrap();
+        prop_assert!(SavedRun::is_saved(&bytes));
+        let read = SavedRun::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(&read, &run);
+        prop_assert_eq!(read.to_bytes().unwrap(), bytes);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_changed_is_not_read_as_another_run(cut in 0_usize..1_000, flip in 0_u8..8) {
+        let samples: Vec<Sample> = (0..40).map(|i| sample(i % 3, i as u8 % 20, Nanos(7), Nanos(9), Nanos(11))).collect();
+        let run = saved(&samples, 1, None);
+        let bytes = run.to_bytes().unwrap();
+        let cut = cut * bytes.len() / 1_000;
+        prop_assert!(SavedRun::from_bytes(&bytes[..cut]).is_err());
+        let mut changed = bytes;
+        changed[cut] ^= 1 << flip;
+        // Parts of the header, and codes that are not used, say nothing about the content; the checksum of gzip
+        // holds the rest.
+        if let Ok(read) = SavedRun::from_bytes(&changed) {
+            prop_assert!(read == run, "byte {} of {}", cut, changed.len());
+        }
+    }
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gunzip(bytes: &[u8]) -> String {
+    std::io::read_to_string(flate2::read::GzDecoder::new(bytes)).unwrap()
+}
+
+#[test]
+fn what_is_something_else_or_of_a_later_version_is_said() {
+    let text = gunzip(&saved(&[], 1, None).to_bytes().unwrap());
+    assert!(text.starts_with("{\"saved_run\":1,"), "{}", &text[..40]);
+    let read = |text: &str| SavedRun::from_bytes(&gzip(text)).unwrap_err();
+    let newer = read(&text.replacen("\"saved_run\":1", "\"saved_run\":2", 1));
+    assert!(matches!(newer, ReadError::TooNew { found: 2, known: 1 }), "{newer}");
+    assert!(matches!(read("{\"saved_run\":1}"), ReadError::NotAResult));
+    assert!(matches!(read("no JSON"), ReadError::NotJson(_)));
+    assert!(matches!(read(&text.replacen("\"plan_hash\"", "\"plan\"", 1)), ReadError::Broken(_)));
+    assert!(matches!(SavedRun::from_bytes(b"{}").unwrap_err(), ReadError::Broken(_)));
+    assert!(!SavedRun::is_saved(b"{}") && !SavedRun::is_saved(b""));
+}
+
+#[test]
+fn extremes_that_are_not_those_of_the_values_are_damage() {
+    let samples: Vec<Sample> = (0..40).map(|i| sample(0, 5 + i, Nanos(7), Nanos(900), Nanos(11))).collect();
+    let text = gunzip(&saved(&samples, 1, None).to_bytes().unwrap());
+    let error = |from: &str, to: &str| {
+        assert!(text.contains(from), "{text}");
+        SavedRun::from_bytes(&gzip(&text.replacen(from, to, 1))).unwrap_err().to_string()
+    };
+    let message = error("\"min\":918", "\"min\":917");
+    assert!(message.contains("the extremes of a histogram are not those of its values"), "{message}");
+    let message = error("\"hdr\":\"HISTF", "\"hdr\":\"HISTG");
+    assert!(message.contains("a histogram is damaged"), "{message}");
+}
+
+/// The result is exactly the one that was written, to the last digit.
+#[test]
+fn every_result_is_rendered_as_before() {
+    for (name, result) in fixture::all() {
+        let read = SavedRun::from_bytes(&SavedRun::of_result(result.clone()).to_bytes().unwrap()).unwrap();
+        let json = |result| {
+            let mut out = Vec::new();
+            render(result, Format::Json, &Style::PLAIN, &mut out).unwrap();
+            out
+        };
+        assert!(json(&result) == json(&read.result), "{name}");
+        assert!(!read.has_histograms());
+    }
+}
+
+#[test]
+fn a_record_is_saved_with_its_histograms_and_its_course() {
+    let record = fixture::quiet_record();
+    let result = fixture::result(record.clone(), &["open"]);
+    let run = SavedRun::new(&record, result, Some("run: {}".to_owned()));
+    assert!(run.has_histograms());
+    assert_eq!(run.total().response_time, record.total.response_time);
+    assert_eq!(run.connect_time, record.connections.connect_time);
+    let shape: Vec<_> = run.slices.iter().map(|slice| (slice.at.as_secs_f64(), slice.tally.ok)).collect();
+    assert_eq!(shape, [(1.0, 1_000)]);
+    let values: u64 = run.slices.iter().map(|slice| slice.tally.response_time.count()).sum();
+    assert_eq!(values, run.total().response_time.count());
+}

@@ -1,0 +1,100 @@
+//! What can go wrong with a store.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use plimsoll_report::ReadError;
+use rusqlite::ErrorCode;
+
+/// Why something could not be done with a store.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The file cannot be made, opened, read or written: permissions, a full disk, a lock that is held.
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// The file is damaged.
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        reason: String,
+    },
+    /// The file is something else.
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store was made by a later version of this program.
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// The version of its schema.
+        found: u32,
+        /// The latest version that is known here.
+        known: u32,
+    },
+    /// One run of the store cannot be read.
+    Run {
+        /// Its id.
+        id: String,
+        /// Why.
+        reason: ReadError,
+    },
+}
+
+impl StoreError {
+    /// What an error of SQLite is.
+    pub(crate) fn of(path: &Path, error: rusqlite::Error) -> Self {
+        let (path, reason) = (path.to_owned(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { path, reason },
+            _ => Self::Unusable { path, reason },
+        }
+    }
+
+    /// Whether the place is to blame, and not what was asked for: another try may succeed.
+    pub const fn is_of_place(&self) -> bool {
+        matches!(self, Self::Unusable { .. } | Self::Corrupt { .. })
+    }
+
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Unusable { .. } => "free some space or permit it, or name another file with --store",
+            Self::Corrupt { .. } => {
+                "the next `run --save` sets it aside and begins a new one; `sqlite3 FILE .recover` may save its runs"
+            }
+            Self::NotAStore { .. } => {
+                "name a file that `run --save --store FILE` made, or one that is not there yet"
+            }
+            Self::TooNew { .. } => {
+                "use the version of plimsoll that wrote it, or a later one, or another file (--store)"
+            }
+            Self::Run { .. } => {
+                "remove it with `plimsoll rm`, or read it with the version of plimsoll that wrote it"
+            }
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable { path, reason } => write!(f, "cannot use the store {}: {reason}", path.display()),
+            Self::Corrupt { path, reason } => write!(f, "the store {} is damaged: {reason}", path.display()),
+            Self::NotAStore { path } => write!(f, "{} is no store of runs", path.display()),
+            Self::TooNew { path, found, known } => write!(
+                f,
+                "the store {} has version {found}, and this program knows versions up to {known} only",
+                path.display()
+            ),
+            Self::Run { id, reason } => write!(f, "run {id} cannot be read: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,50 @@
+//! Run history: finished runs, and those under way, in one SQLite file.
+//!
+//! A run is begun ([`Store::begin`]), told of interval by interval ([`Ongoing::note`]) and finished
+//! ([`Ongoing::finish`]). Each of these is one transaction, so that a process that is killed leaves behind all
+//! that it had told; [`Store::settle`] makes a run of that. Several processes may do so at once. Nothing here
+//! reads a clock or asks whether a process lives: those are arguments.
+//!
+//! The figures by which runs are looked for are columns, so that SQL can ask for them; everything is in the
+//! bytes of the [`SavedRun`](plimsoll_report::SavedRun).
+#![forbid(unsafe_code)]
+
+mod error;
+mod opening;
+mod reading;
+mod schema;
+mod settling;
+mod tag;
+mod writing;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+pub use error::StoreError;
+pub use opening::Origin;
+pub use reading::{Filter, Row, State};
+pub use schema::{APPLICATION_ID, VERSION};
+pub use tag::{BadName, Tag, check_name};
+pub use writing::{Labels, Ongoing};
+
+/// The history of runs in one file.
+///
+/// Open it ([`open`](Self::open), [`open_existing`](Self::open_existing)), and hold it no longer than needed:
+/// the file belongs to every process of this program.
+#[derive(Debug)]
+pub struct Store {
+    db: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::of(&self.path, error)
+    }
+}

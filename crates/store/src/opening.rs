@@ -1,0 +1,154 @@
+//! Opening a store, and what to do with one that is damaged.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
+use crate::{Store, StoreError};
+
+/// How long to wait for another process that writes. Each of them holds the file for milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How every file of SQLite begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// A store up to this size is read through when it is opened, which takes some ten milliseconds.
+const LOOKED_THROUGH: u64 = 64 << 20;
+/// The files that SQLite keeps beside a database, by what their names end in.
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
+/// Who named a store's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody: it is the usual one, and nothing else can be there.
+    Usual,
+    /// Somebody, who may have meant another file.
+    Named,
+}
+
+impl Store {
+    /// Opens the store in this file for writing, makes it where there is none, and brings it to this version.
+    /// One that is damaged is renamed to `FILE.corrupt-NOW` (`unix_s` is the time in seconds since 1970), and
+    /// a new one is begun: then that name is returned, too. A file that is something else is left alone,
+    /// unless it is the usual one.
+    ///
+    /// # Errors
+    /// If it cannot be used, is something else, or of a later version.
+    pub fn open(path: &Path, origin: Origin, unix_s: u64) -> Result<(Self, Option<PathBuf>), StoreError> {
+        let unusable =
+            |error: io::Error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(unusable)?;
+        }
+        // Plans are in it, so that it is nobody else's business.
+        OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
+        let damaged = fs::metadata(path).map_err(unusable)?.ino();
+        let reason = match connect(path, origin) {
+            Ok(db) => return Ok((Self { db, path: path.to_owned() }, None)),
+            Err(StoreError::Corrupt { .. }) => {
+                let aside = set_aside(path, damaged, unix_s).map_err(unusable)?;
+                OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
+                return Ok((Self { db: connect(path, origin)?, path: path.to_owned() }, Some(aside)));
+            }
+            Err(error) => error,
+        };
+        Err(reason)
+    }
+
+    /// Opens the store in this file; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be used, is damaged, something else, or of a later version.
+    pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        match fs::metadata(path) {
+            Ok(found) if found.len() > 0 || !found.is_file() => {}
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(StoreError::Unusable { path: path.to_owned(), reason: error.to_string() });
+            }
+        }
+        Ok(Some(Self { db: connect(path, Origin::Named)?, path: path.to_owned() }))
+    }
+}
+
+/// A connection to a file that is there, empty or a store.
+fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
+    let failed = |error| StoreError::of(path, error);
+    let unusable =
+        |error: io::Error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    let mut begin = Vec::new();
+    let file = fs::File::open(path).map_err(unusable)?;
+    let size = file.metadata().map_err(unusable)?.len();
+    file.take(MAGIC.len() as u64).read_to_end(&mut begin).map_err(unusable)?;
+    if !begin.is_empty() && begin != MAGIC {
+        let (path, reason) = (path.to_owned(), "it does not begin as a database does".to_owned());
+        return Err(match origin {
+            Origin::Usual => StoreError::Corrupt { path, reason },
+            Origin::Named => StoreError::NotAStore { path },
+        });
+    }
+    let mut db = Connection::open(path).map_err(failed)?;
+    db.busy_timeout(PATIENCE).map_err(failed)?;
+    let version = schema::version(&db).map_err(failed)? as u32;
+    if version > VERSION {
+        return Err(StoreError::TooNew { path: path.to_owned(), found: version, known: VERSION });
+    }
+    let application: u32 = db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+    let tables: u32 =
+        db.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+    // What has tables and is not ours is somebody else's. One that has none is about to be made.
+    if tables > 0 && application != APPLICATION_ID {
+        return Err(StoreError::NotAStore { path: path.to_owned() });
+    }
+    if (1..=LOOKED_THROUGH).contains(&size) {
+        look_through(&db, path)?;
+    }
+    // The log is written by whoever commits, and a process that is killed has lost nothing of it.
+    db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    db.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    db.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    schema::migrate(&mut db, MIGRATIONS).map_err(failed)?;
+    Ok(db)
+}
+
+fn look_through(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found: String = db
+        .query_one("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| StoreError::of(path, error))?;
+    match &*found {
+        "ok" => Ok(()),
+        // Several lines, of which the first says that there is something.
+        _ => Err(StoreError::Corrupt { path: path.to_owned(), reason: found.replace('\n', " ") }),
+    }
+}
+
+/// Renames a damaged store, with the files beside it. If another process has done so meanwhile, the file is
+/// another one, and is left alone.
+fn set_aside(path: &Path, damaged: u64, unix_s: u64) -> io::Result<PathBuf> {
+    let with = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let mut aside = with(path, &format!(".corrupt-{unix_s}"));
+    // Two within one second are both kept.
+    let mut number = 1;
+    while aside.exists() {
+        aside = with(path, &format!(".corrupt-{unix_s}-{number}"));
+        number += 1;
+    }
+    if fs::metadata(path)?.ino() == damaged {
+        for end in COMPANIONS {
+            match fs::rename(with(path, end), with(&aside, end)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(path, &aside)?;
+    }
+    Ok(aside)
+}

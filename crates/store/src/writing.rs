@@ -1,0 +1,333 @@
+//! Writing runs: begun, told of while they go on, and finished.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{Interval, Slice};
+use plimsoll_report::result::{IntervalResult, ModelKind, RunResult, Thresholds};
+use plimsoll_report::saved::{Beginning, MOST_PARTS, Part, PartKind, tallies_to_bytes};
+use plimsoll_report::{ReadError, SavedRun, rfc3339};
+use plimsoll_statistics::Join as _;
+use rusqlite::{Connection, Transaction, TransactionBehavior, named_params, params};
+
+use crate::reading::{self, kind_number};
+use crate::{State, Store, StoreError, Tag};
+
+/// What a run is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Its name, which other runs may have, too.
+    pub name: Option<String>,
+    /// Its tags; of two with the same word the later one holds.
+    pub tags: Vec<Tag>,
+}
+
+/// A run under way, in the store. What is dropped without an end is there as it was told last.
+#[derive(Debug)]
+pub struct Ongoing {
+    store: Store,
+    number: i64,
+    id: String,
+    intervals: i64,
+    parts: [Parts; 3],
+}
+
+/// The parts of one kind.
+#[derive(Debug, Default)]
+struct Parts {
+    /// How many there are.
+    count: usize,
+    /// How many intervals one is made of: a power of two.
+    intervals_per_part: usize,
+    /// How many the last one is made of so far.
+    intervals_of_last: usize,
+    last: Option<Slice>,
+}
+
+impl Store {
+    /// Writes that a run begins. `process` says who makes it, in words that [`settle`](Self::settle) will ask
+    /// about.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(
+        mut self,
+        beginning: &Beginning,
+        labels: &Labels,
+        process: &str,
+    ) -> Result<Ongoing, StoreError> {
+        let number = begin(&mut self.db, beginning, labels, process).map_err(|error| self.failed(error))?;
+        let id = beginning.context.run_id.clone();
+        Ok(Ongoing { store: self, number, id, intervals: 0, parts: Default::default() })
+    }
+
+    /// Removes runs by their numbers. Those that are not there are no error.
+    ///
+    /// # Errors
+    /// If it cannot be written; then none is removed.
+    pub fn remove(&mut self, numbers: &[i64]) -> Result<(), StoreError> {
+        let removed = (|| {
+            let step = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for number in numbers {
+                step.execute("DELETE FROM runs WHERE number = ?1", [number])?;
+            }
+            step.commit()
+        })();
+        removed.map_err(|error| self.failed(error))
+    }
+
+    /// Writes the end of run `number`, unless somebody has done so already.
+    pub(crate) fn end(&mut self, number: i64, run: &SavedRun, state: State) -> Result<(), StoreError> {
+        let written = (run.to_bytes(), serde_json::to_string(&run.result));
+        let (saved, result) = match written {
+            (Ok(saved), Ok(result)) => (saved, result),
+            (saved, result) => {
+                let reasons = [saved.err().map(|e| e.to_string()), result.err().map(|e| e.to_string())];
+                let reason = reasons.into_iter().flatten().collect::<Vec<_>>().join("; ");
+                return Err(StoreError::Unusable { path: self.path.clone(), reason });
+            }
+        };
+        end(&mut self.db, number, run, state, &saved, &result).map_err(|error| self.failed(error))
+    }
+}
+
+impl Ongoing {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Writes what an interval has brought, in one transaction. `interval` still has its steps.
+    ///
+    /// # Errors
+    /// If it cannot be written; then nothing of it is.
+    pub fn note(&mut self, interval: &Interval, unix: Nanos) -> Result<(), StoreError> {
+        let slice = Slice {
+            at: interval.at,
+            length: interval.length,
+            steps: interval.steps.clone(),
+            ..Slice::default()
+        };
+        let part = Part { kind: PartKind::of(interval), slice };
+        let line = serde_json::to_string(&IntervalResult::new(interval)).unwrap_or_default();
+        let Self { store, number, intervals, parts, .. } = self;
+        let step = store
+            .db
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| StoreError::of(&store.path, error))?;
+        let place = kind_number(part.kind);
+        note(&step, *number, *intervals, &line, unix).map_err(|error| StoreError::of(&store.path, error))?;
+        let kept = add(&step, *number, &parts[place], part, &store.path)?;
+        step.commit().map_err(|error| StoreError::of(&store.path, error))?;
+        (parts[place], *intervals) = (kept, *intervals + 1);
+        Ok(())
+    }
+
+    /// Writes the run that this has come to.
+    ///
+    /// # Errors
+    /// If it cannot be written; then it is there as it was told last.
+    pub fn finish(mut self, run: &SavedRun) -> Result<(), StoreError> {
+        self.store.end(self.number, run, State::Finished)
+    }
+
+    /// Takes back a run that never came to anything.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn abandon(mut self) -> Result<(), StoreError> {
+        self.store.remove(&[self.number])
+    }
+}
+
+fn begin(
+    db: &mut Connection,
+    beginning: &Beginning,
+    labels: &Labels,
+    process: &str,
+) -> rusqlite::Result<i64> {
+    let context = &beginning.context;
+    let (name, plan) = (&labels.name, &beginning.plan);
+    let target = context.targets.first().map(|target| target.urls.first().unwrap_or(&target.authority));
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    step.execute(
+        "INSERT INTO runs (id, name, state, started_at, started_unix_ns, process, heard_unix_ns, tool_version, plan_hash,
+             load_checksum, seed, model, target, plan, beginning)
+         VALUES (:id, :name, 'running', :started_at, :started, :process, :started, :tool, :plan_hash,
+             :load_checksum, :seed, :model, :target, :plan, :beginning)",
+        named_params! {
+            ":id": context.run_id,
+            ":name": name,
+            ":started_at": rfc3339(Nanos(beginning.started_unix_ns)),
+            ":started": beginning.started_unix_ns.cast_signed(),
+            ":process": process,
+            ":tool": context.tool_version,
+            ":plan_hash": context.plan_hash,
+            ":load_checksum": context.load_checksum,
+            ":seed": context.seed.cast_signed(),
+            ":model": model(beginning.model),
+            ":target": target.map_or("", String::as_str),
+            ":plan": plan,
+            // Without it the run could not be told if its process is killed.
+            ":beginning": serde_json::to_string(beginning).unwrap_or_default(),
+        },
+    )?;
+    let number = step.last_insert_rowid();
+    for Tag { name, value } in &labels.tags {
+        step.execute(
+            "INSERT OR REPLACE INTO tags (run, tag, value) VALUES (?1, ?2, ?3)",
+            params![number, name, value],
+        )?;
+    }
+    step.commit()?;
+    Ok(number)
+}
+
+const fn model(model: ModelKind) -> &'static str {
+    match model {
+        ModelKind::Open => "open",
+        ModelKind::Closed => "closed",
+    }
+}
+
+fn note(step: &Transaction<'_>, run: i64, number: i64, line: &str, unix: Nanos) -> rusqlite::Result<()> {
+    step.execute(
+        "INSERT INTO intervals (run, number, line) VALUES (?1, ?2, ?3)",
+        params![run, number, line],
+    )?;
+    let heard = unix.0.cast_signed();
+    step.execute("UPDATE runs SET heard_unix_ns = ?2 WHERE number = ?1", params![run, heard])?;
+    Ok(())
+}
+
+/// Adds a part, as [`plimsoll_statistics::SliceKeeper`] does in memory. What is kept then holds once the
+/// transaction has.
+fn add(
+    step: &Transaction<'_>,
+    run: i64,
+    kept: &Parts,
+    part: Part,
+    path: &std::path::Path,
+) -> Result<Parts, StoreError> {
+    let failed = |error| StoreError::of(path, error);
+    let kind = part.kind;
+    let mut whole = kept.intervals_per_part.max(1);
+    if let Some(last) = kept.last.as_ref().filter(|_| kept.intervals_of_last < whole) {
+        let mut last = last.clone();
+        last.join(part.slice);
+        write(step, run, kind, kept.count - 1, &last, path)?;
+        let intervals_of_last = kept.intervals_of_last + 1;
+        return Ok(Parts {
+            count: kept.count,
+            intervals_per_part: whole,
+            intervals_of_last,
+            last: Some(last),
+        });
+    }
+    let mut count = kept.count;
+    if count == MOST_PARTS {
+        let mut all = reading::parts_of(step, run, kind).map_err(failed)?.into_iter();
+        step.execute(
+            "DELETE FROM parts WHERE run = ?1 AND kind = ?2",
+            params![run, kind_number(kind) as i64],
+        )
+        .map_err(failed)?;
+        (count, whole) = (0, whole * 2);
+        while let Some(mut part) = all.next() {
+            if let Some(later) = all.next() {
+                part.join(later);
+            }
+            write(step, run, kind, count, &part, path)?;
+            count += 1;
+        }
+    }
+    write(step, run, kind, count, &part.slice, path)?;
+    Ok(Parts { count: count + 1, intervals_per_part: whole, intervals_of_last: 1, last: Some(part.slice) })
+}
+
+fn write(
+    step: &Transaction<'_>,
+    run: i64,
+    kind: PartKind,
+    number: usize,
+    slice: &Slice,
+    path: &std::path::Path,
+) -> Result<(), StoreError> {
+    let tallies = tallies_to_bytes(&slice.steps)
+        .map_err(|error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() })?;
+    let (kind, number) = (kind_number(kind) as i64, number as i64);
+    let (at, length) = (slice.at.0.cast_signed(), slice.length.0.cast_signed());
+    let sql = "INSERT OR REPLACE INTO parts (run, kind, number, at_ns, length_ns, tallies) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    step.execute(sql, params![run, kind, number, at, length, tallies])
+        .map_err(|error| StoreError::of(path, error))?;
+    Ok(())
+}
+
+fn end(
+    db: &mut Connection,
+    number: i64,
+    run: &SavedRun,
+    state: State,
+    saved: &[u8],
+    result: &str,
+) -> rusqlite::Result<()> {
+    let RunResult { run: circumstances, rate, accounting, verdict, .. } = &run.result;
+    let (response, service) = (&run.result.response_time, &run.result.service_time);
+    let thresholds = match verdict.thresholds {
+        Thresholds::Pass => "pass",
+        Thresholds::Fail => "fail",
+        Thresholds::None => "none",
+    };
+    let signed = |value: Option<u64>| value.map(u64::cast_signed);
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let changed = step.execute(
+        "UPDATE runs SET state = :state, started_at = :started_at, started_unix_ns = :started_unix_ns, process = NULL,
+             heard_unix_ns = NULL, beginning = NULL, duration_s = :duration_s, target_per_s = :target_per_s,
+             achieved_per_s = :achieved_per_s, started = :started, ok = :ok, failed = :failed, timed_out = :timed_out,
+             response_time_p50_ns = :rp50, response_time_p90_ns = :rp90, response_time_p99_ns = :rp99,
+             response_time_p99_9_ns = :rp99_9, response_time_max_ns = :rmax,
+             service_time_p50_ns = :sp50, service_time_p90_ns = :sp90, service_time_p99_ns = :sp99,
+             service_time_p99_9_ns = :sp99_9, service_time_max_ns = :smax,
+             cpu_us_per_request = :cpu, valid = :valid, invalid_reasons = :reasons, thresholds = :thresholds,
+             result = :result, saved = :saved
+         WHERE number = :number AND state = 'running'",
+        named_params! {
+            ":number": number,
+            ":state": state.name(),
+            ":started_at": circumstances.started_at,
+            ":started_unix_ns": circumstances.started_at_unix_ns.cast_signed(),
+            ":duration_s": run.result.duration_s,
+            ":target_per_s": rate.target_per_s,
+            ":achieved_per_s": rate.achieved_per_s,
+            ":started": accounting.started.cast_signed(),
+            ":ok": accounting.ok.cast_signed(),
+            ":failed": accounting.failed.cast_signed(),
+            ":timed_out": accounting.timed_out.cast_signed(),
+            ":rp50": signed(response.p.p50),
+            ":rp90": signed(response.p.p90),
+            ":rp99": signed(response.p.p99),
+            ":rp99_9": signed(response.p.p99_9),
+            ":rmax": signed(response.max),
+            ":sp50": signed(service.p.p50),
+            ":sp90": signed(service.p.p90),
+            ":sp99": signed(service.p.p99),
+            ":sp99_9": signed(service.p.p99_9),
+            ":smax": signed(service.max),
+            ":cpu": run.result.generator.cpu_us_per_request,
+            ":valid": verdict.valid,
+            ":reasons": verdict.invalid_reasons.join(" "),
+            ":thresholds": thresholds,
+            ":result": result,
+            ":saved": saved,
+        },
+    )?;
+    if changed > 0 {
+        step.execute("DELETE FROM intervals WHERE run = ?1", [number])?;
+        step.execute("DELETE FROM parts WHERE run = ?1", [number])?;
+    }
+    step.commit()
+}
+
+impl StoreError {
+    pub(crate) fn of_run(id: &str, reason: ReadError) -> Self {
+        Self::Run { id: id.to_owned(), reason }
+    }
+}
