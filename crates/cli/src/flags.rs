@@ -16,6 +16,7 @@ use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
+use crate::report::ReportArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -115,6 +116,11 @@ pub(crate) enum Command {
     /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001,
     /// as Hunter and Apache Otava do.
     History(HistoryArgs),
+    /// Write runs as one page of HTML, with charts, that needs no network
+    ///
+    /// The verdict first, then times, the course of the run, accounts, answers, the machine and the origin.
+    /// Tables and the verdict can be read without JavaScript.
+    Report(ReportArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
 }
@@ -782,7 +788,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "run",
     "check",
     "explain",
@@ -794,6 +800,7 @@ const COMMANDS: [&str; 12] = [
     "import",
     "compare",
     "history",
+    "report",
     "schema",
 ];
 

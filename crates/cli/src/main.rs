@@ -25,6 +25,7 @@ mod problems;
 mod progress;
 mod rate_file;
 mod repeat;
+mod report;
 mod request_log;
 mod result_files;
 mod run;
@@ -131,6 +132,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::command(args, &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
+        Command::Report(args) => report::command(args),
         Command::History(args) => history::command(args, &style),
         Command::Schema(args) => schema(args.of),
     }

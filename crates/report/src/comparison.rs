@@ -247,6 +247,19 @@ pub struct ChangeResult {
     pub method: String,
 }
 
+/// One figure in both groups, for people.
+#[derive(Clone, Debug)]
+pub(crate) struct FigureRow {
+    /// Its name.
+    pub(crate) label: String,
+    /// Its value in A and in B, the change, the interval of that, and the probability.
+    pub(crate) cells: [String; 5],
+    /// What is to be said of it; `None` if it was not judged.
+    pub(crate) verdict: Option<Word>,
+    /// The same in words.
+    pub(crate) word: &'static str,
+}
+
 impl Comparison {
     /// Compares `b` with `a`.
     ///
@@ -289,6 +302,26 @@ impl Comparison {
     /// The page for people.
     pub fn text(&self, style: &Style) -> String {
         text::page(self, style)
+    }
+
+    /// Its figures for people, one after the other.
+    pub(crate) fn rows(&self) -> Vec<FigureRow> {
+        self.metrics.iter().map(text::row).collect()
+    }
+
+    /// What was asked.
+    pub(crate) fn question(&self) -> String {
+        text::question(self)
+    }
+
+    /// Why figures are undecided or not judged: the figures, and the reason.
+    pub(crate) fn reasons(&self) -> Vec<(String, &str)> {
+        text::reasons(self)
+    }
+
+    /// By what methods it was judged.
+    pub(crate) fn methods(&self) -> String {
+        text::methods(self)
     }
 
     /// The contract, as one object.
