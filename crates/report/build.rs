@@ -40,7 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (page, has_charts) = match charts {
         Ok(page) => (page, "1"),
         Err(why) => {
-            println!("cargo:warning=HTML reports will have no charts: {why} (web/README.md says what it takes)");
+            println!(
+                "cargo:warning=HTML reports will have no charts: {why} (web/README.md says what it takes)"
+            );
             (without_charts(&web)?, "0")
         }
     };
@@ -78,7 +80,8 @@ fn files_of(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 fn build(web: &Path, copy: &Path) -> Result<String, String> {
     let lock = "package-lock.json";
     let same = |file: &str| fs::read(web.join(file)).ok() == fs::read(copy.join(file)).ok();
-    let installed = same(lock) && same("package.json") && copy.join("node_modules/.package-lock.json").exists();
+    let installed =
+        same(lock) && same("package.json") && copy.join("node_modules/.package-lock.json").exists();
     let copied = copy_sources(web, copy);
     copied.map_err(|error| format!("the sources in web/ cannot be copied: {error}"))?;
     if !installed {

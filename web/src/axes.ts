@@ -2,7 +2,10 @@ import type { Axis } from "./chart.tsx";
 import { count, nanos, seconds, share, short } from "./figure.ts";
 
 /** Seconds since the start of a run. */
-export const TIME: Axis = { label: (value) => short(seconds(value)) };
+export const TIME: Axis = {
+  // Not in milliseconds, even at the beginning: it is one axis.
+  label: (value) => (value < 100 ? `${Number(value.toFixed(3))} s` : short(seconds(value))),
+};
 
 /** Nanoseconds, logarithmically: latencies differ by powers of ten. */
 export const NANOS_LOG: Axis = {
@@ -14,7 +17,7 @@ export const NANOS_LOG: Axis = {
 
 /** From zero to a little above the largest value. */
 export function fromZero(label: (value: number) => string): Axis {
-  return { range: (_, high) => [0, high > 0 ? high * 1.08 : 1], label };
+  return { range: (_, high) => [0, high > 0 ? high * 1.18 : 1], label };
 }
 
 /** Whole numbers from zero. */

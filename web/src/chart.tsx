@@ -118,9 +118,7 @@ export function Chart(props: ChartProps) {
     const made = plot.current;
     if (made === null) return;
     const index = Math.min(last, Math.max(first, to));
-    const xs = made.data[0];
-    const left = made.valToPos(xs[index] ?? 0, "x");
-    made.setCursor({ left, top: made.over.clientHeight / 2 });
+    made.setCursor({ left: made.valToPos(middleOf(latest.current, index), "x"), top: made.over.clientHeight / 2 });
     // Beyond a zoomed range there is no cursor.
     setIndex(index);
   };
@@ -229,6 +227,26 @@ function Sample({ line }: { line: Line }) {
   );
 }
 
+/** Which way the steps of a chart reach from their points. */
+function reach({ lines }: ChartProps): -1 | 0 | 1 {
+  return lines[0]?.steps ?? 0;
+}
+
+/** Where the cursor stands for a point: within its step. */
+function middleOf(props: ChartProps, index: number): number {
+  const { x, xAxis } = props;
+  const own = x[index] ?? 0;
+  const other = x[index + reach(props)] ?? own;
+  return xAxis.log ? Math.sqrt(own * other) : (own + other) / 2;
+}
+
+/** The point whose step a place lies in, from the point that is closest to it. */
+function within(props: ChartProps, closest: number, place: number): number {
+  const own = props.x[closest] ?? place;
+  const index = closest + (reach(props) === -1 && own < place ? 1 : reach(props) === 1 && own > place ? -1 : 0);
+  return Math.min(props.x.length - 1, Math.max(props.first ?? 0, index));
+}
+
 /** The value of a line at a point, or at the last point of its own before that. */
 function textAt(line: Line, index: number, text: ChartProps["value"]): string {
   for (let near = index; near >= 0; near -= 1) {
@@ -284,6 +302,7 @@ function optionsOf(
     cursor: {
       y: false,
       points: { size: 7 },
+      dataIdx: (_, __, closest, place) => within(latest.current, closest, place),
       drag: { x: true, y: false, setScale: true },
       ...(group && { sync: { key: group, setSeries: false } }),
     },
@@ -311,10 +330,9 @@ function optionsOf(
       draw: [draw("above")],
       setCursor: [
         (plot) => {
-          const index = plot.cursor.idx;
-          const inside = (plot.cursor.left ?? -1) >= 0;
-          const { first = 0 } = latest.current;
-          heard.moved(inside && index != null ? Math.max(first, index) : null);
+          const { idx, left = -1 } = plot.cursor;
+          if (idx == null || left < 0) heard.moved(null);
+          else heard.moved(within(latest.current, idx, plot.posToVal(left, "x")));
         },
       ],
       setScale: [

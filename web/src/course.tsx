@@ -229,7 +229,9 @@ function machineLines(runs: RunData[], time: Time): Line[] {
       const values = time.of(at, name) ?? [];
       const look = runLook(single ? number : at);
       number += 1;
-      return [{ ...look, label: single ? name : `${run.name} ${name}`, values, steps: -1 as const }];
+      // The target's lines are thin dots, whatever its run looks like.
+      const thin = name === "target" ? { dash: [2, 3], width: 1.5 } : {};
+      return [{ ...look, ...thin, label: single ? name : `${run.name} ${name}`, values, steps: -1 as const }];
     }),
   );
 }
@@ -265,16 +267,20 @@ function drawSpans(plot: uPlot, runs: RunData[]): void {
   const ratio = devicePixelRatio;
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.textBaseline = "top";
+  ctx.textAlign = "left";
   let phase = 0;
   for (const span of only.spans) {
     const left = plot.valToPos(span.from_s, "x", true);
     const width = plot.valToPos(span.to_s, "x", true) - left;
+    if (span.kind === "silent") {
+      hatch(ctx, left, bbox.top, width, bbox.height, color("bad"));
+      continue;
+    }
     // Phases take turns, so that one can be told from the next.
     const faint = span.kind === "phase" && (phase += 1) % 2 === 1 ? "0a" : "1c";
     ctx.fillStyle = color(SPAN_COLORS[span.kind]) + faint;
     ctx.fillRect(left, bbox.top, width, bbox.height);
-    if (span.kind === "silent") hatch(ctx, left, bbox.top, width, bbox.height, color("bad"));
-    if (ctx.measureText(span.name).width + 8 * ratio < width && span.kind !== "silent") {
+    if (ctx.measureText(span.name).width + 8 * ratio < width) {
       ctx.fillStyle = color("muted");
       ctx.fillText(span.name, left + 4 * ratio, bbox.top + 3 * ratio);
     }
@@ -325,9 +331,9 @@ function hatch(
   ctx.beginPath();
   ctx.rect(left, top, width, height);
   ctx.clip();
-  ctx.fillStyle = `${color}22`;
+  ctx.fillStyle = `${color}14`;
   ctx.fillRect(left, top, width, height);
-  ctx.strokeStyle = `${color}99`;
+  ctx.strokeStyle = `${color}55`;
   ctx.lineWidth = devicePixelRatio;
   ctx.beginPath();
   for (let at = left - height; at < left + width; at += distance) {

@@ -8,18 +8,19 @@ import { color } from "./theme.tsx";
 
 /** How times are spread over the course of each run. */
 export function HeatMaps({ runs }: { runs: RunData[] }) {
+  const several = runs.length > 1;
+  const without = runs.filter((run) => run.heat === null);
+  // What is missing of all of them is said once.
+  const alike = new Set(without.map((run) => run.missing)).size === 1;
   return (
     <>
-      {runs.map((run) =>
-        run.heat === null ? (
-          <p class="empty missing">
-            {runs.length > 1 && `${run.name}: `}
-            {run.missing ?? "No heat map: not one value."}
-          </p>
-        ) : (
-          <HeatMap name={runs.length > 1 ? run.name : null} heat={run.heat} />
-        ),
-      )}
+      {runs.map((run) => run.heat !== null && <HeatMap name={several ? run.name : null} heat={run.heat} />)}
+      {(alike ? without.slice(0, 1) : without).map((run) => (
+        <p class="empty missing">
+          {several && `${alike ? without.map(({ name }) => name).join(", ") : run.name}: `}
+          {run.missing ?? "No heat map: not one value."}
+        </p>
+      ))}
     </>
   );
 }

@@ -32,7 +32,7 @@ export function SpectrumChart({ runs }: { runs: RunData[] }) {
     <>
       <Chart
         title="Percentile spectrum"
-        about={<small>each step to the right are ten times fewer requests</small>}
+        about={<small>further to the right are fewer, slower requests</small>}
         x={x}
         lines={lines}
         xAxis={SLOWER}
@@ -135,6 +135,7 @@ function drawIntervals(plot: uPlot, { spectrum, name, look }: Drawn): void {
   const ratio = devicePixelRatio;
   ctx.strokeStyle = color(look.color);
   ctx.lineWidth = 1.5 * ratio;
+  ctx.setLineDash([]);
   for (const [share, low, high] of spectrum.intervals) {
     if (low === null && high === null) continue;
     const x = plot.valToPos(slower(share), "x", true);

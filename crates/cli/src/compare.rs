@@ -6,12 +6,13 @@ use plimsoll_report::comparison::{Comparison, Group, Word};
 use plimsoll_report::result::Tool;
 
 use crate::compare_flags::{CompareArgs, ComparisonFormat};
+use crate::saved_runs::History;
 use crate::{Exit, Failure, result_files, run};
 
 /// The command.
 pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure> {
     let question = args.to_question();
-    let groups = groups(&args.groups);
+    let groups = groups(&args.groups, &mut History::at(&args.place)?);
     let (question, [a, b]) = match (question, groups) {
         (Ok(question), Ok(groups)) => (question, groups),
         (question, groups) => {
@@ -48,13 +49,13 @@ pub(crate) fn tool() -> Tool {
     Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
-fn groups(names: &[String]) -> Result<[Group; 2], Problems> {
+fn groups(names: &[String], history: &mut History) -> Result<[Group; 2], Problems> {
     let [a, b] = names else {
         let problem = Problem::new(format!("two groups of runs are compared, {} given", names.len()))
             .with_hint("name a group by a folder, a quoted pattern ('base/*.json') or a list with commas");
         return Err(problem.into());
     };
-    let mut read = result_files::read(&[a, b])?.into_iter();
+    let mut read = result_files::read(&[a, b], history)?.into_iter();
     let mut group = |name: &String| Group { name: name.clone(), members: read.next().unwrap_or_default() };
     Ok([group(a), group(b)])
 }

@@ -5,10 +5,12 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::measure::{Measure, UnknownMeasure};
 
+use crate::saving::PlaceArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such
-    /// as 'base/*.json' (quoted), or lists of these with commas
+    /// as 'base/*.json' (quoted), names, tags and ids of saved runs, or lists of these with commas
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
     /// Judge these figures only: p50 to p99.99, mean, service_time.p99, rate, errors, cpu
@@ -41,6 +43,8 @@ pub(crate) struct CompareArgs {
     /// Without it such figures are undecided, with the interval of what the two runs tell.
     #[arg(long)]
     single_runs: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Format of the comparison on stdout
     #[arg(short, long, value_enum, default_value_t = ComparisonFormat::Text, value_name = "FORMAT")]
     pub(crate) output: ComparisonFormat,
@@ -57,7 +61,8 @@ pub(crate) enum ComparisonFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Files that `run --json FILE` wrote, folders of such files, or quoted patterns, in any order
+    /// Files that `run --json FILE` wrote, folders of such files, quoted patterns, or names, tags and ids of
+    /// saved runs, in any order
     #[arg(value_name = "FILES", required = true)]
     pub(crate) files: Vec<String>,
     /// The figure: p50 to p99.99, mean, service_time.p99, rate, errors or cpu
@@ -69,6 +74,8 @@ pub(crate) struct HistoryArgs {
     /// Use runs whose figures cannot be believed, too
     #[arg(long)]
     pub(crate) allow_invalid: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Format of the history on stdout
     #[arg(short, long, value_enum, default_value_t = HistoryFormat::Text, value_name = "FORMAT")]
     pub(crate) output: HistoryFormat,

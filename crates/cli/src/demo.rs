@@ -47,7 +47,7 @@ pub(crate) fn command(args: &DemoArgs, style: &Style) -> Result<Exit, Failure> {
             load.iter().chain(&[("--duration", LENGTH)]).flat_map(|(f, v)| [f.to_string(), v.to_string()]),
         );
         let live = (&LiveArgs::default(), &ControlSpec::default());
-        let before = run::Before { command_line: line, calibration: None, slices: false };
+        let before = run::Before { command_line: line, ..run::Before::default() };
         let run::Outcome { result, exit, .. } = run::execute(plan, &args.output, live, before)?;
         run::write(&result, &args.output, style)?;
         if args.output.output == OutputFormat::Text {

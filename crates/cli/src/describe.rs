@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_metrics::{PhaseOutline, RunRecord};
-use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Protocol, Target};
+use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Protocol, Source, Target};
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_schedule::{Population, Process};
@@ -278,6 +278,23 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
     }
 }
 
+/// The text of a plan file without its credentials, for which there are stars.
+pub(crate) fn without_secrets(source: &Source) -> String {
+    let secrets = source.secrets();
+    let is_secret =
+        |at: usize| secrets.iter().any(|place| (place.start as usize..place.end as usize).contains(&at));
+    let shown = |(at, c): (usize, char)| if is_secret(at) && !c.is_whitespace() { '*' } else { c };
+    source.text.char_indices().map(shown).collect()
+}
+
+/// The id of a run that begins now. Ids of runs that follow each other have nothing in common, so that their
+/// first few digits name them: multiplying by an odd number takes each instant to another one.
+pub(crate) fn run_id(now: Nanos) -> String {
+    // 2^64 divided by the golden ratio spreads consecutive numbers most evenly (Knuth, The Art of Computer
+    // Programming 3, 6.4).
+    format!("{:016x}", now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
 /// So many of something.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -402,6 +419,22 @@ mod tests {
                 ("a.test", "https://a.test/ID".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn secrets_do_not_reach_the_history() {
+        let text = "run:\n  bearer: topsecret\n  headers: ['Cookie: topsecret', 'A: läse']\n";
+        let source = Source { name: "plan.yaml".to_owned(), text: text.to_owned() };
+        let shown = without_secrets(&source);
+        assert!(!shown.contains("topsecret") && shown.contains("A: läse"), "{shown}");
+        assert_eq!(shown.lines().count(), 3);
+    }
+
+    #[test]
+    fn the_first_digits_of_an_id_tell_runs_apart() {
+        let ids: std::collections::BTreeSet<String> =
+            (0..100).map(|second| run_id(Nanos::from_secs(1_772_366_400 + second))[..8].to_owned()).collect();
+        assert_eq!(ids.len(), 100);
     }
 
     #[test]

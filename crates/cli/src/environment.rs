@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use plimsoll_driver::clock;
+use plimsoll_plan::Problem;
 use plimsoll_report::Style;
 
 use crate::flags::{ColorChoice, Surroundings};
@@ -53,6 +54,24 @@ pub(crate) fn data_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
     Some(data.join("plimsoll"))
+}
+
+/// The file of the history that the user wants where no flag says another: `PLIMSOLL_STORE`.
+pub(crate) fn store() -> Option<PathBuf> {
+    std::env::var_os("PLIMSOLL_STORE").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Whether every run is to be saved: `PLIMSOLL_SAVE`.
+///
+/// # Errors
+/// It is neither true nor false.
+pub(crate) fn save() -> Result<bool, Problem> {
+    let value = std::env::var_os("PLIMSOLL_SAVE").unwrap_or_default();
+    match &*value.to_string_lossy() {
+        "true" => Ok(true),
+        "" | "false" => Ok(false),
+        other => Err(Problem::new(format!("PLIMSOLL_SAVE: `{}` is not true or false", other.escape_debug()))),
+    }
 }
 
 /// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,

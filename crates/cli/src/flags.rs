@@ -17,6 +17,8 @@ use crate::control_flags::ControlArgs;
 use crate::find_flags::FindArgs;
 use crate::import_flags::ImportArgs;
 use crate::report::ReportArgs;
+use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
+use crate::saving::SaveArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -121,6 +123,16 @@ pub(crate) enum Command {
     /// The verdict first, then times, the course of the run, accounts, answers, the machine and the origin.
     /// Tables and the verdict can be read without JavaScript.
     Report(ReportArgs),
+    /// List the runs that were saved (`run --save`), the latest first
+    ///
+    /// p50 and p99 are those of the response time in the open model, of the service time in the closed one.
+    Runs(RunsArgs),
+    /// Show a saved run as it was shown when it ended
+    Show(ShowArgs),
+    /// Write a saved run in another format
+    Export(ExportArgs),
+    /// Remove saved runs
+    Rm(RmArgs),
     /// Print the JSON Schema of a format
     Schema(SchemaArgs),
 }
@@ -170,8 +182,13 @@ pub(crate) struct RunArgs {
     /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) slices: bool,
+    /// Write the report as a page of HTML with charts, too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -788,7 +805,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "check",
     "explain",
@@ -801,6 +818,10 @@ const COMMANDS: [&str; 13] = [
     "compare",
     "history",
     "report",
+    "runs",
+    "show",
+    "export",
+    "rm",
     "schema",
 ];
 
@@ -873,7 +894,7 @@ mod tests {
             problem.hint.as_deref(),
             Some(
                 "commands: run, check, explain, find, calibrate, sink, target, demo, import, compare, history, \
-                 schema; \
+                 runs, show, export, rm, schema; \
                  for a host write http://webserver/"
             )
         );

@@ -4,12 +4,14 @@ use plimsoll_report::{Format, History, Style};
 
 use crate::compare::tool;
 use crate::compare_flags::{HistoryArgs, HistoryFormat};
+use crate::saved_runs::History as SavedRuns;
 use crate::{Exit, Failure, result_files, run};
 
 /// The command.
 pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure> {
     let names: Vec<&str> = args.files.iter().map(String::as_str).collect();
-    let (question, groups) = (args.to_question(), result_files::read(&names));
+    let mut saved = SavedRuns::at(&args.place)?;
+    let (question, groups) = (args.to_question(), result_files::read(&names, &mut saved));
     let ((measure, effect), groups) = match (question, groups) {
         (Ok(question), Ok(groups)) => (question, groups),
         (question, groups) => {

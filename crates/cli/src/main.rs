@@ -21,6 +21,7 @@ mod history;
 mod import;
 mod import_flags;
 mod keys;
+mod makers;
 mod problems;
 mod progress;
 mod rate_file;
@@ -29,6 +30,10 @@ mod report;
 mod request_log;
 mod result_files;
 mod run;
+mod runs;
+mod runs_flags;
+mod saved_runs;
+mod saving;
 mod script_flags;
 mod script_host;
 mod serve;
@@ -134,6 +139,10 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Compare(args) => compare::command(args, &style),
         Command::Report(args) => report::command(args),
         Command::History(args) => history::command(args, &style),
+        Command::Runs(args) => runs::list(args),
+        Command::Show(args) => runs::show(args, &style),
+        Command::Export(args) => runs::export(args, &style),
+        Command::Rm(args) => runs::remove(args),
         Command::Schema(args) => schema(args.of),
     }
 }

@@ -2,14 +2,15 @@
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::{Plan, Problem, Problems};
-use plimsoll_report::{Format, RepeatedResult, RunResult, Style, render_repeated};
+use plimsoll_report::{Format, RepeatedResult, RunResult, SavedRun, Style, render_repeated};
 
 use crate::campaign::Campaign;
 use crate::compare::tool;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
 use crate::run::{self, Before};
-use crate::{Exit, Failure};
+use crate::saving::Keeper;
+use crate::{Exit, Failure, report};
 
 /// Says what cannot go together with several runs.
 ///
@@ -47,7 +48,7 @@ pub(crate) fn command(
     style: &Style,
 ) -> Result<Exit, Failure> {
     let options = BackendOptions::default();
-    let (results, exit) = if run::uses_uring(plan.backend)? {
+    let Made { results, exit, mut unsaved, shown } = if run::uses_uring(plan.backend)? {
         carry_out(plan, &OpenUring(options), runs, live, output, before)?
     } else {
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
@@ -57,7 +58,24 @@ pub(crate) fn command(
         run::to_file(path, |out| render_repeated(&result, Format::Json, style, out))?;
     }
     run::to_stdout(|out| render_repeated(&result, output.output.into(), style, out))?;
-    Ok(exit)
+    if let Some(file) = &before.report {
+        unsaved = unsaved.or(report::write_runs(shown, file, output.quiet).err());
+    }
+    match unsaved {
+        None => Ok(exit),
+        Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
+    }
+}
+
+/// What came of the runs.
+struct Made {
+    results: Vec<RunResult>,
+    /// How to end for them.
+    exit: Exit,
+    /// Why the first one that could not be saved was not.
+    unsaved: Option<Failure>,
+    /// The runs for a page of HTML; empty if none is wanted.
+    shown: Vec<SavedRun>,
 }
 
 fn carry_out<O: Open + Clone + 'static>(
@@ -67,38 +85,55 @@ fn carry_out<O: Open + Clone + 'static>(
     live: &LiveArgs,
     output: &OutputArgs,
     before: &Before,
-) -> Result<(Vec<RunResult>, Exit), Failure> {
+) -> Result<Made, Failure> {
     let watched = run::watched(live)?;
     let mut campaign = Campaign::begin(&mut plan, open, output.quiet)?.watching(watched);
     let say = run::say(output.quiet);
-    let (mut results, mut exit) = (Vec::new(), Exit::Success);
+    let (mut results, mut exit, mut unsaved, mut shown) = (Vec::new(), Exit::Success, None, Vec::new());
     let seed = plan.seed;
     for number in 0..runs {
         plan.seed = seed.wrapping_add(u64::from(number));
         say(&format!("run {} of {runs}, seed {}", number + 1, plan.seed));
-        let mut record = match campaign.run(&plan, &mut |_| true) {
+        let first = campaign.take_first();
+        let context = run::context(&plan, &first, before, runs > 1);
+        let mut keeper = before.keep(&plan, &context)?;
+        let record = campaign.run(&plan, &mut |progress| {
+            keeper.iter_mut().for_each(|keeper| keeper.note(progress));
+            true
+        });
+        let mut record = match record {
             Ok(record) => record,
-            Err(failure) => match campaign.interrupted() {
-                Some(signal) if results.is_empty() => {
-                    return Err(Failure { exit: Exit::Interrupted(signal), ..failure });
-                }
-                Some(signal) => return Ok((results, Exit::Interrupted(signal))),
-                None => return Err(failure),
-            },
+            Err(failure) => {
+                keeper.into_iter().for_each(Keeper::abandon);
+                return match campaign.interrupted() {
+                    Some(signal) if results.is_empty() => {
+                        Err(Failure { exit: Exit::Interrupted(signal), ..failure })
+                    }
+                    Some(signal) => Ok(Made { results, exit: Exit::Interrupted(signal), unsaved, shown }),
+                    None => Err(failure),
+                };
+            }
         };
         record.interrupted = campaign.interrupted();
-        let (result, of_run) = run::conclude(record, &plan, &campaign.take_first(), before, &say, runs > 1);
+        let (result, of_run) = run::conclude(&mut record, &plan, &first, context, before, &say);
+        let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
+        if before.report.is_some() {
+            shown.push(saved());
+        }
+        if let Some(keeper) = keeper {
+            unsaved = unsaved.or(keeper.finish(Box::new(saved())).err());
+        }
         exit = worse(exit, of_run);
         results.push(result);
         if campaign.interrupted().is_some() {
             break;
         }
     }
-    Ok((results, exit))
+    Ok(Made { results, exit, unsaved, shown })
 }
 
 /// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.
-fn worse(one: Exit, other: Exit) -> Exit {
+pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
         Exit::Interrupted(_) => 5,
         Exit::Environment => 4,

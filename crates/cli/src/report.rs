@@ -1,15 +1,15 @@
 //! `plimsoll report`: runs as one page of HTML.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question};
-use plimsoll_report::saved::SavedRun;
-use plimsoll_report::{NamedRun, render_html};
+use plimsoll_report::{SavedRun, html};
 
 use crate::compare::tool;
+use crate::saved_runs::{History, NamedRun};
+use crate::saving::PlaceArgs;
 use crate::{Exit, Failure, result_files, run};
 
 /// Runs that can be told apart in one chart.
@@ -17,50 +17,79 @@ const MOST_RUNS: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Files that `run --json FILE` wrote, folders of such files, or quoted patterns
+    /// Files that `run --json FILE` wrote, folders of such files, quoted patterns, names, tags and ids of saved
+    /// runs, or latest
     ///
     /// Several runs are drawn over each other, and those of each further argument are compared with those of
-    /// the first.
+    /// the first. Saved runs have the most to show.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// The file of the page [default: report-ID.html]; - is stdout
+    /// File of the page [default: report-ID.html]; - is stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// No messages on stderr
     #[arg(long)]
     quiet: bool,
 }
 
+/// Runs of which each has the same right to be compared.
+struct Runs {
+    name: String,
+    runs: Vec<NamedRun>,
+}
+
 /// The command.
 pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
-    let members = result_files::read(&names).map_err(Failure::usage)?;
-    let groups: Vec<Group> = args.runs.iter().cloned().zip(members).map(group).collect();
-    let count: usize = groups.iter().map(|group| group.members.len()).sum();
-    if count > MOST_RUNS {
-        let problem = Problem::new(format!("{count} runs on one page, of which at most {MOST_RUNS} can be told apart"));
-        return Err(Failure::usage(problem.with_hint("name fewer; `plimsoll compare` takes groups of any size")));
-    }
+    let mut history = History::at(&args.place)?;
+    let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
+    let group = |(name, runs): (&&str, Vec<NamedRun>)| Runs { name: short(name), runs };
+    let groups: Vec<Runs> = names.iter().zip(read).map(group).collect();
+    admit(groups.iter().map(|group| group.runs.len()).sum()).map_err(Failure::usage)?;
     let page = page(&groups)?;
     let output = args.output.clone().unwrap_or_else(|| default_file(&groups));
-    if output == Path::new("-") {
-        run::to_stdout(|out| out.write_all(&page))?;
-    } else {
-        run::to_file(&output, |out| out.write_all(&page))?;
-        run::say(args.quiet)(&format!("wrote {}", output.display()));
-    }
+    write(&page, &output, args.quiet)?;
     Ok(Exit::Success)
 }
 
-/// A group with the last part of its file's name.
-fn group((name, members): (String, Vec<Member>)) -> Group {
-    Group { name: short(&name), members }
+/// Whether so many runs have room on a page.
+///
+/// # Errors
+/// They do not.
+pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
+    if runs <= MOST_RUNS {
+        return Ok(());
+    }
+    let message = format!("{runs} runs on one page, of which at most {MOST_RUNS} can be told apart");
+    let hint = "name fewer; `plimsoll compare` takes groups of any size";
+    Err(Problem::new(message).with_hint(hint).into())
+}
+
+/// Writes the page of runs that were made just now.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_runs(runs: Vec<SavedRun>, output: &Path, quiet: bool) -> Result<(), Failure> {
+    let named = |(number, run): (u32, SavedRun)| NamedRun { name: format!("run {number}"), run };
+    let runs = Runs { name: String::new(), runs: (1..).zip(runs).map(named).collect() };
+    write(&page(&[runs])?, output, quiet)
+}
+
+fn write(page: &[u8], output: &Path, quiet: bool) -> Result<(), Failure> {
+    if output == Path::new("-") {
+        return run::to_stdout(|out| out.write_all(page));
+    }
+    run::to_file(output, |out| out.write_all(page))?;
+    run::say(quiet)(&format!("wrote {}", output.display()));
+    Ok(())
 }
 
 /// `report-ID.html`, or `report-ID-ID.html` from the first run to the last.
-fn default_file(groups: &[Group]) -> PathBuf {
-    let mut ids: Vec<&str> =
-        groups.iter().flat_map(|group| &group.members).map(|member| member.result.run.id.as_str()).collect();
+fn default_file(groups: &[Runs]) -> PathBuf {
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let mut ids: Vec<&str> = runs.map(|run| run.run.result.run.id.as_str()).collect();
     if ids.len() > 2 {
         ids.drain(1..ids.len() - 1);
     }
@@ -68,38 +97,60 @@ fn default_file(groups: &[Group]) -> PathBuf {
 }
 
 /// The page of these runs.
-fn page(groups: &[Group]) -> Result<Vec<u8>, Failure> {
-    let members: Vec<&Member> = groups.iter().flat_map(|group| &group.members).collect();
-    let names = names(&members);
-    let saved: Vec<SavedRun> =
-        members.iter().map(|member| SavedRun::of_result(member.result.clone())).collect();
-    let runs: Vec<NamedRun<'_>> = names.iter().zip(&saved).map(|(name, run)| NamedRun { name, run }).collect();
-    let comparisons = comparisons(groups);
+fn page(groups: &[Runs]) -> Result<Vec<u8>, Failure> {
+    let runs: Vec<&NamedRun> = groups.iter().flat_map(|group| &group.runs).collect();
+    let names = names(&runs);
+    let shown: Vec<html::NamedRun<'_>> =
+        names.iter().zip(&runs).map(|(name, run)| html::NamedRun { name, run: &run.run }).collect();
     let mut page = Vec::new();
-    render_html(&runs, &comparisons, &mut page)
+    html::render(&shown, &comparisons(groups), &mut page)
         .map_err(|error| Failure::environment(Problem::new(format!("cannot write the page: {error}"))))?;
     Ok(page)
 }
 
 /// Every further group compared with the first.
-fn comparisons(groups: &[Group]) -> Vec<Result<Comparison, Incomparable>> {
-    let Some((first, others)) = groups.split_first() else { return Vec::new() };
-    others.iter().map(|other| Comparison::new(tool(), first, other, &Question::default())).collect()
+fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
+    let member = |run: &NamedRun| Member { file: run.name.clone(), result: run.run.result.clone() };
+    let group =
+        |runs: &Runs| Group { name: runs.name.clone(), members: runs.runs.iter().map(member).collect() };
+    let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Vec::new();
+    };
+    let (first, question) = (group(first), Question::default());
+    others.iter().map(|other| Comparison::new(tool(), &first, &group(other), &question)).collect()
 }
 
 /// What runs are called on the page: their files' names as far as these tell them apart.
-fn names(members: &[&Member]) -> Vec<String> {
-    let short: Vec<String> = members.iter().map(|member| short(&member.file)).collect();
+fn names(runs: &[&NamedRun]) -> Vec<String> {
+    let short: Vec<String> = runs.iter().map(|run| short(&run.name)).collect();
     let is_alone = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
-    let name = |(short, member): (&String, &&Member)| {
-        if is_alone(short) { short.clone() } else { member.file.clone() }
+    let name = |(short, run): (&String, &&NamedRun)| {
+        if is_alone(short) { short.clone() } else { run.name.clone() }
     };
-    short.iter().zip(members).map(name).collect()
+    short.iter().zip(runs).map(name).collect()
 }
 
-/// A file's name without its folder and the usual ending.
+/// A file's name without its folder and the usual endings.
 fn short(file: &str) -> String {
     let name = file.trim_end_matches('/');
     let name = name.rsplit('/').next().unwrap_or(name);
-    name.replacen(".json", "", 1)
+    name.replacen(".json", "", 1).replacen(".plimsoll", "", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn names_are_short() {
+        for (name, expected) in [
+            ("results/base.json", "base"),
+            ("new/", "new"),
+            ("a.json (run 2)", "a (run 2)"),
+            ("x.plimsoll", "x"),
+            ("run 1a2b3c4d (nightly)", "run 1a2b3c4d (nightly)"),
+        ] {
+            assert_eq!(short(name), expected);
+        }
+    }
 }

@@ -1,25 +1,51 @@
-//! Results of earlier runs: from what names them to what is in them.
+//! Groups of earlier runs: from what names them to their results.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::Member;
-use plimsoll_report::results_from_json;
+use plimsoll_store::Row;
 
-/// Reads the results that each text names: a file, a folder (all files in it that end in `.json`), a pattern,
-/// or several of these with commas between them. Everything that is wrong is reported together.
+use crate::saved_runs::{self, History, NamedRun};
+
+/// What a text names.
+enum Found {
+    File(PathBuf),
+    /// A run of the history.
+    Run(Box<Row>),
+}
+
+/// Reads the results that each text names: a file, a folder (all files in it that end in `.json` or
+/// `.plimsoll`), a pattern, runs of the history (by id, name or tag), or several of these with commas between
+/// them. Everything that is wrong is reported together.
 ///
 /// # Errors
 /// What cannot be found or read, or is in it twice.
-pub(crate) fn read(names: &[&str]) -> Result<Vec<Vec<Member>>, Problems> {
+pub(crate) fn read(names: &[&str], history: &mut History) -> Result<Vec<Vec<Member>>, Problems> {
+    let member = |NamedRun { name, run }| Member { file: name, result: run.result };
+    let groups = read_runs(names, history)?;
+    Ok(groups.into_iter().map(|runs| runs.into_iter().map(member).collect()).collect())
+}
+
+/// As [`read`], with everything that was saved of the runs.
+///
+/// # Errors
+/// As those of [`read`].
+pub(crate) fn read_runs(names: &[&str], history: &mut History) -> Result<Vec<Vec<NamedRun>>, Problems> {
     let mut problems = Problems::default();
     let mut groups = Vec::new();
     for name in names {
         let mut members = Vec::new();
-        for file in files(name, &mut problems) {
-            match of_file(&file) {
-                Ok(found) => members.extend(found),
-                Err(problem) => problems.push(problem),
+        for found in found(name, history, &mut problems) {
+            let runs = match found {
+                Found::File(file) => saved_runs::of_file(&file).map_err(Problems::from),
+                Found::Run(row) => {
+                    history.read(&row).map(|run| vec![run]).map_err(|failure| failure.problems)
+                }
+            };
+            match runs {
+                Ok(runs) => members.extend(runs),
+                Err(more) => problems.extend(more),
             }
         }
         groups.push(members);
@@ -28,21 +54,30 @@ pub(crate) fn read(names: &[&str]) -> Result<Vec<Vec<Member>>, Problems> {
     if problems.is_empty() { Ok(groups) } else { Err(problems) }
 }
 
-/// The files that a text names, in the order of their names.
-fn files(name: &str, problems: &mut Problems) -> Vec<PathBuf> {
+/// What a text names: files in the order of their names, runs of the history from the earliest on.
+fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<Found> {
     // A comma may also be a part of a name.
     let parts: Vec<&str> = if Path::new(name).exists() { vec![name] } else { name.split(',').collect() };
     let mut found = Vec::new();
     for part in parts {
-        match one(part) {
-            Ok(files) => found.extend(files),
-            Err(problem) => problems.push(problem),
+        // What looks like no file is looked up.
+        let runs = match Path::new(part).exists() || part.contains(['*', '?', '[']) {
+            true => Ok(Vec::new()),
+            false => history.find(part),
+        };
+        match (runs, files(part)) {
+            (Err(failure), _) => problems.extend(failure.problems),
+            (Ok(runs), _) if !runs.is_empty() => {
+                found.extend(runs.into_iter().rev().map(|row| Found::Run(Box::new(row))));
+            }
+            (Ok(_), Ok(files)) => found.extend(files.into_iter().map(Found::File)),
+            (Ok(_), Err(problem)) => problems.push(problem),
         }
     }
     found
 }
 
-fn one(name: &str) -> Result<Vec<PathBuf>, Problem> {
+fn files(name: &str) -> Result<Vec<PathBuf>, Problem> {
     let path = Path::new(name);
     if path.is_dir() {
         let unreadable = |error| Problem::new(format!("cannot read the folder {name}: {error}"));
@@ -50,7 +85,9 @@ fn one(name: &str) -> Result<Vec<PathBuf>, Problem> {
         for entry in std::fs::read_dir(path).map_err(unreadable)? {
             files.push(entry.map_err(unreadable)?.path());
         }
-        files.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "json"));
+        files.retain(|file| {
+            file.is_file() && file.extension().is_some_and(|end| end == "json" || end == "plimsoll")
+        });
         files.sort();
         return match files.is_empty() {
             true => Err(Problem::new(format!("no results in the folder {name}"))
@@ -70,38 +107,17 @@ fn one(name: &str) -> Result<Vec<PathBuf>, Problem> {
     if files.is_empty() { Err(Problem::new(format!("no file matches `{name}`"))) } else { Ok(files) }
 }
 
-/// The run of a file, or its runs if it has several.
-fn of_file(file: &Path) -> Result<Vec<Member>, Problem> {
-    let name = file.display();
-    let text = std::fs::read(file).map_err(|error| {
-        Problem::new(format!("cannot read {name}: {error}"))
-            .with_hint("name a file that `plimsoll run --json FILE` wrote, a folder of these, or a pattern")
-    })?;
-    let results = results_from_json(&text)
-        .map_err(|error| Problem::new(format!("{name}: {error}")).with_hint(error.hint()))?;
-    if results.is_empty() {
-        let problem = Problem::new(format!("{name}: no run in it: a signal ended it before the first"));
-        return Err(problem.with_hint("make the runs again"));
-    }
-    let is_alone = results.len() == 1;
-    let member = |(number, result): (u64, _)| Member {
-        file: if is_alone { name.to_string() } else { format!("{name} (run {number})") },
-        result,
-    };
-    Ok((1..).zip(results).map(member).collect())
-}
-
 /// A run that is given twice would count twice.
-fn twice<'a>(members: impl Iterator<Item = &'a Member>, problems: &mut Problems) {
-    let mut seen: Vec<&Member> = Vec::new();
+fn twice<'a>(members: impl Iterator<Item = &'a NamedRun>, problems: &mut Problems) {
+    let mut seen: Vec<&NamedRun> = Vec::new();
     for member in members {
-        let run = |member: &'a Member| {
-            let run = &member.result.run;
+        let run = |member: &'a NamedRun| {
+            let run = &member.run.result.run;
             (&run.id, run.started_at_unix_ns, &run.host.hostname)
         };
         match seen.iter().find(|other| run(other) == run(member)) {
             Some(other) => problems.push(
-                Problem::new(format!("{} and {} are the same run", other.file, member.file))
+                Problem::new(format!("{} and {} are the same run", other.name, member.name))
                     .with_hint("name every run once: a run says nothing new the second time"),
             ),
             None => seen.push(member),

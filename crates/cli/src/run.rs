@@ -1,23 +1,26 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::{IsTerminal as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{Control, RunError, Watched, load_checksum, preflight, resolve, run_logged};
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Overload, Plan, Problem};
-use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, Style, render};
+use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
+use plimsoll_report::result::ModelKind;
+use plimsoll_report::saved::Beginning;
+use plimsoll_report::{CalibrationCell, Format, RunContext, RunResult, SavedRun, Style, render};
 
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::progress::ProgressLine;
 use crate::request_log::RequestLog;
+use crate::saving::{Keeper, Saving};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, import, repeat, wrk};
+use crate::{Exit, Failure, calibrate, describe, import, repeat, report, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -28,6 +31,10 @@ pub(crate) struct Outcome {
     pub(crate) exit: Exit,
     /// What the script's `done` printed.
     said: Option<String>,
+    /// The run in the history, and what is to be saved of it, if it is.
+    kept: Option<(Keeper, Box<SavedRun>)>,
+    /// The run for a page of HTML, if one is wanted.
+    shown: Option<Box<SavedRun>>,
 }
 
 /// What is known before a run.
@@ -39,6 +46,12 @@ pub(crate) struct Before {
     pub(crate) calibration: Option<CalibrationCell>,
     /// Whether the result keeps the values of each part of the run.
     pub(crate) slices: bool,
+    /// Where the run is saved, if it is.
+    pub(crate) saving: Option<Saving>,
+    /// The text of the plan file, credentials aside.
+    pub(crate) plan: Option<String>,
+    /// The file of the page of HTML, if one is wanted.
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// What is told and heard while a run goes on.
@@ -49,28 +62,44 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
     let resolved = import::resolve(&args.plan, args.output.quiet);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
-    let (plan, control) = match (resolved, control) {
-        (Ok(resolved), Ok(control)) => (resolved.plan, control),
-        (Err(mut failure), control) => {
+    let plan_file = patch.and_then(|patch| patch.document.clone());
+    let saving = args.save.to_saving(args.output.quiet);
+    let (plan, control, saving) = match (resolved, control, saving) {
+        (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
+        (Err(mut failure), control, saving) => {
             // All problems at once.
-            let more = control.err().unwrap_or_default();
-            more.iter().for_each(|problem| failure.problems.push(problem.clone()));
+            let more = [control.err(), saving.err()].into_iter().flatten();
+            more.for_each(|more| more.iter().for_each(|problem| failure.problems.push(problem.clone())));
             return Err(failure);
         }
-        (Ok(_), Err(problems)) => return Err(Failure::usage(problems)),
+        (Ok(_), control, saving) => {
+            let mut problems = control.err().unwrap_or_default();
+            problems.extend(saving.err().unwrap_or_default());
+            return Err(Failure::usage(problems));
+        }
     };
     let command_line = describe::redacted(std::env::args());
     let own = match args.calibrate {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
     };
-    let before = Before { command_line, calibration: own, slices: args.slices };
+    let text = plan_file.map(|file| describe::without_secrets(&file.source));
+    let report = args.report.clone();
+    let before = Before { command_line, calibration: own, slices: args.slices, saving, plan: text, report };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
+        if before.report.is_some() {
+            report::admit(runs as usize).map_err(Failure::usage)?;
+        }
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
-    let Outcome { result, exit, said } = execute(plan, &args.output, (&live, &control), before)?;
-    write(&result, &args.output, style)?;
+    let Outcome { result, exit, said, kept, shown } = execute(plan, &args.output, (&live, &control), before)?;
+    // What cannot be written to one place is all the more wanted in the other.
+    let written = write(&result, &args.output, style);
+    let saved = kept.map_or(Ok(()), |(keeper, run)| keeper.finish(run));
+    let page = shown.zip(args.report.as_deref());
+    let page = page.map_or(Ok(()), |(run, file)| report::write_runs(vec![*run], file, args.output.quiet));
+    written?;
     match said {
         // Beside a report for programs, it would be in their way.
         Some(said) if args.output.output != OutputFormat::Text => {
@@ -80,7 +109,10 @@ pub(crate) fn command(args: &RunArgs, style: &Style) -> Result<Exit, Failure> {
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    Ok(exit)
+    match saved.and(page) {
+        Ok(()) => Ok(exit),
+        Err(failure) => Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure }),
+    }
 }
 
 /// Carries out a plan on the backend that it asks for.
@@ -139,52 +171,71 @@ fn execute_on<O: Open + Clone + 'static>(
         first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
+    let context = context(&plan, &first, &before, false);
+    let mut keeper = before.keep(&plan, &context)?;
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr());
     let record = run_logged(&plan, open, &addresses, &control, log.handle(), &mut |progress| {
         statistics.add(&progress);
         line.show(&progress);
         steerers.note(&progress);
+        if let Some(keeper) = &mut keeper {
+            keeper.note(&progress);
+        }
     });
     drop((line, steerers));
     statistics.finish();
     log.finish();
-    let mut record = record.map_err(|error| match signals.received() {
-        Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
-        None => failure(error),
-    })?;
-    let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
-    record.interrupted = signals.received();
-    let (result, exit) = conclude(record, &plan, &first, &before, &notice, false);
-    Ok(Outcome { result, exit, said })
-}
-
-/// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
-pub(crate) fn conclude(
-    mut record: RunRecord,
-    plan: &Plan,
-    first: &[RunRecord],
-    before: &Before,
-    notice: &Say,
-    repeated: bool,
-) -> (RunResult, Exit) {
-    for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
-        record.accounting.unmeasured += started - undelivered + redirects_followed;
-    }
-    let calibration = match calibrate::used(&record, plan, before.calibration.as_ref()) {
-        Ok(used) => {
-            record.verdict.warnings.extend(calibrate::warning(&used));
-            Some(used)
-        }
-        Err(why) => {
-            why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
-            None
+    let mut record = match record {
+        Ok(record) => record,
+        Err(error) => {
+            keeper.into_iter().for_each(Keeper::abandon);
+            return Err(match signals.received() {
+                Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
+                None => failure(error),
+            });
         }
     };
-    let exit = exit_of(&record);
-    let context = RunContext {
+    let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
+    record.interrupted = signals.received();
+    let (result, exit) = conclude(&mut record, &plan, &first, context, &before, &notice);
+    let saved = || Box::new(SavedRun::new(&record, result.clone(), before.plan.clone()));
+    let kept = keeper.map(|keeper| (keeper, saved()));
+    let shown = before.report.is_some().then(saved);
+    Ok(Outcome { result, exit, said, kept, shown })
+}
+
+impl Before {
+    /// Begins to save a run, if it is to be saved.
+    pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<Keeper>, Failure> {
+        let Some(saving) = &self.saving else { return Ok(None) };
+        let outline = plan.outline();
+        let mut steps: Vec<_> = outline.steps.into_iter().map(|name| (name, String::new())).collect();
+        // As in the record: the scenario of a step that is alone in it says nothing.
+        for scenario in outline.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
+            let of = scenario.steps.start as usize..scenario.steps.end as usize;
+            steps[of].iter_mut().for_each(|step| step.1.clone_from(&scenario.name));
+        }
+        let beginning = Beginning {
+            context: context.clone(),
+            model: match plan.load {
+                Load::Open { .. } => ModelKind::Open,
+                Load::Closed => ModelKind::Closed,
+            },
+            started_unix_ns: clock::unix().0,
+            warmup_ns: plan.warmup.0,
+            steps,
+            plan: self.plan.clone(),
+        };
+        saving.begin(beginning).map(Some)
+    }
+}
+
+/// What is known of a run before it begins. `first` is what the requests before it came to.
+pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeated: bool) -> RunContext {
+    RunContext {
         tool_name: "plimsoll".to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        run_id: format!("{:x}", clock::unix().0),
+        run_id: describe::run_id(clock::unix()),
         seed: plan.seed,
         args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
@@ -193,11 +244,35 @@ pub(crate) fn conclude(
         model: describe::model(plan),
         host: describe::host(),
         preflight: first.first().and_then(describe::preflight),
-        calibration,
+        calibration: None,
         repeated,
         slices: before.slices,
-    };
-    (RunResult::new(&record, context), exit)
+    }
+}
+
+/// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
+pub(crate) fn conclude(
+    record: &mut RunRecord,
+    plan: &Plan,
+    first: &[RunRecord],
+    mut context: RunContext,
+    before: &Before,
+    notice: &Say,
+) -> (RunResult, Exit) {
+    for Accounting { started, undelivered, redirects_followed, .. } in first.iter().map(|r| r.accounting) {
+        record.accounting.unmeasured += started - undelivered + redirects_followed;
+    }
+    match calibrate::used(record, plan, before.calibration.as_ref()) {
+        Ok(used) => {
+            record.verdict.warnings.extend(calibrate::warning(&used));
+            context.calibration = Some(used);
+        }
+        Err(why) => {
+            why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
+        }
+    }
+    let exit = exit_of(record);
+    (RunResult::new(record, context), exit)
 }
 
 /// What is watched beside the load.
@@ -227,7 +302,7 @@ pub(crate) fn fit_descriptors(plan: &mut Plan) -> Result<(), Problem> {
     let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS;
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
     let possible = limit.hard.saturating_sub(SPARE_DESCRIPTORS);
-    let grows = matches!(plan.load, plimsoll_plan::Load::Open { overload: Overload::Grow, .. });
+    let grows = matches!(plan.load, Load::Open { overload: Overload::Grow, .. });
     if grows && possible >= u64::from(plan.connections.initial) {
         plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX);
         // Bounded by `possible`, so this cannot fail for want of a higher limit.

@@ -78,7 +78,7 @@ impl<'a> ShownRun<'a> {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn render_html(
+pub fn render(
     runs: &[NamedRun<'_>],
     comparisons: &[Result<Comparison, Incomparable>],
     out: &mut dyn io::Write,
@@ -126,8 +126,7 @@ fn title(runs: &[ShownRun<'_>]) -> String {
 
 /// What was put under load.
 fn heading(result: &RunResult) -> String {
-    let authorities: Vec<&str> =
-        result.run.targets.iter().map(|target| target.authority.as_str()).collect();
+    let authorities: Vec<&str> = result.run.targets.iter().map(|target| target.authority.as_str()).collect();
     authorities.join(", ")
 }
 
@@ -142,16 +141,19 @@ fn one(page: &mut Markup, run: &ShownRun<'_>) {
     let begun = format!("{}, run {}", run.result.run.started_at, run.result.run.id);
     page.element("p", "target", &begun);
     page.close("header");
-    contents(page, &[
-        ("verdict", "Verdict"),
-        ("times", "Times"),
-        ("course", "Over time"),
-        ("accounting", "Accounting"),
-        ("answers", "Answers"),
-        ("steps", "Steps"),
-        ("machine", "Machine"),
-        ("origin", "Origin"),
-    ]);
+    contents(
+        page,
+        &[
+            ("verdict", "Verdict"),
+            ("times", "Times"),
+            ("course", "Over time"),
+            ("accounting", "Accounting"),
+            ("answers", "Answers"),
+            ("steps", "Steps"),
+            ("machine", "Machine"),
+            ("origin", "Origin"),
+        ],
+    );
     page.open("main", &[("id", "main")]);
     page.open("div", &[("data-run", "0")]);
     page.section("verdict", "Verdict", |page| verdict::verdict(page, run.result));
@@ -190,7 +192,8 @@ fn overlaid(page: &mut Markup, runs: &[ShownRun<'_>], comparisons: &[Result<Comp
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     page.element("h1", "", &names.join(", "));
     page.close("header");
-    let mut parts = vec![("times", "Times"), ("course", "Over time"), ("machine", "Machine"), ("runs", "Runs")];
+    let mut parts =
+        vec![("times", "Times"), ("course", "Over time"), ("machine", "Machine"), ("runs", "Runs")];
     if !comparisons.is_empty() {
         parts.insert(0, ("comparison", "Comparison"));
     }

@@ -14,7 +14,7 @@ pub mod context;
 mod csv;
 mod distribution;
 pub mod history;
-mod html;
+pub mod html;
 pub mod interval;
 mod layout;
 pub mod machine;
@@ -40,7 +40,6 @@ pub use capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, sch
 pub use comparison::{Comparison, schema_comparison};
 pub use context::{Host, ModelContext, Preflight, RunContext, TargetContext};
 pub use history::{History, schema_history};
-pub use html::{HAS_CHARTS, NamedRun, render_html};
 pub use reading::{ReadError, results_from_json};
 pub use repeated::{RepeatedResult, render_repeated, schema_repeated};
 pub use result::RunResult;

@@ -343,8 +343,10 @@ fn iterations(page: &mut Page<'_>, result: &RunResult) {
 fn times(page: &mut Page<'_>, result: &RunResult) {
     // What says nothing about a user's wait has a star, and a remark below the table.
     let stars = if result.model.kind == ModelKind::Open { [""; 3] } else { ["", "*", "*"] };
-    let (names, columns) = (main_columns(result).map(|(name, _)| name), main_columns(result).map(|(_, of)| of));
-    let mut titles: Vec<String> = names.iter().zip(stars).map(|(name, star)| format!("{name}{star}")).collect();
+    let (names, columns) =
+        (main_columns(result).map(|(name, _)| name), main_columns(result).map(|(_, of)| of));
+    let mut titles: Vec<String> =
+        names.iter().zip(stars).map(|(name, star)| format!("{name}{star}")).collect();
     let has_intervals = page.width() >= INTERVAL_WIDTH
         && PERCENTILES.iter().any(|(name, _)| columns[0].interval_of(name).is_some());
     // Beside the time that the model is about.

@@ -288,9 +288,11 @@ fn end(
              service_time_p99_9_ns = :sp99_9, service_time_max_ns = :smax,
              cpu_us_per_request = :cpu, valid = :valid, invalid_reasons = :reasons, thresholds = :thresholds,
              result = :result, saved = :saved
-         WHERE number = :number AND state = 'running'",
+         WHERE number = :number AND state IN ('running', :replaced)",
         named_params! {
             ":number": number,
+            // A run that was taken for a killed one, and comes to its end after all.
+            ":replaced": if state == State::Finished { "killed" } else { "" },
             ":state": state.name(),
             ":started_at": circumstances.started_at,
             ":started_unix_ns": circumstances.started_at_unix_ns.cast_signed(),

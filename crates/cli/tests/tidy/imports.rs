@@ -24,10 +24,11 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("engine", &[PURE, &["driver", "monitor"]]),
     // Layer 3: edge.
     ("report", &[WORDS, &["metrics", "statistics"]]),
+    ("store", &[WORDS, &["metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "targets", "import"]]),
+    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "store", "targets", "import"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

@@ -132,7 +132,8 @@ impl Spectrum {
         spectrum.points.extend(shares.into_iter().filter_map(value));
         spectrum.points.push((last, max));
         // Lower bounds are all values from the smallest of them on.
-        let first = PERCENTILES.iter().zip(summary.p.values()).find(|((name, _), _)| summary.is_at_least(name));
+        let first =
+            PERCENTILES.iter().zip(summary.p.values()).find(|((name, _), _)| summary.is_at_least(name));
         let from = first.map_or(summary.is_at_least("max").then_some(max), |(_, value)| value);
         spectrum.at_least_from =
             from.and_then(|from| spectrum.points.iter().position(|(_, value)| *value >= from));

@@ -40,15 +40,8 @@ pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Inco
         });
     }
     let rows: Vec<Vec<Cell>> = comparison.rows().into_iter().map(row).collect();
-    let head = [
-        "figure",
-        comparison.a.name.as_str(),
-        comparison.b.name.as_str(),
-        "change",
-        "interval",
-        "p",
-        "",
-    ];
+    let head =
+        ["figure", comparison.a.name.as_str(), comparison.b.name.as_str(), "change", "interval", "p", ""];
     page.table("Changes", &head, &rows);
     page.within("ul", "notes", |page| {
         for (names, reason) in comparison.reasons() {

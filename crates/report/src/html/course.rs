@@ -78,7 +78,8 @@ impl Course {
         }
         let joined = intervals.len().div_ceil(MOST_POINTS / 2);
         let groups = || intervals.chunks(joined);
-        let at_s = groups().flat_map(|group| [group[(group.len() - 1) / 2].at_s, group[group.len() - 1].at_s]);
+        let at_s =
+            groups().flat_map(|group| [group[(group.len() - 1) / 2].at_s, group[group.len() - 1].at_s]);
         let series = columns.into_iter().map(|(name, of)| Series {
             name,
             values: groups().flat_map(|group| extremes(group.iter().map(|interval| of(interval)))).collect(),
@@ -224,7 +225,8 @@ impl Mark {
         }
         // The longest are what is to be seen.
         marks.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
-        let (changes, mut others): (Vec<_>, Vec<_>) = marks.into_iter().partition(|mark| mark.kind == "change");
+        let (changes, mut others): (Vec<_>, Vec<_>) =
+            marks.into_iter().partition(|mark| mark.kind == "change");
         others.truncate(MOST_MARKS);
         others.extend(changes.into_iter().take(MOST_MARKS));
         others.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));

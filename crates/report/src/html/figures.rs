@@ -32,9 +32,7 @@ pub(super) fn rate(page: &mut Markup, result: &RunResult) {
     facts.push(("warm-up", seconds(result.warmup_s, "/warmup_s")));
     facts.push(("drain", seconds(result.drain_s, "/drain_s")));
     let steady = match (result.steady.from_s, &result.steady.reason) {
-        (Some(from), _) if from > result.warmup_s => {
-            Cell::text(format!("from {} on", text::seconds(from)))
-        }
+        (Some(from), _) if from > result.warmup_s => Cell::text(format!("from {} on", text::seconds(from))),
         (Some(_), _) => Cell::text("from the beginning"),
         (None, reason) => Cell::text(reason.clone().unwrap_or_else(|| "not known".to_owned())),
     };
@@ -135,7 +133,11 @@ fn stalls(page: &mut Markup, result: &RunResult) {
         .collect();
     if !stalls.is_empty() {
         let shown = &stalls[..stalls.len().min(MOST_ROWS)];
-        page.table("Stalls of the generator: a worker had work and did not run", &["at", "length", "worker"], shown);
+        page.table(
+            "Stalls of the generator: a worker had work and did not run",
+            &["at", "length", "worker"],
+            shown,
+        );
         more(page, stalls.len());
     }
 }

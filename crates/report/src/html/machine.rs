@@ -70,7 +70,11 @@ fn workers(page: &mut Markup, result: &RunResult) {
                 Cell::text(&number).with_note(absent),
                 Cell::figure(cpu, at("cpu_share"), Unit::Share),
                 Cell::figure(delay, at("run_delay_s"), Unit::Seconds),
-                Cell::figure(figure::nanos(Nanos(worker.longest_pass_ns)), at("longest_pass_ns"), Unit::Nanos),
+                Cell::figure(
+                    figure::nanos(Nanos(worker.longest_pass_ns)),
+                    at("longest_pass_ns"),
+                    Unit::Nanos,
+                ),
                 Cell::figure(
                     figure::count(worker.involuntary_switches),
                     at("involuntary_switches"),
@@ -93,7 +97,8 @@ fn beside(page: &mut Markup, machine: &MachineSummary) {
     let share = |value: f64, key: &str| {
         Cell::figure(figure::share(value), pointer(&["generator", "machine", key]), Unit::Share)
     };
-    let busy: Vec<String> = used.cores_busy_share.iter().take(MOST_WORKERS).copied().map(figure::share).collect();
+    let busy: Vec<String> =
+        used.cores_busy_share.iter().take(MOST_WORKERS).copied().map(figure::share).collect();
     let mut facts = vec![
         ("processors busy", Cell::text(busy.join(", "))),
         ("interrupts", share(used.softirq_share, "softirq_share")),
@@ -120,7 +125,8 @@ fn beside(page: &mut Markup, machine: &MachineSummary) {
 }
 
 fn process(used: &ProcessResult, at: &str) -> Vec<(&'static str, Cell)> {
-    let share = |value: f64, key: &str| Cell::figure(figure::share(value), format!("{at}/{key}"), Unit::Share);
+    let share =
+        |value: f64, key: &str| Cell::figure(figure::share(value), format!("{at}/{key}"), Unit::Share);
     let mut facts = vec![
         ("CPU, of one processor", share(used.cpus, "cpus")),
         ("threads", Cell::figure(figure::count(used.threads), format!("{at}/threads"), Unit::Count)),
@@ -167,7 +173,7 @@ pub(super) fn provenance(page: &mut Markup, result: &RunResult, plan: Option<&st
         ("program", Cell::text(format!("{} {}", result.tool.name, result.tool.version))),
         ("run", fact(&run.id, "/run/id")),
         ("started", fact(&run.started_at, "/run/started_at")),
-        ("seed", fact(&run.seed.to_string(), "/run/seed")),
+        ("seed", Cell::text(run.seed.to_string())),
         ("plan", fact(&run.plan_hash, "/run/plan_hash")),
     ];
     if let Some(checksum) = &run.load_checksum {

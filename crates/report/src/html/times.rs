@@ -1,6 +1,5 @@
 //! Percentiles of response and service time, and how values are spread.
 
-use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
 use super::markup::{Cell, Markup, Unit, pointer};
@@ -62,11 +61,7 @@ pub(super) fn percentiles(page: &mut Markup, result: &RunResult) {
         .collect();
     let star = if open { "" } else { "*" };
     let (second, lag) = (format!("{}{star}", second.0), format!("{}{star}", lag.0));
-    page.table(
-        "Percentiles",
-        &["", first.0, "95 % interval", &second, "95 % interval", &lag],
-        &rows,
-    );
+    page.table("Percentiles", &["", first.0, "95 % interval", &second, "95 % interval", &lag], &rows);
     page.within("ul", "notes", |page| {
         text::remarks_on_times(result).iter().for_each(|remark| page.element("li", "", remark));
     });
@@ -82,7 +77,10 @@ pub(super) fn distribution(page: &mut Markup, result: &RunResult) {
     };
     page.open("details", &[]);
     page.element("summary", "", &format!("Table: {name} of {} requests", figure::count(summary.count)));
-    page.open("div", &[("class", "table"), ("role", "region"), ("tabindex", "0"), ("aria-label", "Distribution")]);
+    page.open(
+        "div",
+        &[("class", "table"), ("role", "region"), ("tabindex", "0"), ("aria-label", "Distribution")],
+    );
     page.open("table", &[("class", "distribution")]);
     page.open("thead", &[]);
     page.within("tr", "", |page| {
@@ -139,5 +137,6 @@ pub(super) fn other_times(page: &mut Markup, result: &RunResult) {
 
 /// Seconds as a duration for people, with their pointer.
 pub(super) fn seconds(value: f64, at: &str) -> Cell {
-    Cell::figure(figure::nanos(Nanos::from_secs_f64(value)), at, Unit::Seconds)
+    let text = if value == 0.0 { "0 s".to_owned() } else { text::seconds(value) };
+    Cell::figure(text, at, Unit::Seconds)
 }

@@ -122,7 +122,11 @@ fn tiles(page: &mut Markup, result: &RunResult) {
         tile(page, "failed or timed out", &Cell::text(errors), &of);
     });
     if summary.is_at_least("99") || summary.is_at_least("50") {
-        page.element("p", "hint", "≥ marks lower bounds: timed-out requests count as at least as long as they were waited for.");
+        page.element(
+            "p",
+            "hint",
+            "≥ marks lower bounds: timed-out requests count as at least as long as they were waited for.",
+        );
     }
 }
 
@@ -195,8 +199,9 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
     if accounting.incomplete {
         page.element("p", "notice", "Without what workers did that have not come back: see the verdict.");
     }
-    let count =
-        |key: &str, value: u64| Cell::figure(figure::count(value), pointer(&["accounting", key]), Unit::Count);
+    let count = |key: &str, value: u64| {
+        Cell::figure(figure::count(value), pointer(&["accounting", key]), Unit::Count)
+    };
     let mut facts = vec![
         ("undelivered, of the started", count("undelivered", accounting.undelivered)),
         ("unmeasured, beside them", count("unmeasured", accounting.unmeasured)),
@@ -205,7 +210,8 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
     if accounting.without_data > 0 {
         facts.push(("without data, of the never started", count("without_data", accounting.without_data)));
     }
-    let bytes = |key: &str, value: u64| Cell::figure(figure::bytes(value), pointer(&["bytes", key]), Unit::Bytes);
+    let bytes =
+        |key: &str, value: u64| Cell::figure(figure::bytes(value), pointer(&["bytes", key]), Unit::Bytes);
     facts.push(("bytes sent", bytes("sent", result.bytes.sent)));
     facts.push(("bytes received", bytes("received", result.bytes.received)));
     page.facts(&facts);

@@ -3,6 +3,7 @@
 mod comparison;
 mod contract;
 mod fixture;
+mod html;
 mod repeated;
 mod saved;
 mod slices;

@@ -1,0 +1,64 @@
+//! Who makes the runs of the history that go on: whether that process is still there.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+
+/// After so long without a word a process that cannot be looked at (on another machine, in another container)
+/// is taken for gone. It writes once per interval, and an interval is mostly a second.
+const SILENCE: Nanos = Nanos::from_secs(120);
+
+/// This process, in words by which another one can find it: the boot of its system, its namespace of process
+/// numbers, its number, and when it began.
+pub(crate) fn this_process() -> String {
+    let pid = std::process::id();
+    format!("{} {pid} {}", world(), begun(pid).unwrap_or_default())
+}
+
+/// Whether the process of these words is still there. `heard` is when it wrote last.
+pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
+    let same_world = process.strip_prefix(&world()).and_then(|rest| rest.strip_prefix(' '));
+    let Some((pid, since)) = same_world.and_then(|rest| rest.split_once(' ')) else {
+        return clock::unix() - heard < SILENCE;
+    };
+    // A number is given to another process later on, which began at another time.
+    pid.parse().ok().and_then(begun).is_some_and(|begun| begun == since)
+}
+
+/// What makes process numbers unique.
+fn world() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
+/// When a process began, in ticks since the boot (`proc(5)`, field 22 of `stat`); `None` if there is none, or
+/// if it has ended and only its parent has not noticed.
+fn begun(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, which may hold anything, ends with the last bracket; the state follows, field 3.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let begun = fields.nth(18)?;
+    (!["Z", "X"].contains(&state)).then(|| begun.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_lives_until_it_ends_and_is_not_another_one_with_its_number() {
+        let this = this_process();
+        assert!(lives(&this, Nanos::ZERO), "{this}");
+        assert!(!lives(&format!("{this}0"), clock::unix()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let of_child = |begun: &str| format!("{} {} {begun}", world(), child.id());
+        let of_child = of_child("1");
+        child.wait().unwrap();
+        assert!(!lives(&of_child, clock::unix()));
+        // Elsewhere, time tells.
+        assert!(
+            lives("elsewhere pid:[1] 7 8", clock::unix()) && !lives("elsewhere pid:[1] 7 8", Nanos::ZERO)
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! The flags of the commands on the history: `runs`, `show`, `export` and `rm`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::flags::OutputFormat;
+use crate::saving::PlaceArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Runs of this name only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Runs with this tag only: a word, or WORD=VALUE; repeatable
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Runs that began since then: an age such as 7d, or a date
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) since: Option<String>,
+    /// The latest N of them; 0 is all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u64,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Format of the list on stdout
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Its id or the begin of it, its name (the latest run of it), latest, latest~1, or a file
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Format of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Its id or the begin of it, its name (the latest run of it), latest, latest~1, or a file
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Format
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) output: ExportFormat,
+    /// File to write [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
+/// Format of a run that is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// For people
+    Text,
+    /// The result contract
+    Json,
+    /// One line per interval
+    Csv,
+    /// The whole run with its histograms and its plan, for this program on another machine
+    Saved,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// Ids or their begins, names (the latest run of each), latest, latest~1
+    #[arg(value_name = "RUN", required_unless_present = "older_than")]
+    pub(crate) runs: Vec<String>,
+    /// Every run that began before: an age such as 30d, or a date
+    #[arg(long, value_name = "TIME", conflicts_with = "runs", allow_hyphen_values = true)]
+    pub(crate) older_than: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}

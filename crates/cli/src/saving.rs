@@ -1,0 +1,348 @@
+//! Saving runs in the history, while they go on and when they are over.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use clap::Args;
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_engine::Progress;
+use plimsoll_metrics::interval::PERCENTILES;
+use plimsoll_metrics::{Interval, Tally};
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::SavedRun;
+use plimsoll_report::saved::{Beginning, PartKind};
+use plimsoll_store::{Labels, Ongoing, Origin, Store, StoreError, Tag, check_name};
+
+use crate::{Failure, environment, makers, run};
+
+/// Name of the history in the folder of data.
+const FILE: &str = "history.db";
+/// Intervals that may wait for the disk; what comes while there are so many is joined.
+const WAITING: usize = 16;
+/// Digits of an id that are said to people: enough for thousands of runs.
+pub(crate) const DIGITS: usize = 8;
+
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "History")]
+pub(crate) struct SaveArgs {
+    /// Save the run in the history, for `runs`, `show` and `compare`
+    ///
+    /// It is written once per second while it goes on. PLIMSOLL_SAVE=true saves every run.
+    #[arg(long)]
+    save: bool,
+    /// Save the run under this name, which several runs may have
+    #[arg(long, value_name = "NAME", hide_short_help = true, allow_hyphen_values = true)]
+    name: Option<String>,
+    /// Save the run with this tag: a word, or WORD=VALUE; repeatable
+    #[arg(long = "tag", value_name = "TAG", hide_short_help = true, allow_hyphen_values = true)]
+    tags: Vec<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// Where the history is.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// File of the history [default: PLIMSOLL_STORE, or history.db in the user's folder of data]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    store: Option<PathBuf>,
+}
+
+/// Where runs are saved, and what they are called.
+#[derive(Clone, Debug)]
+pub(crate) struct Saving {
+    path: PathBuf,
+    origin: Origin,
+    labels: Labels,
+    quiet: bool,
+}
+
+impl SaveArgs {
+    /// What is asked for, by flags or the environment; `None` if nothing is to be saved.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn to_saving(&self, quiet: bool) -> Result<Option<Saving>, Problems> {
+        let mut problems = Problems::default();
+        let always = environment::save().unwrap_or_else(|problem| {
+            problems.push(problem);
+            false
+        });
+        let wanted = self.save || always || self.name.is_some() || !self.tags.is_empty();
+        if let Some(name) = &self.name
+            && let Err(bad) = check_name(name)
+        {
+            problems.push(Problem::new(format!("--name: {bad}")));
+        }
+        let mut tags: Vec<Tag> = Vec::new();
+        for text in &self.tags {
+            match text.parse::<Tag>() {
+                Ok(tag) if tags.iter().any(|other| other.name == tag.name) => {
+                    problems
+                        .push(Problem::new(format!("--tag: `{}` is given twice", tag.name.escape_debug())));
+                }
+                Ok(tag) => tags.push(tag),
+                Err(bad) => problems.push(Problem::new(format!("--tag: {bad}"))),
+            }
+        }
+        if self.place.store.is_some() && !wanted {
+            let problem = Problem::new("--store says where to save a run, but this one is not saved");
+            problems.push(problem.with_hint("add --save, or leave --store away"));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        if !wanted {
+            return Ok(None);
+        }
+        let (path, origin) = self.place.file()?;
+        Ok(Some(Saving { path, origin, labels: Labels { name: self.name.clone(), tags }, quiet }))
+    }
+}
+
+impl PlaceArgs {
+    /// The file of the history, and who named it.
+    ///
+    /// # Errors
+    /// Nobody did, and there is no folder for it.
+    pub(crate) fn file(&self) -> Result<(PathBuf, Origin), Problem> {
+        if let Some(path) = self.store.clone().or_else(environment::store) {
+            return Ok((path, Origin::Named));
+        }
+        let usual = environment::data_folder().map(|folder| (folder.join(FILE), Origin::Usual));
+        usual.ok_or_else(|| {
+            Problem::new("there is no folder for the history: neither XDG_DATA_HOME nor HOME names one")
+                .with_hint("name a file: --store FILE")
+        })
+    }
+}
+
+impl Saving {
+    /// Begins to save a run. Where the place does not permit it, that is said at once, and the run can go on
+    /// all the same: [`Keeper::finish`] will fail.
+    ///
+    /// # Errors
+    /// The file is something else, or of a later version.
+    pub(crate) fn begin(&self, beginning: Beginning) -> Result<Keeper, Failure> {
+        let say = run::say(self.quiet);
+        let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
+            |(store, aside)| {
+                if let Some(aside) = aside {
+                    // Said also where it should be quiet: runs are missing now.
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "warning: the history {} was damaged; it is {} now, and a new one was begun",
+                        self.path.display(),
+                        aside.display()
+                    );
+                }
+                store.begin(&beginning, &self.labels, &makers::this_process())
+            },
+        );
+        let ongoing = match opened {
+            Ok(ongoing) => Ok(ongoing),
+            Err(error) if error.is_of_place() => {
+                say(&format!("warning: {error}; the run is not saved"));
+                Err(error)
+            }
+            Err(error) => return Err(failure(&error)),
+        };
+        let shown = format!("saved as run {}", short(&beginning.context.run_id));
+        let (send, receive) = sync_channel(WAITING);
+        let thread = Builder::new().name("history".to_owned()).spawn(move || write(ongoing, &receive));
+        let thread = thread.map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
+        })?;
+        Ok(Keeper { send, waiting: VecDeque::new(), thread, shown, quiet: self.quiet })
+    }
+}
+
+/// The first digits of a run's id.
+pub(crate) fn short(id: &str) -> &str {
+    id.get(..DIGITS).unwrap_or(id)
+}
+
+/// An error of the store as a message.
+pub(crate) fn failure(error: &StoreError) -> Failure {
+    Failure::environment(Problem::new(error.to_string()).with_hint(error.hint()))
+}
+
+enum Message {
+    /// An interval, and the time of its end.
+    Interval(Box<Interval>, Nanos),
+    Finish(Box<SavedRun>),
+    Abandon,
+}
+
+/// A run under way that is saved. A thread of its own writes; the run control never waits for it.
+pub(crate) struct Keeper {
+    send: SyncSender<Message>,
+    /// What found no room: at most one interval of each part of a run.
+    waiting: VecDeque<(Interval, Nanos)>,
+    thread: JoinHandle<Result<(), StoreError>>,
+    /// What is said when it is saved.
+    shown: String,
+    quiet: bool,
+}
+
+impl Keeper {
+    /// Hands over the latest interval.
+    pub(crate) fn note(&mut self, progress: &Progress<'_>) {
+        let (interval, unix) = (progress.interval.clone(), progress.started_unix + progress.elapsed);
+        match self.waiting.back_mut() {
+            Some((last, heard)) if PartKind::of(last) == PartKind::of(&interval) => {
+                (*last, *heard) = (joined(std::mem::take(last), interval), unix);
+            }
+            _ => self.waiting.push_back((interval, unix)),
+        }
+        while let Some((interval, unix)) = self.waiting.pop_front() {
+            match self.send.try_send(Message::Interval(Box::new(interval), unix)) {
+                Ok(()) => {}
+                Err(TrySendError::Full(Message::Interval(interval, unix))) => {
+                    return self.waiting.push_front((*interval, unix));
+                }
+                // The thread has gone; its end says why.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Saves the run that this has come to, and waits until it is written.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub(crate) fn finish(self, run: Box<SavedRun>) -> Result<(), Failure> {
+        let (say, shown) = (run::say(self.quiet), self.shown.clone());
+        self.end(Message::Finish(run)).map_err(|error| failure(&error))?;
+        say(&shown);
+        Ok(())
+    }
+
+    /// Takes back a run that ended with an error.
+    pub(crate) fn abandon(self) {
+        // That error is what counts; a run that is left in the history is a killed one.
+        let _ = self.end(Message::Abandon);
+    }
+
+    /// What is waiting is of no use any more: the end has all of it.
+    fn end(self, last: Message) -> Result<(), StoreError> {
+        let gone =
+            || Err(StoreError::Unusable { path: PathBuf::new(), reason: "its thread ended".to_owned() });
+        // If the thread has gone, its end says why.
+        let _ = self.send.send(last);
+        drop(self.send);
+        self.thread.join().unwrap_or_else(|_| gone())
+    }
+}
+
+/// The body of the thread. An interval that cannot be written is no harm if the end can be.
+fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> Result<(), StoreError> {
+    let mut ongoing = ongoing?;
+    let mut warned = false;
+    for message in messages {
+        match message {
+            Message::Interval(interval, unix) => {
+                if let Err(error) = ongoing.note(&interval, unix)
+                    && !std::mem::replace(&mut warned, true)
+                {
+                    let _ =
+                        writeln!(std::io::stderr(), "warning: {error}; trying again at the end of the run");
+                }
+            }
+            Message::Finish(run) => return ongoing.finish(&run),
+            Message::Abandon => return ongoing.abandon(),
+        }
+    }
+    Ok(())
+}
+
+/// Two intervals that follow each other as one. Scenarios are not told apart any more: their percentiles
+/// cannot be put together.
+fn joined(earlier: Interval, later: Interval) -> Interval {
+    let mut steps = earlier.steps;
+    for (mine, theirs) in steps.iter_mut().zip(&later.steps) {
+        mine.merge(theirs);
+    }
+    let mut total = Tally::default();
+    steps.iter().for_each(|step| total.merge(step));
+    let times = PERCENTILES.map(|p| total.percentile(p).unwrap_or(0));
+    Interval {
+        length: earlier.length + later.length,
+        started: earlier.started + later.started,
+        ok: earlier.ok + later.ok,
+        failed: earlier.failed + later.failed,
+        timed_out: earlier.timed_out + later.timed_out,
+        completed: earlier.completed + later.completed,
+        scheduled: earlier.scheduled + later.scheduled,
+        response_time: (!total.response_time.is_empty()).then_some(times),
+        thresholds_failed: earlier.thresholds_failed.max(later.thresholds_failed),
+        scenarios: Vec::new(),
+        steps,
+        ..later
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Gauges, Histogram, Recorder};
+
+    use super::*;
+
+    fn interval(second: u64, ok: u64) -> Interval {
+        let mut histogram = Histogram::new();
+        (0..ok).for_each(|i| histogram.record(1_000 * i));
+        let mut delta = Default::default();
+        plimsoll_metrics::histogram::Cursor::new().advance(&histogram, &mut delta);
+        let steps = Recorder::new(&["only".to_owned()]).snapshot(Gauges::default()).steps;
+        let steps =
+            steps.into_iter().map(|step| Tally { ok, response_time: delta.clone(), ..step }).collect();
+        let (at, length) = (Nanos::from_secs(second), Nanos::from_secs(1));
+        Interval { at, length, ok, in_flight: second, steps, ..Interval::default() }
+    }
+
+    #[test]
+    fn what_waits_is_joined_and_nothing_is_lost() {
+        let both = joined(interval(1, 10), interval(2, 90));
+        assert_eq!(
+            (both.at.as_secs_f64(), both.length.as_secs_f64(), both.ok, both.in_flight),
+            (2.0, 2.0, 100, 2)
+        );
+        assert_eq!((both.steps[0].ok, both.steps[0].response_time.count()), (100, 100));
+        let [p50, .., max] = both.response_time.unwrap();
+        assert!((38_000..42_000).contains(&p50) && (89_000..90_000).contains(&max), "{p50} {max}");
+    }
+
+    #[test]
+    fn the_run_control_does_not_wait_for_the_disk() {
+        let (send, receive) = sync_channel(1);
+        let (open, gate) = sync_channel(1);
+        let thread = Builder::new().spawn(move || {
+            gate.recv().unwrap();
+            let heard: Vec<Message> = receive.iter().collect();
+            assert!(matches!(heard[..], [Message::Interval(..), Message::Abandon]), "{}", heard.len());
+            Ok(())
+        });
+        let waiting = VecDeque::new();
+        let mut keeper = Keeper { send, waiting, thread: thread.unwrap(), shown: String::new(), quiet: true };
+        for second in 1..=5 {
+            let interval = interval(second, second);
+            keeper.note(&Progress {
+                elapsed: interval.at,
+                started_unix: Nanos::ZERO,
+                end: None,
+                target_per_second: None,
+                paused: false,
+                interval: &interval,
+            });
+        }
+        let waiting: Vec<_> =
+            keeper.waiting.iter().map(|(interval, unix)| (interval.ok, unix.as_secs_f64())).collect();
+        assert_eq!(waiting, [(2 + 3 + 4 + 5, 5.0)]);
+        open.send(()).unwrap();
+        assert!(keeper.end(Message::Abandon).is_ok());
+    }
+}
