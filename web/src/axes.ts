@@ -3,6 +3,9 @@ import { count, nanos, seconds, share, short } from "./figure.ts";
 
 /** Seconds since the start of a run. */
 export const TIME: Axis = {
+  steps: [
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400,
+  ],
   // Not in milliseconds, even at the beginning: it is one axis.
   label: (value) => (value < 100 ? `${Number(value.toFixed(3))} s` : short(seconds(value))),
 };

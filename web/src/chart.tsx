@@ -28,6 +28,8 @@ export interface Axis {
   /** Its ends; without them, those of the values. */
   range?: (low: number, high: number) => [number, number];
   splits?: (low: number, high: number) => number[];
+  /** How far its ticks may be from each other; without them, powers of ten and their halves and fifths. */
+  steps?: number[];
   label: (value: number) => string;
 }
 
@@ -227,6 +229,18 @@ function Sample({ line }: { line: Line }) {
   );
 }
 
+/** Labels without those that would run into the one before, on a narrow screen. */
+function thinned(plot: uPlot, splits: (number | null)[], labels: string[]): string[] {
+  let end = -Infinity;
+  return labels.map((label, index) => {
+    const middle = plot.valToPos(splits[index] ?? 0, "x");
+    const half = label.length * 3.4;
+    if (label === "" || middle - half < end + 6) return "";
+    end = middle + half;
+    return label;
+  });
+}
+
 /** Which way the steps of a chart reach from their points. */
 function reach({ lines }: ChartProps): -1 | 0 | 1 {
   return lines[0]?.steps ?? 0;
@@ -276,7 +290,11 @@ function optionsOf(
     font,
     grid: { stroke: color("grid"), width: 1 },
     ticks: { stroke: color("grid"), width: 1, size: 4 },
-    values: (_, splits) => splits.map((split) => (split === null ? "" : axis.label(split))),
+    values: (plot, splits) => {
+      const labels = splits.map((split) => (split === null ? "" : axis.label(split)));
+      return scale === "x" ? thinned(plot, splits, labels) : labels;
+    },
+    ...(axis.steps && { incrs: axis.steps }),
     ...(axis.splits && { splits: (_: uPlot, __: number, low: number, high: number) => axis.splits?.(low, high) ?? [] }),
     ...(axis.log && { filter: (_: uPlot, splits: number[]) => splits }),
     ...(scale === "x" ? { size: 28, space: 60 } : { size: 64 }),
@@ -297,7 +315,7 @@ function optionsOf(
   return {
     width,
     height,
-    padding: [8, 12, 0, 0],
+    padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,

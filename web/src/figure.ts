@@ -8,6 +8,9 @@
 /** From this on the next smaller unit would show four digits: 999.5 rounds to 1000. */
 const NEXT_UNIT = 999.5;
 
+/** Digits behind those shown that tell a tie from what is near it. */
+const MORE = 40;
+
 /** A whole number with separators: `1,234,567`. */
 export function count(value: number): string {
   return Math.round(value)
@@ -42,7 +45,7 @@ export function share(value: number): string {
   const percent = value * 100;
   if (percent > 0 && percent < 0.05) return "< 0.1 %";
   if (percent >= 99.95 && percent < 100) return "> 99.9 %";
-  return `${percent.toFixed(1)} %`;
+  return `${fixed(percent, 1)} %`;
 }
 
 /** A number of bytes: `512 B`, `3.42 MiB`. */
@@ -70,7 +73,16 @@ export function percentile(share: number): string {
 function threeDigits(value: number): string {
   // The limits lie where rounding would add a digit: 9.995 is 10.0.
   const decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  return value.toFixed(decimals);
+  return fixed(value, decimals);
+}
+
+/** As Rust rounds: what lies exactly in the middle goes to the even digit, and not up. */
+function fixed(value: number, decimals: number): string {
+  const rounded = value.toFixed(decimals);
+  const exact = value.toFixed(decimals + MORE);
+  const kept = exact.slice(0, -MORE).replace(/\.$/, "");
+  const isTie = /^50*$/.test(exact.slice(-MORE));
+  return isTie && /[02468]$/.test(kept) ? kept : rounded;
 }
 
 /** A label of an axis: the same without the zeros that three digits have. */

@@ -33,7 +33,7 @@ function HeatMap({ name, heat }: { name: string | null; heat: Heat }) {
     range: () => [Math.max(1, limits[0] ?? 1), limits[limits.length - 1] ?? 10],
   };
   const lines = useMemo(
-    (): Line[] => [{ label: "median", color: "ink", width: 1.5, values: median, steps: -1 }],
+    (): Line[] => [{ label: "median", color: "series-2", width: 2, values: median, steps: -1 }],
     [median],
   );
   return (

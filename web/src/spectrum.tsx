@@ -155,7 +155,10 @@ function drawIntervals(plot: uPlot, { spectrum, name, look }: Drawn): void {
     }
     ctx.stroke();
   }
-  const bounds = spectrum.at_least_from === null ? [] : spectrum.points.slice(spectrum.at_least_from);
+  // Not at every point: at those that have a name.
+  const named = new Set([...spectrum.intervals.map(([share]) => share), spectrum.points.at(-1)?.[0]]);
+  const from = spectrum.at_least_from ?? spectrum.points.length;
+  const bounds = spectrum.points.slice(from).filter(([share]) => named.has(share));
   ctx.fillStyle = color("card");
   for (const [share, value] of bounds) {
     ctx.beginPath();

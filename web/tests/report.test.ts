@@ -155,12 +155,12 @@ describe.skipIf(!isThere)("reports", () => {
     const { tab } = await open(pages.faults, { dark: true });
     const ground = () => tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const dark = await ground();
-    await tab.getByRole("button", { name: "Light" }).click();
+    await tab.getByRole("button", { name: "Light", exact: true }).click();
     const light = await ground();
     expect(light).not.toBe(dark);
-    await tab.getByRole("button", { name: "Dark" }).click();
+    await tab.getByRole("button", { name: "Dark", exact: true }).click();
     expect(await ground()).toBe(dark);
-    await tab.getByRole("button", { name: "Auto" }).click();
+    await tab.getByRole("button", { name: "Auto", exact: true }).click();
     expect(await ground()).toBe(dark);
     await tab.emulateMedia({ colorScheme: "light" });
     expect(await ground()).toBe(light);
@@ -195,7 +195,7 @@ describe.skipIf(!isThere)("reports", () => {
 
   test("a comparison draws both runs, and chooses among percentiles", async () => {
     const { tab } = await open(pages.comparison);
-    await tab.getByRole("button", { name: "p50" }).click();
+    await tab.getByRole("button", { name: "p50", exact: true }).click();
     const times = tab.locator("figure", { has: tab.getByRole("heading", { name: "Response time, p50" }) });
     expect(await times.locator(".legend button").count()).toBe(2);
     const { verdict } = await tab.evaluate(() => ({

@@ -99,7 +99,7 @@ fn default_file(groups: &[Runs]) -> PathBuf {
 /// The page of these runs.
 fn page(groups: &[Runs]) -> Result<Vec<u8>, Failure> {
     let runs: Vec<&NamedRun> = groups.iter().flat_map(|group| &group.runs).collect();
-    let names = names(&runs);
+    let names = names(groups);
     let shown: Vec<html::NamedRun<'_>> =
         names.iter().zip(&runs).map(|(name, run)| html::NamedRun { name, run: &run.run }).collect();
     let mut page = Vec::new();
@@ -120,11 +120,19 @@ fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
     others.iter().map(|other| Comparison::new(tool(), &first, &group(other), &question)).collect()
 }
 
-/// What runs are called on the page: their files' names as far as these tell them apart.
-fn names(runs: &[&NamedRun]) -> Vec<String> {
-    let short: Vec<String> = runs.iter().map(|run| short(&run.name)).collect();
+/// What runs are called on the page: as their argument if they are alone in it, else by their files' names as
+/// far as these tell them apart.
+fn names(groups: &[Runs]) -> Vec<String> {
+    let of_group = |group: &Runs| -> Vec<String> {
+        match &group.runs[..] {
+            [_] if !group.name.is_empty() => vec![group.name.clone()],
+            runs => runs.iter().map(|run| short(&run.name)).collect(),
+        }
+    };
+    let short: Vec<String> = groups.iter().flat_map(of_group).collect();
     let is_alone = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
-    let name = |(short, run): (&String, &&NamedRun)| {
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let name = |(short, run): (&String, &NamedRun)| {
         if is_alone(short) { short.clone() } else { run.name.clone() }
     };
     short.iter().zip(runs).map(name).collect()

@@ -17,7 +17,7 @@ mod verdict;
 use std::io;
 
 use chart::ChartData;
-use markup::{Markup, escaped, json_in_script};
+use markup::{Markup, escaped, json_in_script, visible};
 use plimsoll_metrics::Histogram;
 
 use crate::comparison::{Comparison, Incomparable};
@@ -64,7 +64,7 @@ impl<'a> ShownRun<'a> {
     fn new(named: &NamedRun<'a>) -> Self {
         let saved = named.run;
         let total = saved.has_histograms().then(|| saved.total());
-        Self { name: named.name.to_owned(), result: &saved.result, saved, total }
+        Self { name: visible(named.name), result: &saved.result, saved, total }
     }
 
     /// The histogram of a time, by its key in the result.

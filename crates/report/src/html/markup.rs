@@ -143,16 +143,12 @@ impl Markup {
     pub(super) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
         self.open(
             "div",
-            &[("class", "table"), ("role", "region"), ("tabindex", "0"), ("aria-label", caption)],
+            &[("class", "table"), ("role", "group"), ("tabindex", "0"), ("aria-label", caption)],
         );
         self.open("table", &[]);
         self.element("caption", "", caption);
         self.out.push_str("<thead><tr>");
-        for title in head {
-            self.open("th", &[("scope", "col")]);
-            self.text(title);
-            self.close("th");
-        }
+        head.iter().for_each(|title| self.column(title));
         self.out.push_str("</tr></thead>\n<tbody>");
         for row in rows {
             self.open("tr", &[]);
@@ -166,6 +162,16 @@ impl Markup {
             self.out.push('\n');
         }
         self.out.push_str("</tbody></table></div>\n");
+    }
+
+    /// The heading of a column; one without words is none.
+    pub(super) fn column(&mut self, title: &str) {
+        if title.is_empty() {
+            return self.element("td", "", "");
+        }
+        self.open("th", &[("scope", "col")]);
+        self.text(title);
+        self.close("th");
     }
 
     /// A list of names and what is to be said of them.
@@ -209,23 +215,27 @@ impl Markup {
     }
 }
 
-/// Text within an element or a quoted attribute. Control characters, which a server may have smuggled in,
-/// become visible signs; line ends and tabs stay.
+/// Text within an element or a quoted attribute.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in visible(text).chars() {
         match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(character),
-            c if c.is_control() || is_direction(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Text in which control characters, which a server may have smuggled in, are visible signs; line ends and
+/// tabs stay.
+pub(super) fn visible(text: &str) -> String {
+    let is_hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || is_direction(c);
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Whether a character turns the direction of what follows, so that text would look other than it is (UTS 55).

@@ -79,16 +79,12 @@ pub(super) fn distribution(page: &mut Markup, result: &RunResult) {
     page.element("summary", "", &format!("Table: {name} of {} requests", figure::count(summary.count)));
     page.open(
         "div",
-        &[("class", "table"), ("role", "region"), ("tabindex", "0"), ("aria-label", "Distribution")],
+        &[("class", "table"), ("role", "group"), ("tabindex", "0"), ("aria-label", "Distribution")],
     );
     page.open("table", &[("class", "distribution")]);
     page.open("thead", &[]);
     page.within("tr", "", |page| {
-        for title in [name, "", "requests", "share"] {
-            page.open("th", &[("scope", "col")]);
-            page.text(title);
-            page.close("th");
-        }
+        [name, "", "requests", "share"].iter().for_each(|title| page.column(title));
     });
     page.close("thead");
     page.within("tbody", "", |page| {
