@@ -19,6 +19,7 @@ use crate::import_flags::ImportArgs;
 use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
+use crate::report::ReportArgs;
 use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::saving::SaveArgs;
 use crate::script_flags::ScriptArgs;
@@ -120,6 +121,11 @@ pub(crate) enum Command {
     /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001,
     /// as Hunter and Apache Otava do.
     History(HistoryArgs),
+    /// Write runs as one page of HTML, with charts, that needs no network
+    ///
+    /// The verdict first, then times, the course of the run, accounts, answers, the machine and the origin.
+    /// Tables and the verdict can be read without JavaScript.
+    Report(ReportArgs),
     /// List the runs that were saved (`run --save`), the latest first
     ///
     /// p50 and p99 are those of the response time in the open model, of the service time in the closed one.
@@ -195,6 +201,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     #[arg(help_heading = "Instrument", hide_short_help = true)]
     pub(crate) probe: Option<String>,
+    /// Write the report as a page of HTML with charts, too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]
@@ -841,7 +850,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "check",
     "explain",
@@ -853,6 +862,7 @@ const COMMANDS: [&str; 16] = [
     "import",
     "compare",
     "history",
+    "report",
     "runs",
     "show",
     "export",

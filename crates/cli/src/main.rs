@@ -31,6 +31,7 @@ mod progress;
 mod rate_file;
 mod reference;
 mod repeat;
+mod report;
 mod request_log;
 mod result_files;
 mod run;
@@ -182,6 +183,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
+        Command::Report(args) => report::command(args),
         Command::History(args) => history::command(args, &style),
         Command::Runs(args) => runs::list(args),
         Command::Show(args) => runs::show(args, &style),

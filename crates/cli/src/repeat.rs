@@ -10,7 +10,7 @@ use crate::flags::{LiveArgs, OutputArgs};
 use crate::outputs::{self, EndFile};
 use crate::run::{self, Before};
 use crate::saving::Keeper;
-use crate::{Exit, Failure, describe};
+use crate::{Exit, Failure, describe, report};
 
 /// Says what cannot go together with several runs.
 ///
@@ -53,7 +53,7 @@ pub(crate) fn command(
 ) -> Result<Exit, Failure> {
     let (format, json) = outputs(output)?;
     let options = BackendOptions::default();
-    let (results, exit, unsaved) = if run::uses_uring(plan.backend)? {
+    let Made { results, exit, mut unsaved, shown } = if run::uses_uring(plan.backend)? {
         carry_out(plan, &OpenUring(options), runs, live, output, before)?
     } else {
         carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
@@ -64,6 +64,9 @@ pub(crate) fn command(
         |out| render_repeated(&result, format, style, out),
         |out| render_repeated(&result, TableFormat::Json, style, out),
     )?;
+    if let Some(file) = &before.report {
+        unsaved = unsaved.or(report::write_runs(shown, file, output.quiet).err());
+    }
     match unsaved {
         None => Ok(exit),
         Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
@@ -90,8 +93,16 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
     Ok((format, outputs::json_file(output.json.as_ref())?))
 }
 
-/// The results of the runs, how to end for them, and why the first one that could not be saved was not.
-type Made = (Vec<RunResult>, Exit, Option<Failure>);
+/// What came of the runs.
+struct Made {
+    results: Vec<RunResult>,
+    /// How to end for them.
+    exit: Exit,
+    /// Why the first one that could not be saved was not.
+    unsaved: Option<Failure>,
+    /// The runs for a page of HTML; empty if none is wanted.
+    shown: Vec<SavedRun>,
+}
 
 fn carry_out<O: Open + Clone + 'static>(
     mut plan: Plan,
@@ -104,7 +115,7 @@ fn carry_out<O: Open + Clone + 'static>(
     let watched = run::watched(live)?;
     let mut campaign = Campaign::begin(&mut plan, open, output.quiet)?.watching(watched);
     let say = run::say(output.quiet);
-    let (mut results, mut exit, mut unsaved) = (Vec::new(), Exit::Success, None);
+    let (mut results, mut exit, mut unsaved, mut shown) = (Vec::new(), Exit::Success, None, Vec::new());
     let seed = plan.seed;
     for number in 0..runs {
         plan.seed = seed.wrapping_add(u64::from(number));
@@ -124,16 +135,19 @@ fn carry_out<O: Open + Clone + 'static>(
                     Some(signal) if results.is_empty() => {
                         Err(Failure { exit: Exit::Interrupted(signal), ..failure })
                     }
-                    Some(signal) => Ok((results, Exit::Interrupted(signal), unsaved)),
+                    Some(signal) => Ok(Made { results, exit: Exit::Interrupted(signal), unsaved, shown }),
                     None => Err(failure),
                 };
             }
         };
         record.interrupted = campaign.interrupted();
         let (result, of_run) = run::conclude((&mut record, None), &plan, &first, context, before, &say);
+        let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
+        if before.report.is_some() {
+            shown.push(saved());
+        }
         if let Some(keeper) = keeper {
-            let run = SavedRun::new(&record, result.clone(), before.plan.clone());
-            unsaved = unsaved.or(keeper.finish(Box::new(run)).err());
+            unsaved = unsaved.or(keeper.finish(Box::new(saved())).err());
         }
         exit = worse(exit, of_run);
         results.push(result);
@@ -141,7 +155,7 @@ fn carry_out<O: Open + Clone + 'static>(
             break;
         }
     }
-    Ok((results, exit, unsaved))
+    Ok(Made { results, exit, unsaved, shown })
 }
 
 /// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.

@@ -22,6 +22,16 @@ enum Found {
 /// # Errors
 /// What cannot be found or read, or is in it twice.
 pub(crate) fn read(names: &[&str], history: &mut History) -> Result<Vec<Vec<Member>>, Problems> {
+    let member = |NamedRun { name, run }| Member { file: name, result: run.result };
+    let groups = read_runs(names, history)?;
+    Ok(groups.into_iter().map(|runs| runs.into_iter().map(member).collect()).collect())
+}
+
+/// As [`read`], with everything that was saved of the runs.
+///
+/// # Errors
+/// As those of [`read`].
+pub(crate) fn read_runs(names: &[&str], history: &mut History) -> Result<Vec<Vec<NamedRun>>, Problems> {
     let mut problems = Problems::default();
     let mut groups = Vec::new();
     for name in names {
@@ -34,7 +44,7 @@ pub(crate) fn read(names: &[&str], history: &mut History) -> Result<Vec<Vec<Memb
                 }
             };
             match runs {
-                Ok(runs) => members.extend(runs.into_iter().map(member)),
+                Ok(runs) => members.extend(runs),
                 Err(more) => problems.extend(more),
             }
         }
@@ -42,10 +52,6 @@ pub(crate) fn read(names: &[&str], history: &mut History) -> Result<Vec<Vec<Memb
     }
     twice(groups.iter().flatten(), &mut problems);
     if problems.is_empty() { Ok(groups) } else { Err(problems) }
-}
-
-fn member(NamedRun { name, run }: NamedRun) -> Member {
-    Member { file: name, result: run.result }
 }
 
 /// What a text names: files in the order of their names, runs of the history from the earliest on.
@@ -102,16 +108,16 @@ fn files(name: &str) -> Result<Vec<PathBuf>, Problem> {
 }
 
 /// A run that is given twice would count twice.
-fn twice<'a>(members: impl Iterator<Item = &'a Member>, problems: &mut Problems) {
-    let mut seen: Vec<&Member> = Vec::new();
+fn twice<'a>(members: impl Iterator<Item = &'a NamedRun>, problems: &mut Problems) {
+    let mut seen: Vec<&NamedRun> = Vec::new();
     for member in members {
-        let run = |member: &'a Member| {
-            let run = &member.result.run;
+        let run = |member: &'a NamedRun| {
+            let run = &member.run.result.run;
             (&run.id, run.started_at_unix_ns, &run.host.hostname)
         };
         match seen.iter().find(|other| run(other) == run(member)) {
             Some(other) => problems.push(
-                Problem::new(format!("{} and {} are the same run", other.file, member.file))
+                Problem::new(format!("{} and {} are the same run", other.name, member.name))
                     .with_hint("name every run once: a run says nothing new the second time"),
             ),
             None => seen.push(member),

@@ -1,6 +1,7 @@
 //! `plimsoll run`: from a plan to a report and an exit code.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Rate;
@@ -26,7 +27,7 @@ use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
-use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, screen, wrk};
+use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, report, screen, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -59,6 +60,8 @@ pub(crate) struct Before {
     pub(crate) probe: Option<Rate>,
     /// How a live screen may look; `None` if there is none.
     pub(crate) look: Option<Look>,
+    /// The file of the page of HTML, if one is wanted.
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// What is told and heard while a run goes on.
@@ -101,9 +104,13 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
         plan: text,
         probe,
         look: Some(look),
+        report: args.report.clone(),
     };
     if let Some(runs) = args.repeat {
         repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
+        if before.report.is_some() {
+            report::admit(runs as usize).map_err(Failure::usage)?;
+        }
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
     let outputs = Outputs::of(&args.output)?;
@@ -111,6 +118,8 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
     // What cannot be written to one place is all the more wanted in the other.
     let written = write(&outcome, &outputs, style);
     let Outcome { run, exit, said, kept } = outcome;
+    let page = args.report.as_deref();
+    let page = page.map_or(Ok(()), |file| report::write_runs(vec![(*run).clone()], file, args.output.quiet));
     let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
     written?;
     match said {
@@ -122,7 +131,7 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    match saved {
+    match saved.and(page) {
         Ok(()) => Ok(exit),
         Err(failure) => Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure }),
     }

@@ -248,6 +248,19 @@ pub struct ChangeResult {
     pub method: String,
 }
 
+/// One figure in both groups, for people.
+#[derive(Clone, Debug)]
+pub(crate) struct FigureRow {
+    /// Its name.
+    pub(crate) label: String,
+    /// Its value in A and in B, the change, the interval of that, and the probability.
+    pub(crate) cells: [String; 5],
+    /// What is to be said of it; `None` if it was not judged.
+    pub(crate) verdict: Option<Word>,
+    /// The same in words.
+    pub(crate) word: &'static str,
+}
+
 impl Comparison {
     /// Compares `b` with `a`.
     ///
@@ -295,6 +308,26 @@ impl Comparison {
     /// A page in Markdown, for a pull request.
     pub fn markdown(&self) -> String {
         markdown::page(self)
+    }
+
+    /// Its figures for people, one after the other.
+    pub(crate) fn rows(&self) -> Vec<FigureRow> {
+        self.metrics.iter().map(text::row).collect()
+    }
+
+    /// What was asked.
+    pub(crate) fn question(&self) -> String {
+        text::question(self)
+    }
+
+    /// Why figures are undecided or not judged: the figures, and the reason.
+    pub(crate) fn reasons(&self) -> Vec<(String, &str)> {
+        text::reasons(self)
+    }
+
+    /// By what methods it was judged.
+    pub(crate) fn methods(&self) -> String {
+        text::methods(self)
     }
 
     /// The contract, as one object.

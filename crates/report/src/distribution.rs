@@ -22,7 +22,7 @@ pub struct Bar {
 }
 
 /// The number of the range of a value: 0 below [`FINEST`], then twenty per power of ten.
-fn range_of(value: u64) -> usize {
+pub(crate) fn range_of(value: u64) -> usize {
     if value < FINEST {
         return 0;
     }
@@ -32,7 +32,7 @@ fn range_of(value: u64) -> usize {
 }
 
 /// The smallest value of a range.
-fn start_of(range: usize) -> u64 {
+pub(crate) fn start_of(range: usize) -> u64 {
     let Some(position) = range.checked_sub(1) else { return 0 };
     let exponent = (position / R20.len()) as u32;
     R20[position % R20.len()].saturating_mul(10_u64.saturating_pow(exponent))

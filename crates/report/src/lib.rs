@@ -17,6 +17,7 @@ mod format;
 mod hgrm;
 pub mod history;
 mod hlog;
+pub mod html;
 pub mod interval;
 mod junit;
 mod k6;

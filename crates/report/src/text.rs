@@ -2,9 +2,8 @@
 
 mod phases;
 mod probe;
+mod remarks;
 mod wire;
-
-use std::collections::BTreeSet;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
@@ -12,10 +11,10 @@ use plimsoll_metrics::figure;
 use crate::Style;
 use crate::assembly;
 use crate::calibration::CalibrationUse;
-use crate::distribution;
+use crate::distribution::{self, Bar};
 use crate::interval::PercentileBounds;
 use crate::layout::{Emphasis, Page, Row};
-use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target};
+use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target, ThresholdOutcome};
 use crate::summary::{PERCENTILES, Summary};
 
 /// Rows of the drawn distribution at most: what keeps the report on one screen.
@@ -25,11 +24,11 @@ const BAR: usize = 40;
 
 /// Columns that the table of times takes with a column of intervals.
 const INTERVAL_WIDTH: usize = 76;
-/// Variance inflation from which the dependence of samples is told.
-const DEPENDENT: f64 = 2.0;
-
 /// Changes of the rate that are listed.
 const CHANGES_SHOWN: usize = 8;
+
+pub(crate) use phases::cell as phase_cell;
+pub(crate) use remarks::on_times as remarks_on_times;
 
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {
@@ -161,16 +160,10 @@ fn thresholds(page: &mut Page<'_>, result: &RunResult) {
         let parts =
             [threshold.observed.as_ref().map(|observed| observed.text.clone()), threshold.reason.clone()];
         rest.push_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
-        if let Some(windows) = threshold.windows.filter(|windows| windows.judged > 0) {
-            let of = figure::count(windows.judged);
-            match windows.first_failed_at_s {
-                Some(at) => rest.push_str(&format!(
-                    "; in {} of {of} windows, first in the one that ended at {}",
-                    figure::count(windows.failed),
-                    seconds(at),
-                )),
-                None => rest.push_str(&format!(" at worst in {of} windows")),
-            }
+        match (windows(threshold), threshold.windows.and_then(|windows| windows.first_failed_at_s)) {
+            (Some(windows), Some(_)) => rest.push_str(&format!("; {windows}")),
+            (Some(windows), None) => rest.push_str(&format!(" {windows}")),
+            (None, _) => {}
         }
         page.emphasised_field(label, emphasis, start, &rest);
         label = "";
@@ -178,6 +171,20 @@ fn thresholds(page: &mut Page<'_>, result: &RunResult) {
     if result.thresholds.iter().any(|threshold| !threshold.passed) && !result.verdict.valid {
         page.field("", "an invalid run proves nothing about them");
     }
+}
+
+/// In which windows a threshold failed, or that its figure is that of the worst; `None` if none was judged.
+pub(crate) fn windows(threshold: &ThresholdOutcome) -> Option<String> {
+    let windows = threshold.windows.filter(|windows| windows.judged > 0)?;
+    let of = figure::count(windows.judged);
+    Some(match windows.first_failed_at_s {
+        Some(at) => format!(
+            "in {} of {of} windows, first in the one that ended at {}",
+            figure::count(windows.failed),
+            seconds(at),
+        ),
+        None => format!("at worst in {of} windows"),
+    })
 }
 
 fn finding(page: &mut Page<'_>, emphasis: Emphasis, title: &str, finding: &Finding) {
@@ -304,8 +311,8 @@ fn several_steps(result: &RunResult) -> bool {
         .any(|pair| pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO)
 }
 
-/// The accounts of iterations, unless each of them is one request.
-fn iterations(page: &mut Page<'_>, result: &RunResult) {
+/// Whether iterations have accounts that are not those of requests.
+pub(crate) fn iterations_differ(result: &RunResult) -> bool {
     let (iterations, accounting) = (&result.iterations, &result.accounting);
     let as_requests = IterationResult {
         started: accounting.started,
@@ -313,8 +320,13 @@ fn iterations(page: &mut Page<'_>, result: &RunResult) {
         failed: accounting.failed + accounting.timed_out,
         unfinished: accounting.in_flight_at_stop,
     };
-    let differ = *iterations != as_requests || several_steps(result);
-    if iterations.started == 0 || !differ {
+    iterations.started > 0 && (*iterations != as_requests || several_steps(result))
+}
+
+/// The accounts of iterations, unless each of them is one request.
+fn iterations(page: &mut Page<'_>, result: &RunResult) {
+    let iterations = &result.iterations;
+    if !iterations_differ(result) {
         return;
     }
     page.field(
@@ -331,18 +343,12 @@ fn iterations(page: &mut Page<'_>, result: &RunResult) {
 
 /// The three times of the request, side by side.
 fn times(page: &mut Page<'_>, result: &RunResult) {
-    let open = result.model.kind == ModelKind::Open;
-    let (head, columns) = if open {
-        (
-            ["response time", "service time", "start lag"],
-            [&result.response_time, &result.service_time, &result.start_lag],
-        )
-    } else {
-        (
-            ["service time", "response time*", "start lag*"],
-            [&result.service_time, &result.response_time, &result.start_lag],
-        )
-    };
+    // What says nothing about a user's wait has a star, and a remark below the table.
+    let stars = if result.model.kind == ModelKind::Open { [""; 3] } else { ["", "*", "*"] };
+    let (names, columns) =
+        (main_columns(result).map(|(name, _)| name), main_columns(result).map(|(_, of)| of));
+    let mut titles: Vec<String> =
+        names.iter().zip(stars).map(|(name, star)| format!("{name}{star}")).collect();
     let has_intervals = page.width() >= INTERVAL_WIDTH
         && PERCENTILES.iter().any(|(name, _)| columns[0].interval_of(name).is_some());
     // Beside the time that the model is about.
@@ -371,75 +377,22 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     exact("max", |summary| summary.max);
     exact("mean", |summary| summary.mean);
     exact("stdev", |summary| summary.stdev);
-    let mut titles = head.to_vec();
     if has_intervals {
-        titles.insert(1, "95 % interval");
+        titles.insert(1, "95 % interval".to_owned());
     }
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     page.table(&titles, &rows);
-    dependence(page, columns[0]);
-    let empty = head.iter().zip(columns).filter(|(_, summary)| summary.count == 0);
-    let empty: Vec<&str> = empty.map(|(name, _)| name.trim_end_matches('*')).collect();
-    if !empty.is_empty() {
-        page.field("", &format!("- {}: no samples", empty.join(", ")));
-    }
-    if let Some(summary) = columns.iter().find(|summary| summary.count > 0 && !summary.p_missing.is_empty()) {
-        let missing: Vec<String> =
-            summary.p_missing.iter().map(|(name, reason)| format!("p{name} {reason}")).collect();
-        page.field("", &format!("- {}", missing.join("; ")));
-    }
-    if !open {
-        page.field("", "* closed model, service time only: nothing was due, so these two say nothing about a user's wait");
-    }
-    let censored = result.response_time.censored;
-    if censored > 0 {
-        let text = format!(
-            "≥ marks lower bounds: {} timed-out requests count as at least as long as they were waited for",
-            figure::count(censored)
-        );
-        page.field("", &text);
-    }
-    if let Some(stalled) = &result.in_stall {
-        let (name, rest) = match result.model.kind {
-            ModelKind::Open => ("response time", &stalled.response_time_without),
-            ModelKind::Closed => ("service time", &stalled.service_time_without),
-        };
-        let text = format!(
-            "{} requests met a stall of the generator; {name} without them: p50 {}, p99 {}, max {}",
-            figure::count(stalled.response_time.count),
-            cell(rest, "50", rest.p.p50),
-            cell(rest, "99", rest.p.p99),
-            cell(rest, "max", rest.max),
-        );
-        page.field("", &text);
-    }
-    let overflow = result.response_time.overflow;
-    if overflow > 0 {
-        page.field("", &format!("{} values are beyond 24 hours", figure::count(overflow)));
-    }
+    remarks::on_times(result).iter().for_each(|remark| page.field("", remark));
 }
 
-/// How much less the samples say than as many independent ones, if it is much, and what has no interval.
-fn dependence(page: &mut Page<'_>, summary: &Summary) {
-    let shown = PERCENTILES.iter().filter_map(|(name, _)| Some((name, summary.interval_of(name)?)));
-    if let Some((name, worst)) =
-        shown.max_by(|(_, a), (_, b)| a.vif.total_cmp(&b.vif)).filter(|(_, b)| b.vif >= DEPENDENT)
-    {
-        let text = format!(
-            "samples depend on each other: for p{name} {} say as much as {} independent ones",
-            figure::count(summary.count),
-            figure::count(worst.effective_samples as u64),
-        );
-        page.field("", &text);
-    }
-    let mut reasons = BTreeSet::new();
-    for (name, reason) in &summary.interval_missing {
-        // That of the percentile itself is told with it.
-        if !summary.p_missing.contains_key(name) {
-            reasons.insert(reason);
-        }
-    }
-    for reason in reasons {
-        page.field("", &format!("no interval: {reason}"));
+/// The three times of the request in the order of what they say about the model, with their names.
+pub(crate) fn main_columns(result: &RunResult) -> [(&'static str, &Summary); 3] {
+    let response = ("response time", &result.response_time);
+    let service = ("service time", &result.service_time);
+    let lag = ("start lag", &result.start_lag);
+    match result.model.kind {
+        ModelKind::Open => [response, service, lag],
+        ModelKind::Closed => [service, response, lag],
     }
 }
 
@@ -460,15 +413,7 @@ fn distribution(page: &mut Page<'_>, result: &RunResult) {
     let Some(largest) = rows.iter().map(|row| row.count).max() else { return };
     page.blank();
     page.heading(&format!("{name} of {} requests", figure::count(summary.count)));
-    let limit = |value: u64| figure::nanos(Nanos(value));
-    let labels: Vec<String> = rows
-        .iter()
-        .map(|row| match (row.from_ns, row.below_ns) {
-            (0, below) => format!("< {}", limit(below)),
-            (from, u64::MAX) => format!("≥ {}", limit(from)),
-            (from, below) => format!("{} – {}", limit(from), limit(below)),
-        })
-        .collect();
+    let labels: Vec<String> = rows.iter().map(range).collect();
     let width_of = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let label_width = width_of(&mut labels.iter().map(|label| label.chars().count()));
     let counts: Vec<String> = rows.iter().map(|row| figure::count(row.count)).collect();
@@ -484,6 +429,16 @@ fn distribution(page: &mut Page<'_>, result: &RunResult) {
             "  {label:>label_width$}  {bar}{:padding$}  {count:>count_width$}  {share:>8}",
             ""
         ));
+    }
+}
+
+/// `1.00 ms – 1.12 ms`, and `< …` or `≥ …` at the ends of a drawing.
+pub(crate) fn range(row: &Bar) -> String {
+    let limit = |value: u64| figure::nanos(Nanos(value));
+    match (row.from_ns, row.below_ns) {
+        (0, below) => format!("< {}", limit(below)),
+        (from, u64::MAX) => format!("≥ {}", limit(from)),
+        (from, below) => format!("{} – {}", limit(from), limit(below)),
     }
 }
 
@@ -565,7 +520,7 @@ fn steps(page: &mut Page<'_>, result: &RunResult) {
 
 /// What the generator itself cost.
 /// `31.0 % of this machine's calibrated limit: 182,000/s for HTTP/1.1, 64 connections; it adds 120 µs …`
-fn calibrated(calibration: &CalibrationUse) -> String {
+pub(crate) fn calibrated(calibration: &CalibrationUse) -> String {
     let of = if calibration.of_this_plan {
         "this plan's requests".to_owned()
     } else {

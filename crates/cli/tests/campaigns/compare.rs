@@ -182,3 +182,27 @@ fn help() {
         insta::assert_snapshot!(format!("help_{name}"), String::from_utf8(help.stdout).unwrap());
     }
 }
+
+#[test]
+fn reports_are_written_where_asked_and_named_after_their_runs() {
+    let folder = Folder::new("report");
+    let sink = Sink::start(&folder.0);
+    let line = format!("run http://{}/ -c 1 -n 400 --quiet -o json --report own.html", sink.1);
+    let made: Value = serde_json::from_slice(&folder.plimsoll(&line).stdout).expect("it prints JSON");
+    folder.results("runs", &made, &[1.0; 12]);
+    folder.results("more", &made, &[1.0]);
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).expect("the page was written");
+    let id = made["run"]["id"].as_str().expect("an id");
+    assert!(read("own.html").contains(id));
+    let output = folder.plimsoll("report runs/3.json --store none.db");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "wrote report-runs3.html\n");
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(read("report-runs3.html").contains("runs3"));
+    let output = folder.plimsoll("report runs/0.json,runs/1.json more --store none.db -o -");
+    let page = String::from_utf8(output.stdout).expect("a page is text");
+    assert!(page.starts_with("<!doctype html>") && page.contains(", compared with "), "{page}");
+    let shown = folder.shown("report runs more --store none.db");
+    assert!(shown.contains("error: 13 runs on one page") && shown.ends_with("exit 2\n"), "{shown}");
+    let shown = folder.shown("report nothing.json --store none.db");
+    assert!(shown.contains("error: cannot read nothing.json") && shown.ends_with("exit 2\n"), "{shown}");
+}

@@ -1,6 +1,6 @@
 //! A comparison for people.
 
-use super::{ChangeResult, Comparison, GroupResult, MetricResult, Word};
+use super::{ChangeResult, Comparison, FigureRow, GroupResult, MetricResult, Word};
 use crate::Style;
 use crate::layout::{Emphasis, Page, Row};
 use crate::measure::Measure;
@@ -11,25 +11,29 @@ pub(super) fn page(comparison: &Comparison, style: &Style) -> String {
     page.heading(&format!("{} {} · comparison", comparison.tool.name, comparison.tool.version));
     page.field("A", &group(&comparison.a));
     page.field("B", &group(&comparison.b));
-    let settings = &comparison.settings;
-    page.field(
-        "question",
-        &format!(
-            "is B better or worse than A? Changes below {} do not matter (errors: {}); confidence {}",
-            percent(settings.effect),
-            points(settings.error_effect),
-            percent(settings.confidence),
-        ),
-    );
+    page.field("question", &question(comparison));
     verdict(&mut page, comparison);
     for note in &comparison.notes {
         page.emphasised_field("", Emphasis::Doubtful, "warning", &format!(": {}", note.text));
     }
     page.blank();
     table(&mut page, comparison);
-    reasons(&mut page, comparison);
-    methods(&mut page, comparison);
+    for (names, reason) in reasons(comparison) {
+        page.field("why", &format!("{names}: {reason}"));
+    }
+    page.field("method", &methods(comparison));
     page.finish()
+}
+
+/// What was asked.
+pub(super) fn question(comparison: &Comparison) -> String {
+    let settings = &comparison.settings;
+    format!(
+        "is B better or worse than A? Changes below {} do not matter (errors: {}); confidence {}",
+        percent(settings.effect),
+        points(settings.error_effect),
+        percent(settings.confidence),
+    )
 }
 
 pub(super) fn group(group: &GroupResult) -> String {
@@ -69,17 +73,22 @@ fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
 }
 
 fn table(page: &mut Page<'_>, comparison: &Comparison) {
+    let row = |metric: &MetricResult| {
+        let FigureRow { label, cells, word, .. } = row(metric);
+        Row { label, cells: cells.to_vec(), note: word.to_owned() }
+    };
     let rows: Vec<Row> = comparison.metrics.iter().map(row).collect();
     page.table(&["A", "B", "change", "interval", "p", ""], &rows);
 }
 
-fn row(metric: &MetricResult) -> Row {
+/// A figure in both groups, for people.
+pub(super) fn row(metric: &MetricResult) -> FigureRow {
     let value = |value: Option<f64>| shown_value(metric, value);
     let change = metric.change.as_ref();
     let probability = change.and_then(|change| change.p_adjusted.or(change.p));
-    Row {
+    FigureRow {
         label: short(metric).to_owned(),
-        cells: vec![
+        cells: [
             value(metric.a_median),
             value(metric.b_median),
             change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
@@ -87,7 +96,8 @@ fn row(metric: &MetricResult) -> Row {
             probability
                 .map_or("-".to_owned(), |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }),
         ],
-        note: word(metric).to_owned(),
+        verdict: metric.verdict,
+        word: word(metric),
     }
 }
 
@@ -114,19 +124,19 @@ pub(super) fn amount(change: &ChangeResult, value: Option<f64>) -> String {
     }
 }
 
-/// Why figures are undecided or not judged, each reason once.
-fn reasons(page: &mut Page<'_>, comparison: &Comparison) {
-    let mut reasons: Vec<&String> = Vec::new();
-    for reason in comparison.metrics.iter().filter_map(|metric| metric.reason.as_ref()) {
+/// Why figures are undecided or not judged: the figures, and each reason once.
+pub(super) fn reasons(comparison: &Comparison) -> Vec<(String, &str)> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in comparison.metrics.iter().filter_map(|metric| metric.reason.as_deref()) {
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
     }
-    for reason in reasons {
-        let metrics = comparison.metrics.iter().filter(|metric| metric.reason.as_ref() == Some(reason));
-        let names: Vec<&str> = metrics.map(short).collect();
-        page.field("why", &format!("{}: {reason}", names.join(", ")));
-    }
+    let names = |reason: &str| {
+        let metrics = comparison.metrics.iter().filter(|metric| metric.reason.as_deref() == Some(reason));
+        metrics.map(short).collect::<Vec<_>>().join(", ")
+    };
+    reasons.into_iter().map(|reason| (names(reason), reason)).collect()
 }
 
 /// The name without the usual kind of time, which is told below the table.
@@ -139,7 +149,8 @@ pub(super) fn word(metric: &MetricResult) -> &'static str {
     metric.verdict.map_or("not judged", Word::name)
 }
 
-fn methods(page: &mut Page<'_>, comparison: &Comparison) {
+/// By what methods it was judged.
+pub(super) fn methods(comparison: &Comparison) -> String {
     let mut kinds: Vec<&str> =
         comparison.metrics.iter().filter_map(|m| m.metric.split_once('.')).map(|k| k.0).collect();
     kinds.retain(|kind| kind.ends_with("_time"));
@@ -168,7 +179,7 @@ fn methods(page: &mut Page<'_>, comparison: &Comparison) {
     if tests > 1 {
         parts.push(format!("raised for {tests} figures (Holm)"));
     }
-    page.field("method", &parts.join("; "));
+    parts.join("; ")
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -42,7 +42,8 @@ fn row(number: u32, phase: &PhaseResult) -> Row {
     }
 }
 
-fn cell(times: &PhaseTimes, name: &str, value: Option<u64>) -> String {
+/// A figure of a phase, by its name.
+pub(crate) fn cell(times: &PhaseTimes, name: &str, value: Option<u64>) -> String {
     let bound = if times.is_at_least(name) { "≥ " } else { "" };
     value.map_or("-".to_owned(), |value| format!("{bound}{}", figure::nanos(Nanos(value))))
 }

@@ -4,6 +4,7 @@ mod comparison;
 mod contract;
 mod fixture;
 mod formats;
+mod html;
 mod repeated;
 mod saved;
 mod slices;

@@ -1,0 +1,164 @@
+//! `plimsoll report`: runs as one page of HTML.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question};
+use plimsoll_report::{SavedRun, html};
+
+use crate::compare::tool;
+use crate::saved_runs::{History, NamedRun};
+use crate::saving::PlaceArgs;
+use crate::{Exit, Failure, result_files, run};
+
+/// Runs that can be told apart in one chart.
+const MOST_RUNS: usize = 12;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Files that `run --json FILE` wrote, folders of such files, quoted patterns, names, tags and ids of saved
+    /// runs, or latest
+    ///
+    /// Several runs are drawn over each other, and those of each further argument are compared with those of
+    /// the first. Saved runs have the most to show.
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// File of the page [default: report-ID.html]; - is stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// No messages on stderr
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs of which each has the same right to be compared.
+struct Runs {
+    name: String,
+    runs: Vec<NamedRun>,
+}
+
+/// The command.
+pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
+    let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
+    let mut history = History::at(&args.place)?;
+    let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
+    let group = |(name, runs): (&&str, Vec<NamedRun>)| Runs { name: short(name), runs };
+    let groups: Vec<Runs> = names.iter().zip(read).map(group).collect();
+    admit(groups.iter().map(|group| group.runs.len()).sum()).map_err(Failure::usage)?;
+    let page = page(&groups)?;
+    let output = args.output.clone().unwrap_or_else(|| default_file(&groups));
+    write(&page, &output, args.quiet)?;
+    Ok(Exit::Success)
+}
+
+/// Whether so many runs have room on a page.
+///
+/// # Errors
+/// They do not.
+pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
+    if runs <= MOST_RUNS {
+        return Ok(());
+    }
+    let message = format!("{runs} runs on one page, of which at most {MOST_RUNS} can be told apart");
+    let hint = "name fewer; `plimsoll compare` takes groups of any size";
+    Err(Problem::new(message).with_hint(hint).into())
+}
+
+/// Writes the page of runs that were made just now.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_runs(runs: Vec<SavedRun>, output: &Path, quiet: bool) -> Result<(), Failure> {
+    let named = |(number, run): (u32, SavedRun)| NamedRun { name: format!("run {number}"), run };
+    let runs = Runs { name: String::new(), runs: (1..).zip(runs).map(named).collect() };
+    write(&page(&[runs])?, output, quiet)
+}
+
+fn write(page: &[u8], output: &Path, quiet: bool) -> Result<(), Failure> {
+    if output == Path::new("-") {
+        return run::to_stdout(|out| out.write_all(page));
+    }
+    run::to_file(output, |out| out.write_all(page))?;
+    run::say(quiet)(&format!("wrote {}", output.display()));
+    Ok(())
+}
+
+/// `report-ID.html`, or `report-ID-ID.html` from the first run to the last.
+fn default_file(groups: &[Runs]) -> PathBuf {
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let mut ids: Vec<&str> = runs.map(|run| run.run.result.run.id.as_str()).collect();
+    if ids.len() > 2 {
+        ids.drain(1..ids.len() - 1);
+    }
+    PathBuf::from(format!("report-{}.html", ids.join("-")))
+}
+
+/// The page of these runs.
+fn page(groups: &[Runs]) -> Result<Vec<u8>, Failure> {
+    let runs: Vec<&NamedRun> = groups.iter().flat_map(|group| &group.runs).collect();
+    let names = names(groups);
+    let shown: Vec<html::NamedRun<'_>> =
+        names.iter().zip(&runs).map(|(name, run)| html::NamedRun { name, run: &run.run }).collect();
+    let mut page = Vec::new();
+    html::render(&shown, &comparisons(groups), &mut page)
+        .map_err(|error| Failure::environment(Problem::new(format!("cannot write the page: {error}"))))?;
+    Ok(page)
+}
+
+/// Every further group compared with the first.
+fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
+    let member = |run: &NamedRun| Member { file: run.name.clone(), result: run.run.result.clone() };
+    let group =
+        |runs: &Runs| Group { name: runs.name.clone(), members: runs.runs.iter().map(member).collect() };
+    let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Vec::new();
+    };
+    let (first, question) = (group(first), Question::default());
+    others.iter().map(|other| Comparison::new(tool(), &first, &group(other), &question)).collect()
+}
+
+/// What runs are called on the page: as their argument if they are alone in it, else by their files' names as
+/// far as these tell them apart.
+fn names(groups: &[Runs]) -> Vec<String> {
+    let of_group = |group: &Runs| -> Vec<String> {
+        match &group.runs[..] {
+            [_] if !group.name.is_empty() => vec![group.name.clone()],
+            runs => runs.iter().map(|run| short(&run.name)).collect(),
+        }
+    };
+    let short: Vec<String> = groups.iter().flat_map(of_group).collect();
+    let is_alone = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let name = |(short, run): (&String, &NamedRun)| {
+        if is_alone(short) { short.clone() } else { run.name.clone() }
+    };
+    short.iter().zip(runs).map(name).collect()
+}
+
+/// A file's name without its folder and the usual endings.
+fn short(file: &str) -> String {
+    let name = file.trim_end_matches('/');
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.replacen(".json", "", 1).replacen(".plimsoll", "", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn names_are_short() {
+        for (name, expected) in [
+            ("results/base.json", "base"),
+            ("new/", "new"),
+            ("a.json (run 2)", "a (run 2)"),
+            ("x.plimsoll", "x"),
+            ("run 1a2b3c4d (nightly)", "run 1a2b3c4d (nightly)"),
+        ] {
+            assert_eq!(short(name), expected);
+        }
+    }
+}

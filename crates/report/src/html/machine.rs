@@ -1,0 +1,205 @@
+//! The generator and its machine, and where a result is from.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::figure;
+
+use super::markup::{Cell, Markup, Unit, pointer};
+use super::times::seconds;
+use crate::machine::{MachineSummary, ProcessResult};
+use crate::result::RunResult;
+use crate::text;
+
+/// Workers that have a row of their own.
+const MOST_WORKERS: usize = 64;
+
+/// What the generator cost, and how it kept up.
+pub(super) fn generator(page: &mut Markup, result: &RunResult) {
+    let generator = &result.generator;
+    let cpu = generator.cpu_us_per_request.map_or("-".to_owned(), |cpu| figure::nanos_f64(cpu * 1e3));
+    let mut facts = vec![
+        ("backend", Cell::figure(&generator.backend, "/generator/backend", Unit::Text)),
+        ("threads", Cell::figure(figure::count(generator.threads), "/generator/threads", Unit::Count)),
+        ("CPU time per response", Cell::text(cpu)),
+        ("CPU time, user", seconds(generator.cpu_user_s, "/generator/cpu_user_s")),
+        ("CPU time, system", seconds(generator.cpu_sys_s, "/generator/cpu_sys_s")),
+    ];
+    for (name, label) in [("50", "start lag p50"), ("99", "start lag p99"), ("max", "start lag, largest")] {
+        facts.push((label, super::times::figure_of(&result.start_lag, "start_lag", name)));
+    }
+    if let Some(bytes) = generator.rss_peak_bytes {
+        let at = "/generator/rss_peak_bytes";
+        facts.push(("memory at most", Cell::figure(figure::bytes(bytes), at, Unit::Bytes)));
+    }
+    if let Some(turnaround) = generator.turnaround_mean_ns {
+        let at = "/generator/turnaround_mean_ns";
+        let span = figure::nanos(Nanos(turnaround));
+        facts.push(("from a response to its user's next request", Cell::figure(span, at, Unit::Nanos)));
+    }
+    let responses = generator.stamped + generator.unstamped;
+    if responses > 0 {
+        let share = figure::share(generator.stamped as f64 / responses as f64);
+        facts.push(("arrivals stamped by the kernel", Cell::text(share)));
+    }
+    page.facts(&facts);
+    if let Some(calibration) = &generator.calibration {
+        page.element("p", "", &text::calibrated(calibration));
+    }
+    workers(page, result);
+    if let Some(machine) = &generator.machine {
+        beside(page, machine);
+    }
+    if let Some(target) = &generator.target_process {
+        page.element("h3", "", &format!("The target's process, {}", target.name));
+        page.facts(&process(&target.used, "/generator/target_process"));
+    }
+}
+
+fn workers(page: &mut Markup, result: &RunResult) {
+    let workers = &result.generator.workers;
+    let rows: Vec<Vec<Cell>> = workers
+        .iter()
+        .enumerate()
+        .take(MOST_WORKERS)
+        .map(|(index, worker)| {
+            let number = index.to_string();
+            let at = |key: &str| pointer(&["generator", "workers", &number, key]);
+            let absent = if worker.absent { "did not come back" } else { "" };
+            let cpu = worker.cpu_share.map_or("-".to_owned(), figure::share);
+            let delay = worker.run_delay_s.map_or("-".to_owned(), text::seconds);
+            vec![
+                Cell::text(&number).with_note(absent),
+                Cell::figure(cpu, at("cpu_share"), Unit::Share),
+                Cell::figure(delay, at("run_delay_s"), Unit::Seconds),
+                Cell::figure(
+                    figure::nanos(Nanos(worker.longest_pass_ns)),
+                    at("longest_pass_ns"),
+                    Unit::Nanos,
+                ),
+                Cell::figure(
+                    figure::count(worker.involuntary_switches),
+                    at("involuntary_switches"),
+                    Unit::Count,
+                ),
+                Cell::text(figure::count(worker.stalls.len() as u64)),
+            ]
+        })
+        .collect();
+    let head = ["worker", "CPU", "waited for a processor", "longest pass", "switched out", "stalls"];
+    page.table("Workers: threads of the generator", &head, &rows);
+    if workers.len() > MOST_WORKERS {
+        let more = workers.len() - MOST_WORKERS;
+        page.element("p", "hint", &format!("and {more} more, in the result in JSON"));
+    }
+}
+
+fn beside(page: &mut Markup, machine: &MachineSummary) {
+    let used = &machine.used;
+    let share = |value: f64, key: &str| {
+        Cell::figure(figure::share(value), pointer(&["generator", "machine", key]), Unit::Share)
+    };
+    let busy: Vec<String> =
+        used.cores_busy_share.iter().take(MOST_WORKERS).copied().map(figure::share).collect();
+    let mut facts = vec![
+        ("processors busy", Cell::text(busy.join(", "))),
+        ("interrupts", share(used.softirq_share, "softirq_share")),
+        ("taken by the hypervisor", share(used.steal_share, "steal_share")),
+    ];
+    let network = &used.network;
+    let counts = [
+        ("TCP segments sent again", "retransmitted", network.retransmitted),
+        ("turned away by a full accept queue", "listen_overflows", network.listen_overflows),
+        ("dropped by network devices", "device_drops", network.device_drops),
+        ("sockets in TIME_WAIT at most", "tcp_time_wait", network.tcp_time_wait),
+    ];
+    for (label, key, value) in counts {
+        if let Some(value) = value {
+            let at = pointer(&["generator", "machine", "network", key]);
+            facts.push((label, Cell::figure(figure::count(value), at, Unit::Count)));
+        }
+    }
+    page.element("h3", "", "The machine in the measured part");
+    page.facts(&facts);
+    for missing in &machine.missing {
+        page.element("p", "hint", missing);
+    }
+}
+
+fn process(used: &ProcessResult, at: &str) -> Vec<(&'static str, Cell)> {
+    let share =
+        |value: f64, key: &str| Cell::figure(figure::share(value), format!("{at}/{key}"), Unit::Share);
+    let mut facts = vec![
+        ("CPU, of one processor", share(used.cpus, "cpus")),
+        ("threads", Cell::figure(figure::count(used.threads), format!("{at}/threads"), Unit::Count)),
+    ];
+    if let Some(busiest) = used.busiest_thread_share {
+        facts.push(("its busiest thread", share(busiest, "busiest_thread_share")));
+    }
+    if let Some(delay) = used.run_delay_s {
+        facts.push(("a thread waited for a processor", seconds(delay, &format!("{at}/run_delay_s"))));
+    }
+    if let Some(bytes) = used.rss_bytes {
+        let at = format!("{at}/rss_bytes");
+        facts.push(("memory at most", Cell::figure(figure::bytes(bytes), at, Unit::Bytes)));
+    }
+    if let Some(throttled) = used.throttled_share {
+        facts.push(("periods in which it was throttled", share(throttled, "throttled_share")));
+    }
+    facts
+}
+
+/// By what methods the figures were made, and everything that another run needs to be the same.
+pub(super) fn provenance(page: &mut Markup, result: &RunResult, plan: Option<&str>) {
+    let methods = &result.methods;
+    let said = [
+        ("response time", &methods.response_time),
+        ("percentiles", &methods.percentile),
+        ("their intervals", &methods.percentile_interval),
+        ("steady state", &methods.steady),
+    ];
+    let known = said.into_iter().filter(|(_, method)| !method.is_empty());
+    let facts: Vec<_> = known.map(|(name, method)| (name, Cell::text(method))).collect();
+    if !facts.is_empty() {
+        page.element("h3", "", "Methods");
+        page.facts(&facts);
+    }
+    page.element("h3", "", "Load");
+    page.within("ul", "notes", |page| {
+        result.model.description.iter().for_each(|line| page.element("li", "", line));
+    });
+    page.element("h3", "", "Origin");
+    let (run, host) = (&result.run, &result.run.host);
+    let fact = |text: &str, at: &str| Cell::figure(text, at, Unit::Text);
+    let mut facts = vec![
+        ("program", Cell::text(format!("{} {}", result.tool.name, result.tool.version))),
+        ("run", fact(&run.id, "/run/id")),
+        ("started", fact(&run.started_at, "/run/started_at")),
+        ("seed", Cell::text(run.seed.to_string())),
+        ("plan", fact(&run.plan_hash, "/run/plan_hash")),
+    ];
+    if let Some(checksum) = &run.load_checksum {
+        facts.push(("load", fact(checksum, "/run/load_checksum")));
+    }
+    let mut machine = format!("{}, {} × {}", host.hostname, host.cpus, host.cpu_model);
+    if host.memory_bytes > 0 {
+        machine.push_str(&format!(", {}", figure::bytes(host.memory_bytes)));
+    }
+    if let Some(virtualisation) = &host.virtualisation {
+        machine.push_str(&format!(", {virtualisation}"));
+    }
+    facts.push(("machine", Cell::text(machine)));
+    let governor = host.governor.as_deref().unwrap_or("unknown");
+    facts.push(("system", Cell::text(format!("{}, governor {governor}", host.kernel))));
+    page.facts(&facts);
+    page.element("h3", "", "Command");
+    page.open("pre", &[("tabindex", "0")]);
+    page.text(&run.args.join(" "));
+    page.close("pre");
+    if let Some(plan) = plan {
+        page.open("details", &[]);
+        page.element("summary", "", "The plan as it was written");
+        page.open("pre", &[("tabindex", "0")]);
+        page.text(plan);
+        page.close("pre");
+        page.close("details");
+    }
+}

@@ -1,0 +1,83 @@
+/** What the charts are drawn from: `crates/report/src/html/chart.rs` writes it. */
+export interface ChartData {
+  runs: RunData[];
+}
+
+/** One run. Instants are seconds since its start, warm-up included; times are nanoseconds. */
+export interface RunData {
+  name: string;
+  is_open: boolean;
+  /** The time that the model is about. */
+  time: TimeKey;
+  course: Course;
+  spans: Span[];
+  marks: Mark[];
+  spectra: Spectrum[];
+  histograms: Histogram[];
+  heat: Heat | null;
+  /** What is not drawn in full, and how to get it. */
+  missing: string | null;
+}
+
+export type TimeKey = "response_time" | "service_time";
+
+export interface Course {
+  from_s: number;
+  /** Intervals for which two points stand, their extremes; 1: each point is an interval. */
+  joined: number;
+  /** Ends of intervals. */
+  at_s: number[];
+  series: { name: string; values: (number | null)[] }[];
+}
+
+export interface Span {
+  from_s: number;
+  to_s: number;
+  kind: "warmup" | "phase" | "settling" | "drain" | "silent";
+  name: string;
+}
+
+export interface Mark {
+  at_s: number;
+  length_s: number;
+  kind: "change" | "stall" | "threshold";
+  text: string;
+}
+
+export interface Spectrum {
+  time: TimeKey;
+  count: number;
+  /** Share of the requests, and the longest time of these. */
+  points: [number, number][];
+  /** The first point that is only a lower bound. */
+  at_least_from: number | null;
+  /** Share above which there are too few values. */
+  known_to: number;
+  intervals: [number, number | null, number | null][];
+}
+
+export interface Histogram {
+  time: TimeKey;
+  count: number;
+  /** From, below, how many. */
+  bars: [number, number, number][];
+}
+
+export interface Heat {
+  time: TimeKey;
+  columns: [number, number][];
+  limits_ns: number[];
+  cells: [number, number, number][];
+}
+
+/** The words for a time. */
+export function timeName(time: TimeKey): string {
+  return time === "response_time" ? "response time" : "service time";
+}
+
+/** Reads what the page has. */
+export function readData(): ChartData {
+  const element = document.getElementById("chart-data");
+  if (element?.textContent == null) throw new Error("the page has no data for charts");
+  return JSON.parse(element.textContent) as ChartData;
+}

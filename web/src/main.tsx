@@ -1,0 +1,33 @@
+import { render, type ComponentChildren } from "preact";
+import "uplot/dist/uPlot.min.css";
+import "./page.css";
+import { CourseCharts, MachineChart } from "./course.tsx";
+import { type ChartData, readData } from "./data.ts";
+import { HeatMaps } from "./heat.tsx";
+import { HistogramChart } from "./histogram.tsx";
+import { SpectrumChart } from "./spectrum.tsx";
+import { followTheme, ThemeChoice } from "./theme.tsx";
+
+/** What is drawn in the places that the page has, by their kind. */
+const CHARTS: Record<string, (data: ChartData) => ComponentChildren> = {
+  spectrum: (data) => <SpectrumChart runs={data.runs} />,
+  histogram: (data) => <HistogramChart runs={data.runs} />,
+  course: (data) => <CourseCharts runs={data.runs} />,
+  heat: (data) => <HeatMaps runs={data.runs} />,
+  machine: (data) => <MachineChart runs={data.runs} />,
+};
+
+followTheme();
+const data = readData();
+const header = document.querySelector("header.page");
+if (header !== null) {
+  const place = document.createElement("div");
+  place.className = "theme";
+  header.prepend(place);
+  render(<ThemeChoice />, place);
+}
+for (const place of document.querySelectorAll<HTMLElement>("[data-chart]")) {
+  const chart = CHARTS[place.dataset["chart"] ?? ""];
+  if (chart !== undefined) render(chart(data), place);
+}
+document.documentElement.dataset["charts"] = "drawn";
