@@ -42,8 +42,8 @@ pub(crate) fn look(choice: ColorChoice) -> Look {
     Look { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
 }
 
-/// Whether the surroundings have anything against a live screen: a terminal that can only write lines, a build
-/// machine, or the user's own word.
+/// Whether the surroundings have anything against a live screen: a terminal that can only write lines, a
+/// build machine, or the user's own word.
 pub(crate) fn allows_screen() -> bool {
     let given = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
     let dumb = std::env::var_os("TERM").is_none_or(|value| value.is_empty() || value == "dumb");

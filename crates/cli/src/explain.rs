@@ -20,8 +20,8 @@ use crate::{Exit, Failure, describe, import, run};
 const BASE_BYTES: u64 = 7 * MIB;
 /// Memory of an HTTP/1.1 connection (0.46 KiB; the same table).
 const HTTP1_BYTES: u64 = 471;
-/// Memory of an HTTP/2 connection beside its streams (bench/RESULTS.md, "HTTP/2: memory of 1,000 connections x
-/// 100 streams").
+/// Memory of an HTTP/2 connection beside its streams (bench/RESULTS.md, "HTTP/2: memory of 1,000 connections
+/// x 100 streams").
 const HTTP2_BYTES: u64 = 6355;
 /// Memory of a stream (the same table).
 const STREAM_BYTES: u64 = 229;

@@ -194,10 +194,12 @@ pub(crate) struct RunArgs {
     /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) slices: bool,
-    /// Send some requests of the plan beside the load, by a thread of their own, and compare [default rate: 100/s]
+    /// Send some requests of the plan beside the load, by a thread of their own, and compare [default rate:
+    /// 100/s]
     ///
-    /// The thread has its own connections and nothing else to do, so that its times are those of the servers. Where
-    /// the load's times are longer, the generator has added to them. Its requests are in no other figure.
+    /// The thread has its own connections and nothing else to do, so that its times are those of the servers.
+    /// Where the load's times are longer, the generator has added to them. Its requests are in no other
+    /// figure.
     #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     #[arg(help_heading = "Instrument", hide_short_help = true)]
     pub(crate) probe: Option<String>,

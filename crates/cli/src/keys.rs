@@ -148,8 +148,8 @@ enum Key {
     View(ViewKey),
 }
 
-/// The keys in what was read at once. Of escape sequences (ECMA-48 5.4) those of arrows and the like are known,
-/// and the others are skipped, as is a letter that was typed together with Alt.
+/// The keys in what was read at once. Of escape sequences (ECMA-48 5.4) those of arrows and the like are
+/// known, and the others are skipped, as is a letter that was typed together with Alt.
 fn keys_of(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = bytes;

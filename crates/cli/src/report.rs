@@ -7,10 +7,10 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question};
 use plimsoll_report::{SavedRun, html};
 
-use crate::compare::tool;
+use crate::describe::tool;
 use crate::saved_runs::{History, NamedRun};
 use crate::saving::PlaceArgs;
-use crate::{Exit, Failure, result_files, run};
+use crate::{Exit, Failure, outputs, result_files, run};
 
 /// Runs that can be told apart in one chart.
 const MOST_RUNS: usize = 12;
@@ -81,7 +81,7 @@ fn write(page: &[u8], output: &Path, quiet: bool) -> Result<(), Failure> {
     if output == Path::new("-") {
         return run::to_stdout(|out| out.write_all(page));
     }
-    run::to_file(output, |out| out.write_all(page))?;
+    outputs::to_file(output, |out| out.write_all(page))?;
     run::say(quiet)(&format!("wrote {}", output.display()));
     Ok(())
 }

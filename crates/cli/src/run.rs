@@ -362,8 +362,8 @@ pub(crate) fn say(quiet: bool) -> Say {
     })
 }
 
-/// Makes sure that there is a descriptor for every connection, and for those `beside` the plan's; where their number was left to us, takes
-/// fewer.
+/// Makes sure that there is a descriptor for every connection, and for those `beside` the plan's; where their
+/// number was left to us, takes fewer.
 pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<(), Problem> {
     let spare = SPARE_DESCRIPTORS + u64::from(beside);
     let needed = u64::from(plan.connections.max) + spare;

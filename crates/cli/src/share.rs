@@ -1,7 +1,7 @@
 //! Shares as they are written in flags.
 
-/// A share in percent, such as `5%`, as a number: 0.05. `None` if it is not written so, or not finite. The sign
-/// is needed: without it, `1` could be all or one in a hundred.
+/// A share in percent, such as `5%`, as a number: 0.05. `None` if it is not written so, or not finite. The
+/// sign is needed: without it, `1` could be all or one in a hundred.
 pub(crate) fn parse_percent(text: &str) -> Option<f64> {
     let number = text.trim().strip_suffix('%')?.trim();
     number.parse::<f64>().ok().map(|percent| percent / 100.0).filter(|share| share.is_finite())

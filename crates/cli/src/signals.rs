@@ -29,8 +29,8 @@ pub(crate) struct SignalWatch {
 }
 
 impl SignalWatch {
-    /// Watches for `SIGINT`, `SIGTERM` and `SIGHUP`, which are for the run whose control is asked for then. `say` gets
-    /// what the user should know.
+    /// Watches for `SIGINT`, `SIGTERM` and `SIGHUP`, which are for the run whose control is asked for then.
+    /// `say` gets what the user should know.
     pub(crate) fn start(
         control: impl Fn() -> Control + Send + 'static,
         say: impl Fn(&str) + Send + Sync + 'static,

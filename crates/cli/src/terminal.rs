@@ -1,8 +1,8 @@
 //! The terminal of this process, of which there is one: its modes, and whether the screen is on it.
 //!
-//! While it is taken it gives keys one by one and without showing them, but keeps its signals (`^C`, `^Z`) and
-//! its line ends. It gets back what it had on every way out: at the end, on a signal that ends or stops the
-//! process, and in a panic. A process in the background leaves it alone.
+//! While it is taken it gives keys one by one and without showing them, but keeps its signals (`^C`, `^Z`)
+//! and its line ends. It gets back what it had on every way out: at the end, on a signal that ends or stops
+//! the process, and in a panic. A process in the background leaves it alone.
 
 use std::fs::File;
 use std::io::{self, Write as _};

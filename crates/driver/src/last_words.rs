@@ -41,8 +41,9 @@ pub fn say(words: Option<&'static str>) {
     WORDS.store(words, Ordering::Release);
 }
 
-/// Has the handler of a signal write the words and give the modes back, if `when` is set. Register this before
-/// what ends the process: actions of a signal are carried out in the order in which they were registered.
+/// Has the handler of a signal write the words and give the modes back, if `when` is set. Register this
+/// before what ends the process: actions of a signal are carried out in the order in which they were
+/// registered.
 ///
 /// # Errors
 /// The system refuses a handler for this signal.

@@ -121,8 +121,8 @@ pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) needs: &'k [Needs],
     pub(crate) captures: &'k mut Captures,
-    /// If exchanges are kept only because they may fail: whether a whole response with this status to this step
-    /// is good, and need not be kept.
+    /// If exchanges are kept only because they may fail: whether a whole response with this status to this
+    /// step is good, and need not be kept.
     pub(crate) is_good: Option<&'k dyn Fn(usize, u16) -> bool>,
 }
 

@@ -15,8 +15,8 @@ use crate::sites::Site;
 /// [`run_logged`] beside a run of `probe`, see [`Plan::as_probe`], which ends with it. The records of both.
 ///
 /// A worker that is busy reads responses late and makes requests late. What that adds to the figures shows in
-/// comparison with the probe, whose requests go to the same servers at the same time (Lancet's latency agents,
-/// ATC 2019; Treadmill, ISCA 2016).
+/// comparison with the probe, whose requests go to the same servers at the same time (Lancet's latency
+/// agents, ATC 2019; Treadmill, ISCA 2016).
 ///
 /// # Errors
 /// As [`run`], of either.

@@ -13,8 +13,9 @@ use crate::{
 /// is made from, by the same rules as the one at the end.
 ///
 /// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)). It lacks
-/// what only the end tells: single statuses, first-byte times, what the servers are, phases, thresholds. Where
-/// arrivals wait to be started their number is taken from the rate and the time that the oldest has waited.
+/// what only the end tells: single statuses, first-byte times, what the servers are, phases, thresholds.
+/// Where arrivals wait to be started their number is taken from the rate and the time that the oldest has
+/// waited.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,
@@ -114,8 +115,8 @@ impl GrowingRecord {
         &self.record
     }
 
-    /// The verdict as it stands; `None` before there is anything to judge: in the warm-up, and until a request
-    /// has ended.
+    /// The verdict as it stands; `None` before there is anything to judge: in the warm-up, and until a
+    /// request has ended.
     pub fn verdict(&self) -> Option<Verdict> {
         let ended = self.record.total.ok + self.record.total.failed + self.record.total.timed_out;
         (ended > 0 && !self.standings.is_empty()).then(|| verdict::judge(&self.record))

@@ -234,8 +234,8 @@ pub struct WorkerRecord {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
-    /// Of stamped responses: from the kernel's stamp to when the worker took them up. The times of a generator
-    /// without stamps have it in them.
+    /// Of stamped responses: from the kernel's stamp to when the worker took them up. The times of a
+    /// generator without stamps have it in them.
     pub receive_lag: Histogram,
     /// The longest time that a wake-up waited on purpose to gather several responses: so much later than it
     /// arrived may an unstamped response have been read.
@@ -293,8 +293,8 @@ pub struct Interval {
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
-    /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the measured
-    /// part, and where somebody wants to know.
+    /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the
+    /// measured part, and where somebody wants to know.
     pub standings: Vec<Standing>,
 }
 

@@ -34,11 +34,11 @@ proptest! {
         let histogram = recorded(&values);
         let buckets = |of: fn(&Bucket) -> u64| histogram.buckets().map(move |b| (of(&b), b.count));
         let exact = histogram.exact();
-        prop_assert_eq!(Histogram::restore(buckets(|b| b.highest), exact).as_ref(), Some(&histogram));
-        prop_assert_eq!(Histogram::restore(buckets(|b| b.lowest), exact).as_ref(), Some(&histogram));
+        prop_assert_eq!(Histogram::restore(buckets(|b| b.highest), exact), Some(histogram.clone()));
+        prop_assert_eq!(Histogram::restore(buckets(|b| b.lowest), exact), Some(histogram.clone()));
         let mut delta = Delta::default();
         Cursor::new().advance(&histogram, &mut delta);
-        prop_assert_eq!(Delta::restore(delta.values()).as_ref(), Some(&delta));
+        prop_assert_eq!(Delta::restore(delta.values()), Some(delta.clone()));
         let limits = histogram.min().zip(histogram.max());
         let exact = Exact { overflow: 0, ..exact };
         let of_delta = Histogram::of_delta(&delta, Some(exact.sum), limits);

@@ -112,8 +112,8 @@ impl Resolver<'_> {
         let limited = duration.is_some() || iterations.is_none() || rate.is_none();
         let stages = match (rate, stages) {
             (Some(rate), _) => {
-                // A warm-up may end between two arrivals, and a scenario may join there: then the first one is
-                // due in what is left of that gap.
+                // A warm-up may end between two arrivals, and a scenario may join there: then the first one
+                // is due in what is left of that gap.
                 let late = joining.since(warmup);
                 let spare = u64::from(warmup > Nanos::ZERO || late > Nanos::ZERO);
                 let needed = || iterations.map(|n| late + time_for(rate, n.saturating_add(spare), process));

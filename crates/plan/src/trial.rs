@@ -53,11 +53,11 @@ impl Plan {
         plan
     }
 
-    /// The same requests as an observer of a run of this plan makes them: at a low constant `rate`, with as long a
-    /// warm-up and run, or for a day where the plan's length is not known. One thread wakes up for each of
-    /// them. They come at random times (Poisson), so that they see the server as it is on average over time
-    /// (Wolff, "Poisson Arrivals See Time Averages", 1982), and do not keep step with the load. It judges no
-    /// thresholds and tries no request first.
+    /// The same requests as an observer of a run of this plan makes them: at a low constant `rate`, with as
+    /// long a warm-up and run, or for a day where the plan's length is not known. One thread wakes up for
+    /// each of them. They come at random times (Poisson), so that they see the server as it is on average
+    /// over time (Wolff, "Poisson Arrivals See Time Averages", 1982), and do not keep step with the load. It
+    /// judges no thresholds and tries no request first.
     ///
     /// # Errors
     /// If the rate does not fit: see [`ProfileError`].

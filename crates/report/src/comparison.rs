@@ -243,8 +243,8 @@ pub struct ChangeResult {
     /// The same, raised for the other judged figures (Holm); null if it was not judged.
     pub p_adjusted: Option<f64>,
     /// "ranks" (Mann–Whitney and Hodges–Lehmann, from 5 runs a side), "means" (Welch, 2 to 4 runs), "equal"
-    /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing of
-    /// how runs differ) or "none" (one run without slices).
+    /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing
+    /// of how runs differ) or "none" (one run without slices).
     pub method: String,
 }
 

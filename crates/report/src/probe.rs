@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::times;
 use crate::summary::{PERCENTILES, Summary};
 
-/// Requests beside the load, at a low rate, by a thread with connections of its own and nothing else to do. They
-/// are in no other figure of the result but in accounting.unmeasured.
+/// Requests beside the load, at a low rate, by a thread with connections of its own and nothing else to do.
+/// They are in no other figure of the result but in accounting.unmeasured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeResult {
     /// Iterations per second, on average, at random times.
@@ -33,8 +33,8 @@ pub struct ProbeResult {
     pub service_time: Summary,
     /// As the run's start_lag.
     pub start_lag: Summary,
-    /// By percentile of the service time: what the load has more than the probe, which is an estimate of what its
-    /// generator adds. Percentiles are missing that either does not have.
+    /// By percentile of the service time: what the load has more than the probe, which is an estimate of what
+    /// its generator adds. Percentiles are missing that either does not have.
     pub bias: BTreeMap<String, Bias>,
 }
 

@@ -296,8 +296,8 @@ pub struct VerdictResult {
 /// throughput (closed model, which something always limits).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitedByResult {
-    /// "target", "generator" (this process or its machine), "network", "connection_limit" (that of connections,
-    /// streams or users), "none", or "unknown".
+    /// "target", "generator" (this process or its machine), "network", "connection_limit" (that of
+    /// connections, streams or users), "none", or "unknown".
     pub what: String,
     /// One sentence with figures.
     pub evidence: String,
@@ -715,8 +715,8 @@ pub struct Generator {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
-    /// Of stamped responses: from the kernel's stamp to when the worker took them up, which is in no other time
-    /// here; null if none was stamped.
+    /// Of stamped responses: from the kernel's stamp to when the worker took them up, which is in no other
+    /// time here; null if none was stamped.
     #[serde(default)]
     pub receive_lag: Option<Summary>,
     /// The generator thread by thread.

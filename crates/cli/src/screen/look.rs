@@ -82,7 +82,7 @@ mod tests {
             (&text).render(buffer.area, &mut buffer);
             look.apply(&mut buffer);
             let cells = buffer.content.iter();
-            (cells.map(|cell| cell.symbol()).collect::<String>(), buffer.content[0].fg)
+            (cells.map(ratatui::buffer::Cell::symbol).collect::<String>(), buffer.content[0].fg)
         };
         let (poor, colour) = shown(Look { color: false, unicode: false });
         assert_eq!((poor.as_str(), colour), ("|p99 > 3 us _=# n?", Color::Reset));

@@ -68,8 +68,8 @@ impl Surface {
     }
 }
 
-/// The code of a colour of the terminal's own, beyond that of the first; `None` for the usual one. Others than
-/// those sixteen are not used: what they look like on somebody's background is not known.
+/// The code of a colour of the terminal's own, beyond that of the first; `None` for the usual one. Others
+/// than those sixteen are not used: what they look like on somebody's background is not known.
 const fn code_of(color: Color) -> Option<u16> {
     Some(match color {
         Color::Black => 0,

@@ -1,5 +1,5 @@
-//! What measurements are made with: the command, and sinks of it. They take turns: at the same time they would
-//! measure one another.
+//! What measurements are made with: the command, and sinks of it. They take turns: at the same time they
+//! would measure one another.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};

@@ -186,8 +186,8 @@ fn help() {
 #[test]
 fn reports_are_written_where_asked_and_named_after_their_runs() {
     let folder = Folder::new("report");
-    let sink = Sink::start(&folder.0);
-    let line = format!("run http://{}/ -c 1 -n 400 --quiet -o json --report own.html", sink.1);
+    let sink = Sink::start(&[]);
+    let line = format!("run {} -c 1 -n 400 --quiet -o json --report own.html", sink.url);
     let made: Value = serde_json::from_slice(&folder.plimsoll(&line).stdout).expect("it prints JSON");
     folder.results("runs", &made, &[1.0; 12]);
     folder.results("more", &made, &[1.0]);

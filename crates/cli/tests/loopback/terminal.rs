@@ -6,9 +6,9 @@ use crate::foreign::python;
 use crate::process::Folder;
 use crate::sink::Sink;
 
-/// Runs the program in a terminal of 80 columns and 24 rows, carries out the steps, and tells how it ended and
-/// how the terminal was left. A step is a letter and a word: `k` types keys, `w` waits until the word is on a
-/// screen that is drawn anew in another size, `s` sends a signal, `x` closes the terminal.
+/// Runs the program in a terminal of 80 columns and 24 rows, carries out the steps, and tells how it ended
+/// and how the terminal was left. A step is a letter and a word: `k` types keys, `w` waits until the word is
+/// on a screen that is drawn anew in another size, `s` sends a signal, `x` closes the terminal.
 const TERMINAL: &str = r#"
 import fcntl, os, pty, signal, select, struct, sys, termios
 steps = os.fsencode(sys.argv[1]).split(b'|')

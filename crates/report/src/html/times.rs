@@ -41,8 +41,10 @@ pub(super) fn percentiles(page: &mut Markup, result: &RunResult) {
     let (first, second) = if open { (response, service) } else { (service, response) };
     let lag = ("start lag", "start_lag", &result.start_lag);
     let interval = |summary: &Summary, name: &str| {
-        Cell::text(summary.interval_of(name).map_or_else(String::new, |bounds| bounds.text()))
-            .with_class("interval")
+        Cell::text(
+            summary.interval_of(name).map_or_else(String::new, crate::interval::PercentileBounds::text),
+        )
+        .with_class("interval")
     };
     let names = PERCENTILES.iter().map(|(name, _)| (format!("p{name}"), *name));
     let others = ["max", "mean", "stdev", "min"].map(|name| (name.to_owned(), name));

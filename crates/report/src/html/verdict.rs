@@ -105,7 +105,10 @@ fn tiles(page: &mut Markup, result: &RunResult) {
     let asked = rate.target_per_s.map(|target| format!("of {} asked for", figure::per_second(target)));
     let percentile = |p: &str| {
         let unknown = summary.p_missing.get(p).cloned().unwrap_or_default();
-        (figure_of(summary, key, p), summary.interval_of(p).map_or(unknown, |bounds| bounds.text()))
+        (
+            figure_of(summary, key, p),
+            summary.interval_of(p).map_or(unknown, crate::interval::PercentileBounds::text),
+        )
     };
     let (p50, p50_interval) = percentile("50");
     let (p99, p99_interval) = percentile("99");

@@ -12,8 +12,8 @@ use crate::fixture::{context, quiet, recorded, result, result_with};
 fn page_of(runs: &[(&str, &SavedRun)]) -> String {
     let named: Vec<NamedRun<'_>> = runs.iter().map(|&(name, run)| NamedRun { name, run }).collect();
     let mut page = Vec::new();
-    render(&named, &[], &mut page).unwrap();
-    String::from_utf8(page).unwrap()
+    render(&named, &[], &mut page).expect("writing to memory does not fail");
+    String::from_utf8(page).expect("a page is text")
 }
 
 /// What can be read without JavaScript.

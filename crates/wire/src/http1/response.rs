@@ -170,8 +170,8 @@ impl ResponseClient {
         self.advance(limits, memo, owed, input, kept)
     }
 
-    /// The next response, if nothing of it was read before, it stands whole in `input`, and its head is the one
-    /// that `memo` remembers; else `None`, and nothing has changed. Nothing of it is kept.
+    /// The next response, if nothing of it was read before, it stands whole in `input`, and its head is the
+    /// one that `memo` remembers; else `None`, and nothing has changed. Nothing of it is kept.
     #[inline]
     pub fn next_known(
         &mut self,
