@@ -32,7 +32,7 @@ pub(crate) struct ControlArgs {
     ///
     /// The screen is shown where stdin and stderr are a terminal that is large enough, unless --quiet,
     /// --no-keys or --stats - is given, or one of the variables PLIMSOLL_NO_TUI and CI is set.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_tui: bool,
 }
 

@@ -425,7 +425,7 @@ struct ConnectionArgs {
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", hide_short_help = true)]
     connect_to: Vec<String>,
     /// Connect to this unix socket
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     unix_socket: Option<String>,
     /// Use only IPv4
     #[arg(short = '4', long, hide_short_help = true)]
@@ -852,7 +852,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "check",
     "explain",
@@ -870,7 +870,13 @@ const COMMANDS: [&str; 17] = [
     "export",
     "rm",
     "schema",
+    "completions",
+    "man",
+    "reference",
 ];
+
+/// So many of the last commands are for those who develop the program, and not shown.
+const HIDDEN: usize = 1;
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
 /// program's name.
@@ -887,7 +893,10 @@ pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Pro
     if !first.starts_with('-') && !address {
         let hint = match suggest::closest(&first, COMMANDS) {
             Some(near) => format!("did you mean `plimsoll {near}`?"),
-            None => format!("commands: {}; for a host write http://{first}/", COMMANDS.join(", ")),
+            None => format!(
+                "commands: {}; for a host write http://{first}/",
+                COMMANDS[..COMMANDS.len() - HIDDEN].join(", ")
+            ),
         };
         let message = format!("unknown command `{}`", first.escape_debug());
         return Err(Problem::new(message).with_hint(hint));
@@ -941,7 +950,7 @@ mod tests {
             problem.hint.as_deref(),
             Some(
                 "commands: run, check, explain, find, calibrate, sink, target, demo, import, compare, history, \
-                 runs, show, export, rm, schema; \
+                 report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )
         );

@@ -16,7 +16,7 @@ pub(crate) struct OutputArgs {
     ///
     /// A file that cannot be written is an error, before the load where that can be known. The result on
     /// stdout is written first in any case.
-    #[arg(long, value_name = "FORMAT=FILE")]
+    #[arg(long, value_name = "FORMAT=FILE", hide_short_help = true)]
     pub(crate) out: Vec<String>,
     /// Write the result as JSON to a file, too: the same as --out json=FILE
     #[arg(long, value_name = "FILE")]
