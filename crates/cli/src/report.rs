@@ -17,8 +17,8 @@ const MOST_RUNS: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Files that `run --json FILE` wrote, folders of such files, quoted patterns, names, tags and ids of saved
-    /// runs, or latest
+    /// Files that `run --json FILE` wrote, folders of such files, quoted patterns, names, tags and ids of
+    /// saved runs, or latest
     ///
     /// Several runs are drawn over each other, and those of each further argument are compared with those of
     /// the first. Saved runs have the most to show.

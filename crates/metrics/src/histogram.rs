@@ -235,9 +235,11 @@ impl Histogram {
             middles += u128::from(lowest_of(index).midpoint(highest_of(index))) * u128::from(count);
         }
         let (first, last) = (first as usize, last as usize);
-        let (low, high) = limits.unwrap_or((0, u64::MAX));
-        histogram.min = lowest_of(first).max(low.min(highest_of(first)));
-        histogram.max = highest_of(last).min(high.max(lowest_of(last)));
+        let (low, high) = limits.unwrap_or((0, highest_of(last)));
+        // The last bucket has everything beyond the range, too.
+        let highest = |index: usize| if index == BUCKETS - 1 { u64::MAX } else { highest_of(index) };
+        histogram.min = lowest_of(first).max(low.min(highest(first)));
+        histogram.max = highest(last).min(high.max(lowest_of(last)));
         histogram.sum = sum.unwrap_or(middles);
         histogram
     }

@@ -305,6 +305,7 @@ before = termios.tcgetattr(slave)
 pid = os.fork()
 if pid == 0:
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     import fcntl
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     for number in (0, 2):

@@ -26,6 +26,7 @@ for pair in sys.argv[3].split():
 pid = os.fork()
 if pid == 0:
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     for number in (0, 2):
         os.dup2(slave, number)
@@ -72,7 +73,8 @@ if not closed:
         elif done:
             break
     left = everything.count(b'\x1b[?1049h') == everything.count(b'\x1b[?1049l')
-    print('restored', before == termios.tcgetattr(slave), 'left', left, 'code', os.waitstatus_to_exitcode(status))
+    restored = before == termios.tcgetattr(slave)
+    print('restored', restored, 'left', left, 'code', os.waitstatus_to_exitcode(status))
     sys.stdout.buffer.write(b'after ' + everything.split(b'\x1b[?1049l')[-1] + b'\n')
 else:
     print('code', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

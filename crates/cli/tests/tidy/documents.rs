@@ -54,20 +54,19 @@ fn links(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The plans that a document shows: blocks of YAML that begin with their targets.
+/// The whole plans that a document shows: blocks of YAML that begin with their targets and have scenarios.
 pub(crate) fn plans(document: &Document) -> Vec<&str> {
     let blocks = document.text.split("```yaml\n").skip(1);
     let bodies = blocks.filter_map(|block| block.split_once("```").map(|(body, _)| body));
-    bodies.filter(|body| body.starts_with("targets:") && !body.contains('…')).collect()
+    bodies.filter(|body| body.starts_with("targets:") && body.contains("scenarios:")).collect()
 }
 
 #[test]
 fn links_and_plans_are_found() {
-    let text =
-        "[a](b.md#c) `[d](e)`\n```yaml\ntargets: {x: y}\n```\n```yaml\njobs: {}\n```\n[f](https://g)\n";
+    let text = "[a](b.md#c) `[d](e)`\n```yaml\ntargets: {x: y}\nscenarios: []\n```\n```yaml\ntargets: {}\n```\n```yaml\njobs: {}\n```\n[f](https://g)\n";
     let document = Document { path: PathBuf::from("docs/x.md"), text: text.to_owned() };
     assert_eq!(links(text), ["b.md#c", "e", "https://g"]);
-    assert_eq!(plans(&document), ["targets: {x: y}\n"]);
+    assert_eq!(plans(&document), ["targets: {x: y}\nscenarios: []\n"]);
     let broken = broken_links(Path::new("/nowhere"), &document);
     assert_eq!(broken.len(), 2, "{broken:?}");
 }

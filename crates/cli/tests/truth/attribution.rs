@@ -8,15 +8,19 @@
 
 use serde_json::Value;
 
-use crate::stage::{GROUP, Needs, play};
+use crate::stage::{GROUP, Needs, play, skip};
 
 /// How often a cell is played on a machine that is held up.
 const PLAYS: u32 = 3;
 
+/// Share of the time of its processors that a machine does not get from its host, above which nothing can be
+/// played on it.
+const STOLEN: f64 = 0.1;
+
 /// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence: one of
 /// those between bars.
 fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
-    let mut seen = Vec::new();
+    let (mut seen, mut stolen) = (Vec::new(), true);
     for _ in 0..PLAYS {
         let Some(result) = play(needs, script) else { return };
         let limit = &result["verdict"]["limited_by"];
@@ -25,8 +29,13 @@ fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
             assert!(by == "none" || !limit["hint"].as_str().unwrap_or_default().is_empty(), "{limit}");
             return;
         }
-        seen.push(format!("{limit}, machine {}", result["generator"]["machine"]));
+        let machine = &result["generator"]["machine"];
+        stolen &= machine["steal_share"].as_f64().is_some_and(|share| share > STOLEN);
+        seen.push(format!("{limit}, machine {machine}"));
         assert!(held_up(&result), "{by} was expected: {seen:#?}");
+    }
+    if stolen {
+        return skip(&format!("this machine's processors were others' in {PLAYS} plays: {seen:#?}"));
     }
     panic!("{by} was expected: {seen:#?}");
 }

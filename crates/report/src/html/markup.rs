@@ -238,13 +238,15 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Whether a character turns the direction of what follows, so that text would look other than it is (UTS 55).
+/// Whether a character turns the direction of what follows, so that text would look other than it is (UTS
+/// 55).
 const fn is_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// JSON within a script element: nothing in it can end the element or begin a comment (HTML, "restrictions for
-/// contents of script elements"). `<` occurs within strings of JSON only, where it may be written as an escape.
+/// JSON within a script element: nothing in it can end the element or begin a comment (HTML, "restrictions
+/// for contents of script elements"). `<` occurs within strings of JSON only, where it may be written as an
+/// escape.
 pub(super) fn json_in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
