@@ -18,6 +18,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     let seconds = session.options.seconds;
     let file = |name: &str| session.directory().join(name).display().to_string();
     let (stats, log, failed) = (file("observed.csv"), file("observed.log"), file("observed.failed"));
+    let (store, saved) = (file("observed.db"), format!("ndjson={}", file("observed.ndjson")));
     let load = ["-c", "50", "--rate", RATE];
     let outputs = [
         "--stats",
@@ -30,9 +31,18 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         &failed,
         "--control",
         "127.0.0.1:0",
-        "--interval",
-        "100ms",
         "--slices",
+        "--prometheus",
+        "127.0.0.1:0",
+        // Nobody listens there: the worst that can happen to an export.
+        "--otlp=http://127.0.0.1:9/",
+        "--otlp-interval",
+        "1s",
+        "--save",
+        "--store",
+        &store,
+        "--out",
+        &saved,
     ];
     let plain = Load::plimsoll(session, &load);
     let observed = Load::plimsoll(session, &[&load[..], &outputs].concat());

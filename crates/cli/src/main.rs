@@ -86,7 +86,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All of them, with the signals that are heeded.
-    pub(crate) const KINDS: [Self; 9] = [
+    pub(crate) const KINDS: [Self; 10] = [
         Self::Success,
         Self::Environment,
         Self::Usage,
@@ -94,6 +94,7 @@ impl Exit {
         Self::Regression,
         Self::Undecided,
         Self::Thresholds,
+        Self::Interrupted(signal_hook::consts::SIGHUP),
         Self::Interrupted(signal_hook::consts::SIGINT),
         Self::Interrupted(signal_hook::consts::SIGTERM),
     ];
@@ -125,6 +126,7 @@ impl Exit {
                 "a threshold does not hold on a valid run; `find`: no rate that was tried holds"
             }
             Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
+            Self::Interrupted(signal_hook::consts::SIGHUP) => "the terminal has gone (SIGHUP)",
             Self::Interrupted(_) => "ended by SIGTERM",
         }
     }

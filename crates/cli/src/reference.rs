@@ -111,7 +111,9 @@ fn exit_codes() -> String {
 
 /// Variables that are no settings.
 const VARIABLES: &[(&str, &str)] = &[
+    ("CI", "if it is set: no live screen"),
     ("COLUMNS", "width of reports that do not go to a terminal"),
+    ("GITHUB_STEP_SUMMARY", "the file that `--step-summary` appends to"),
     ("HOME", "where the user's folders are, if the XDG variables do not say so"),
     (
         "LC_ALL, LC_CTYPE, LANG",
@@ -119,6 +121,15 @@ const VARIABLES: &[(&str, &str)] = &[
     ),
     ("LUA_PATH", "where scripts find modules"),
     ("NO_COLOR", "if it is not empty: no colour, unless `--color always` asks for it"),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+        "where `--otlp` without a URL sends to",
+    ),
+    ("OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_METRICS_HEADERS", "headers of what `--otlp` sends"),
+    ("OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME", "attributes of what `--otlp` sends"),
+    ("PLIMSOLL_NO_TUI", "if it is set: no live screen"),
+    ("PLIMSOLL_SAVE", "`true`: every run is saved in the history"),
+    ("PLIMSOLL_STORE", "the file of the history"),
     ("SSLKEYLOGFILE", "a file that takes the keys of TLS, for Wireshark and the like"),
     ("TERM", "`dumb`: no colour, and no live display"),
     ("XDG_DATA_HOME", "the user's folder for data, in which `plimsoll` has its own"),

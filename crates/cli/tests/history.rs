@@ -252,20 +252,22 @@ fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
 }
 
 #[test]
-fn two_at_once_both_land() {
+fn several_at_once_all_land() {
     let place = Place::new("two");
     let start = |name: &str| {
         let line = format!("run URL --rate 200 -c 4 -d 2500ms --name {name} --quiet -o json");
-        place.command(&line).stdout(Stdio::piped()).spawn().unwrap()
+        place.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let both = ["one", "two"].map(start);
-    for (name, child) in ["one", "two"].into_iter().zip(both) {
+    let names = ["one", "two", "three", "four"];
+    // All of them find that there is no history yet.
+    let all = names.map(start);
+    for (name, child) in names.into_iter().zip(all) {
         let output = child.wait_with_output().unwrap();
         assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(place.json(&format!("show {name} -o json")), shown);
     }
-    assert_eq!(place.runs("state", ""), ["finished", "finished"]);
+    assert_eq!(place.runs("state", ""), ["finished"; 4]);
 }
 
 /// Where a small file system can be mounted, the disk is really full; else files may not grow.

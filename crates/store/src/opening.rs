@@ -43,14 +43,13 @@ impl Store {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(unusable)?;
         }
-        // Plans are in it, so that it is nobody else's business.
-        OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
+        make(path)?;
         let damaged = fs::metadata(path).map_err(unusable)?.ino();
         match connect(path, origin) {
             Ok(db) => Ok((Self { db, path: path.to_owned() }, None)),
             Err(StoreError::Corrupt { .. }) => {
                 let aside = set_aside(path, damaged, unix_s).map_err(unusable)?;
-                OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(unusable)?;
+                make(path)?;
                 Ok((Self { db: connect(path, origin)?, path: path.to_owned() }, Some(aside)))
             }
             Err(error) => Err(error),
@@ -74,6 +73,41 @@ impl Store {
     }
 }
 
+/// Makes the store where there is no file. It gets its name when it is whole: another process that makes it
+/// at the same time finds either none or all of it, and the first one stays.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let unusable =
+        |error: io::Error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    // Plans are in it, so that it is nobody else's business.
+    let open = |path: &Path| OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    if fs::metadata(path).is_ok() {
+        // What is there has to be writable.
+        return open(path).map(|_| ()).map_err(unusable);
+    }
+    let new = with_end(path, &format!(".new-{}", std::process::id()));
+    open(&new).map_err(unusable)?;
+    let made = connect(&new, Origin::Usual).map(drop);
+    let named = made.and_then(|()| match fs::hard_link(&new, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Where files have one name only.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) =>
+        {
+            open(path).map(|_| ()).map_err(unusable)
+        }
+        linked => linked.map_err(unusable),
+    });
+    let removed = fs::remove_file(&new).map_err(unusable);
+    named.and(removed)
+}
+
+/// A path with something more at its end.
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
 /// A connection to a file that is there, empty or a store.
 fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
     let failed = |error| StoreError::of(path, error);
@@ -92,13 +126,10 @@ fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
     }
     let mut db = Connection::open(path).map_err(failed)?;
     db.busy_timeout(PATIENCE).map_err(failed)?;
-    let version = schema::version(&db).map_err(failed)? as u32;
+    let (version, application, tables) = outline(&db).map_err(failed)?;
     if version > VERSION {
         return Err(StoreError::TooNew { path: path.to_owned(), found: version, known: VERSION });
     }
-    let application: u32 = db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
-    let tables: u32 =
-        db.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
     // What has tables and is not ours is somebody else's. One that has none is about to be made.
     if tables > 0 && application != APPLICATION_ID {
         return Err(StoreError::NotAStore { path: path.to_owned() });
@@ -117,6 +148,17 @@ fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
+/// The version of a file's schema, whose it is, and how many tables it has; all at one time, since another
+/// process may be making the store.
+fn outline(db: &Connection) -> rusqlite::Result<(u32, u32, u32)> {
+    let moment = db.unchecked_transaction()?;
+    let tables = moment.query_one("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let application = moment.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = schema::version(&moment)? as u32;
+    moment.commit()?;
+    Ok((version, application, tables))
+}
+
 fn look_through(db: &Connection, path: &Path) -> Result<(), StoreError> {
     let found: String = db
         .query_one("PRAGMA quick_check(1)", [], |row| row.get(0))
@@ -131,21 +173,16 @@ fn look_through(db: &Connection, path: &Path) -> Result<(), StoreError> {
 /// Renames a damaged store, with the files beside it. If another process has done so meanwhile, the file is
 /// another one, and is left alone.
 fn set_aside(path: &Path, damaged: u64, unix_s: u64) -> io::Result<PathBuf> {
-    let with = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let mut aside = with(path, &format!(".corrupt-{unix_s}"));
+    let mut aside = with_end(path, &format!(".corrupt-{unix_s}"));
     // Two within one second are both kept.
     let mut number = 1;
     while aside.exists() {
-        aside = with(path, &format!(".corrupt-{unix_s}-{number}"));
+        aside = with_end(path, &format!(".corrupt-{unix_s}-{number}"));
         number += 1;
     }
     if fs::metadata(path)?.ino() == damaged {
         for end in COMPANIONS {
-            match fs::rename(with(path, end), with(&aside, end)) {
+            match fs::rename(with_end(path, end), with_end(&aside, end)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
