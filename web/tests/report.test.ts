@@ -267,9 +267,11 @@ function at(from: unknown, pointer: string): unknown {
 /** How a value may be written. */
 function expected(value: unknown, unit: string): string[] {
   if (value === null || value === undefined) return ["-"];
+  // A length of nothing and a measured nothing.
+  if (unit === "s" && value === 0) return ["0 s", "0 ns"];
   const write: Record<string, (value: never) => string> = {
     ns: nanos,
-    s: (value: number) => (value === 0 ? "0 s" : seconds(value)),
+    s: seconds,
     count,
     per_s: perSecond,
     share,
