@@ -252,13 +252,6 @@ impl Before {
     /// Begins to save a run, if it is to be saved.
     pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<Keeper>, Failure> {
         let Some(saving) = &self.saving else { return Ok(None) };
-        let outline = plan.outline();
-        let mut steps: Vec<_> = outline.steps.into_iter().map(|name| (name, String::new())).collect();
-        // As in the record: the scenario of a step that is alone in it says nothing.
-        for scenario in outline.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
-            let of = scenario.steps.start as usize..scenario.steps.end as usize;
-            steps[of].iter_mut().for_each(|step| step.1.clone_from(&scenario.name));
-        }
         let beginning = Beginning {
             context: context.clone(),
             model: match plan.load {
@@ -267,7 +260,7 @@ impl Before {
             },
             started_unix_ns: clock::unix().0,
             warmup_ns: plan.warmup.0,
-            steps,
+            steps: plan.outline().step_names(),
             plan: self.plan.clone(),
         };
         saving.begin(beginning).map(Some)

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
-use plimsoll_metrics::{LimitedBy, Objective};
+use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Load, Plan, Problem};
 use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
 use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
@@ -80,7 +80,7 @@ fn sweep<O: Open + Clone + 'static>(
     for (text, plan) in plans {
         let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
         if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))
-            && level.figures.in_flight >= 1.0
+            && level.figures.in_flight > 0.0
         {
             points.push(usl::Level {
                 concurrency: level.figures.in_flight,
@@ -145,6 +145,12 @@ fn lead_in(plan: Plan) -> Result<Plan, Failure> {
     led.map_err(|error| Failure::usage(Problem::new(error.to_string())))
 }
 
+/// Whether a run was carried out to the end that its plan has.
+fn is_whole(plan: &Plan, record: &RunRecord) -> bool {
+    plan.end.duration.is_none_or(|length| record.duration >= length)
+        && plan.end.iterations.is_none_or(|count| record.iterations.started >= count)
+}
+
 /// Carries out one level; `None` if a signal came before its end.
 fn carry_out<O: Open + Clone + 'static>(
     campaign: &Campaign<'_, O>,
@@ -160,8 +166,9 @@ fn carry_out<O: Open + Clone + 'static>(
         }
         true
     });
-    // What a signal has cut short says nothing, be it a record or an error.
-    if campaign.interrupted().is_some() {
+    // What a signal has cut short says nothing, be it a record or an error. It may also have come when the level
+    // was over.
+    if campaign.interrupted().is_some() && !record.as_ref().is_ok_and(|record| is_whole(plan, record)) {
         return Ok(None);
     }
     let record = record?;

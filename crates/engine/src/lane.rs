@@ -25,6 +25,21 @@ struct Stream {
     arrivals: Arrivals,
     /// Workers of the run: their arrivals alternate.
     workers: u64,
+    /// Begin of the measured part: what is due earlier is not counted.
+    measured_from: Nanos,
+    /// The lane's arrivals that were taken, of the measured part.
+    taken: u64,
+    /// How far those that are due were counted.
+    scout: Option<Scout>,
+}
+
+/// Arrivals that are due and were not taken, counted without taking them: each of them once, however often
+/// they are asked for.
+#[derive(Debug)]
+struct Scout {
+    arrivals: Arrivals,
+    /// The lane's arrivals before them, taken or not, of the measured part.
+    counted: u64,
 }
 
 /// What a server is called.
@@ -142,7 +157,13 @@ impl Lane {
                 let stream = match &plan.load {
                     Load::Open { profile, process, .. } if !scenarios.is_empty() => {
                         let arrivals = Arrivals::new(profile, *process, plan.seed, worker);
-                        Some(Stream { arrivals, workers: u64::from(worker.of) })
+                        Some(Stream {
+                            arrivals,
+                            workers: u64::from(worker.of),
+                            measured_from: plan.warmup,
+                            taken: 0,
+                            scout: None,
+                        })
                     }
                     _ => None,
                 };
@@ -317,19 +338,49 @@ impl Lane {
 
     /// The next arrival of this lane and its scenario, without taking it.
     pub(crate) fn peek(&mut self) -> Option<(Arrival, u32)> {
-        let Stream { arrivals, workers } = self.stream.as_mut()?;
         loop {
-            let arrival = arrivals.peek().filter(|arrival| arrival.index < self.arrivals_end)?;
-            let scenario = match self.only {
-                Some(only) => return Some((arrival, only)),
-                None => self.deal.scenario(arrival.index / *workers, arrival.at),
-            };
-            match scenario {
-                Some(scenario) if self.scenarios.contains(&scenario) => return Some((arrival, scenario)),
-                // Another lane's. Or nobody's: before a scenario joins nothing is scheduled.
-                _ => arrivals.next(),
-            };
+            let stream = self.stream.as_ref()?;
+            let arrival = stream.arrivals.peek().filter(|arrival| arrival.index < self.arrivals_end)?;
+            if let Some(scenario) = self.scenario_of(arrival, stream.workers) {
+                return Some((arrival, scenario));
+            }
+            self.stream.as_mut()?.arrivals.next();
         }
+    }
+
+    /// The scenario of an arrival of this worker; none if it is another lane's. Or nobody's: before a scenario
+    /// joins nothing is scheduled.
+    #[inline]
+    fn scenario_of(&self, arrival: Arrival, workers: u64) -> Option<u32> {
+        if self.only.is_some() {
+            return self.only;
+        }
+        let scenario = self.deal.scenario(arrival.index / workers, arrival.at)?;
+        self.scenarios.contains(&scenario).then_some(scenario)
+    }
+
+    /// How many arrivals of the measured part are due before `until`, since the start, and were not taken.
+    pub(crate) fn backlog(&mut self, until: Nanos) -> u64 {
+        let Some((next, _)) = self.peek() else { return 0 };
+        let Some(stream) = &mut self.stream else { return 0 };
+        let (workers, measured_from, taken) = (stream.workers, stream.measured_from, stream.taken);
+        let is_ahead =
+            |scout: &Scout| scout.arrivals.peek().is_none_or(|arrival| arrival.index >= next.index);
+        let mut scout = match stream.scout.take().filter(is_ahead) {
+            Some(scout) => scout,
+            None => Scout { arrivals: stream.arrivals.clone(), counted: taken },
+        };
+        let ends = self.arrivals_end;
+        while let Some(arrival) = scout.arrivals.peek().filter(|due| due.at < until && due.index < ends) {
+            let counts = arrival.at >= measured_from && self.scenario_of(arrival, workers).is_some();
+            scout.counted += u64::from(counts);
+            scout.arrivals.next();
+        }
+        let backlog = scout.counted.saturating_sub(taken);
+        if let Some(stream) = &mut self.stream {
+            stream.scout = Some(scout);
+        }
+        backlog
     }
 
     /// Takes only arrivals with smaller indices.
@@ -340,7 +391,8 @@ impl Lane {
     /// Takes the arrival that [`peek`](Self::peek) showed.
     pub(crate) fn take(&mut self) {
         if let Some(stream) = &mut self.stream {
-            stream.arrivals.next();
+            let taken = stream.arrivals.next();
+            stream.taken += u64::from(taken.is_some_and(|arrival| arrival.at >= stream.measured_from));
         }
     }
 
@@ -348,6 +400,7 @@ impl Lane {
     pub(crate) fn change(&mut self, profile: &Profile) {
         if let Some(stream) = &mut self.stream {
             stream.arrivals.change(profile);
+            stream.scout = None;
         }
     }
 

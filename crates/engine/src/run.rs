@@ -10,11 +10,11 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Model,
-    Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, Timeline,
-    TimelineKeeper, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Peer,
+    PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, TimelineKeeper,
+    WorkerRecord, verdict,
 };
-use plimsoll_plan::{Address, Load, Pacing, Plan};
+use plimsoll_plan::{Address, Plan};
 use plimsoll_scenario::{Feeds, Per};
 
 use crate::control::{Control, Progress, Stop};
@@ -445,12 +445,8 @@ fn merge(
         workers.push(report.worker);
     }
     workers.resize_with(plan.threads.max(1) as usize, absent);
-    for scenario in plan.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
-        for step in scenario.steps.clone() {
-            if let Some(step) = steps.get_mut(step as usize) {
-                step.scenario.clone_from(&scenario.name);
-            }
-        }
+    for (step, (_, scenario)) in steps.iter_mut().zip(plan.outline().step_names()) {
+        step.scenario = scenario;
     }
     let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
     for step in &steps {
@@ -458,30 +454,16 @@ fn merge(
     }
     accounting.check().map_err(RunError::Accounting)?;
     iterations.check().map_err(RunError::Accounting)?;
-    let model = match plan.load {
-        Load::Closed => Model::Closed,
-        Load::Open { .. } => Model::Open,
-    };
-    let arrivals = accounting.arrivals(&iterations);
-    let target_per_second = match &plan.load {
-        Load::Open { profile, .. } if duration > Nanos::ZERO => {
-            let mean = arrivals as f64 / duration.as_secs_f64();
-            // Iterations that are all finished may take longer than their arrivals did.
-            Some(if plan.end.duration.is_none() { mean.max(profile.rate_at(plan.warmup)) } else { mean })
-        }
-        _ => None,
-    };
+    let basis = plan.basis();
+    let target_per_second = basis.target_per_second(accounting.arrivals(&iterations), duration);
     let mut record = RunRecord {
-        model,
         duration,
-        warmup: plan.warmup,
+        warmup: basis.warmup,
         drain,
         started_unix,
         started_monotonic,
         completed_in_window,
         target_per_second,
-        rate_changes: Vec::new(),
-        stopped_by: None,
         accounting,
         total,
         steps,
@@ -493,18 +475,14 @@ fn merge(
         tls_versions,
         intervals,
         slices,
-        timeline: Timeline::default(),
-        phases: Vec::new(),
         workers,
         machine,
         backend,
         rss_peak_bytes: usage::peak_rss_bytes(),
         pacing_budget,
-        precise: plan.pacing == Pacing::Precise,
-        interrupted: None,
-        verdict: Verdict::default(),
-        thresholds: Vec::new(),
+        precise: basis.precise,
         log,
+        ..RunRecord::empty(basis.model)
     };
     record.verdict = verdict::judge(&record);
     Ok(record)

@@ -557,13 +557,13 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.expire(now);
         }
         let (end, delay_end) = cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay()));
-        self.record.cpu_user = end.user - cpu.user;
-        self.record.cpu_system = end.system - cpu.system;
-        self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
-        // Beside virtual time, how long this thread had to wait for a CPU says nothing.
-        let real = self.io.name() != SIMULATED;
-        self.record.run_delay =
-            delay_end.zip(run_delay).filter(|_| real).map(|(after, before)| after - before);
+        // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say nothing.
+        if self.io.name() != SIMULATED {
+            self.record.cpu_user = end.user - cpu.user;
+            self.record.cpu_system = end.system - cpu.system;
+            self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
+            self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+        }
         let drain = self.snapshot(now);
         if !drain.is_empty() {
             send(drain);

@@ -115,17 +115,23 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     plimsoll_statistics::growth(&counts, spacing, scheduled as f64 / length)
 }
 
+/// Mean number of requests in flight over the measured part, by Little's law: the times that they spent between
+/// start and end, whatever their outcome, by the length of that part.
+pub fn mean_in_flight(record: &RunRecord) -> f64 {
+    let total = &record.total;
+    let times = total.response_time.sum() + total.failed_response_time.sum();
+    let inside = times.saturating_sub(total.start_lag.sum());
+    if record.duration == Nanos::ZERO { 0.0 } else { inside as f64 / record.duration.0 as f64 }
+}
+
 /// Little's law on a run of the open model: see [`plimsoll_statistics::little`]. The time in the system is
 /// that from the start of a request to its end, whatever its outcome: response time without start lag.
 pub fn little(record: &RunRecord) -> Option<Little> {
     if record.model != Model::Open || record.duration == Nanos::ZERO {
         return None;
     }
-    let total = &record.total;
-    let times = total.response_time.sum() + total.failed_response_time.sum();
-    let started = record.accounting.started;
-    let inside = times.saturating_sub(total.start_lag.sum()) as f64 / 1e9;
     let counts: Vec<f64> = whole(record).iter().map(|interval| interval.in_flight as f64).collect();
-    let rate = started as f64 / record.duration.as_secs_f64();
-    plimsoll_statistics::little(&counts, rate, inside / started.max(1) as f64)
+    let rate = record.accounting.started as f64 / record.duration.as_secs_f64();
+    let time = if rate > 0.0 { mean_in_flight(record) / rate } else { 0.0 };
+    plimsoll_statistics::little(&counts, rate, time)
 }

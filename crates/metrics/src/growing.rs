@@ -4,9 +4,8 @@ use plimsoll_core::Nanos;
 
 use crate::record::RunRecord;
 use crate::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval,
-    MachineRecord, Model, Outline, RateChange, Standing, StepRecord, Tally, ThreadUse, Verdict, WorkerRecord,
-    verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, MachineFacts, MachineInterval, Model, Outline,
+    RateChange, Standing, StepRecord, ThreadUse, Verdict, WorkerRecord, verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
@@ -14,16 +13,13 @@ use crate::{
 ///
 /// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)). It lacks
 /// what only the end tells: single statuses, first-byte times, what the servers are, phases, thresholds.
-/// Where arrivals wait to be started their number is taken from the rate and the time that the oldest has
-/// waited.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,
+    basis: Basis,
     standings: Vec<Standing>,
     threads: Vec<ThreadUse>,
     watched: Nanos,
-    /// Asked for at the end of the last interval under load.
-    target: Option<f64>,
 }
 
 /// What is known of a run before it begins.
@@ -35,41 +31,40 @@ pub struct Basis {
     pub warmup: Nanos,
     /// Whether the plan asks for the smallest start lag.
     pub precise: bool,
+    /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
+    /// begin of the measured part. All of them started and ended may take longer than their arrivals did.
+    pub asked_per_second: Option<f64>,
+}
+
+impl Basis {
+    /// The mean rate that was asked for, in arrivals per second, from the number of arrivals that were due in
+    /// so much time; `None` in the closed model.
+    pub fn target_per_second(&self, arrivals: u64, duration: Nanos) -> Option<f64> {
+        if self.model == Model::Closed || duration == Nanos::ZERO {
+            return None;
+        }
+        let mean = arrivals as f64 / duration.as_secs_f64();
+        Some(self.asked_per_second.map_or(mean, |asked| mean.max(asked)))
+    }
 }
 
 impl GrowingRecord {
     /// Before the first interval of a run with these steps.
     pub fn new(outline: &Outline, basis: Basis) -> Self {
-        let mut steps: Vec<StepRecord> = outline
-            .steps
-            .iter()
-            .map(|name| StepRecord { name: name.clone(), ..StepRecord::default() })
-            .collect();
-        for scenario in outline.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
-            for step in scenario.steps.clone() {
-                if let Some(step) = steps.get_mut(step as usize) {
-                    step.scenario.clone_from(&scenario.name);
-                }
-            }
-        }
-        let total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
-        Self {
-            record: empty(basis, steps, total),
-            standings: Vec::new(),
-            threads: Vec::new(),
-            watched: Nanos::ZERO,
-            target: None,
-        }
+        let steps = outline.step_names().into_iter();
+        let steps = steps.map(|(name, scenario)| StepRecord { name, scenario, ..StepRecord::default() });
+        let record = RunRecord {
+            warmup: basis.warmup,
+            precise: basis.precise,
+            total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
+            steps: steps.collect(),
+            ..RunRecord::empty(basis.model)
+        };
+        Self { record, basis, standings: Vec::new(), threads: Vec::new(), watched: Nanos::ZERO }
     }
 
-    /// Takes the next interval, and what the machine did meanwhile. `target` is the rate that is asked for at
-    /// its end.
-    pub fn add(
-        &mut self,
-        interval: &Interval,
-        machine: Option<(&MachineInterval, &MachineFacts)>,
-        target: Option<f64>,
-    ) {
+    /// Takes the next interval, and what the machine did meanwhile.
+    pub fn add(&mut self, interval: &Interval, machine: Option<(&MachineInterval, &MachineFacts)>) {
         if let Some((seen, facts)) = machine {
             if self.record.machine.intervals.is_empty() {
                 self.record.machine.facts = facts.clone();
@@ -83,12 +78,8 @@ impl GrowingRecord {
         if interval.warmup {
             return;
         }
-        let mut all = Tally::default();
-        for (step, tally) in self.record.steps.iter_mut().zip(&interval.steps) {
-            step.add(tally);
-            all.merge(tally);
-        }
-        self.record.total.add(&all);
+        self.record.steps.iter_mut().zip(&interval.steps).for_each(|(step, tally)| step.add(tally));
+        self.record.total.add(&interval.total());
         for standing in &interval.standings {
             standing.start_lags.iter().for_each(|lags| self.record.total.start_lag.add(lags));
             let number = standing.worker as usize;
@@ -99,8 +90,6 @@ impl GrowingRecord {
         }
         if !interval.drain {
             self.record.duration = interval.at.since(self.record.warmup);
-            // At the very end of the course the rate is zero.
-            self.target = target.filter(|rate| *rate > 0.0).or(self.target);
         }
         self.settle();
     }
@@ -130,7 +119,7 @@ impl GrowingRecord {
         record.connections = ConnectionRecord::default();
         record.workers.clear();
         (record.completed_in_window, record.pacing_budget) = (0, Nanos::ZERO);
-        let mut behind = Nanos::ZERO;
+        let mut waiting = 0;
         for standing in &self.standings {
             record.accounting.merge(&standing.accounting);
             record.iterations.merge(&standing.iterations);
@@ -138,10 +127,8 @@ impl GrowingRecord {
             record.completed_in_window += standing.completed;
             record.pacing_budget = record.pacing_budget.max(standing.pacing_budget);
             record.workers.push(standing.kept.clone());
-            behind += standing.behind;
+            waiting += standing.waiting;
         }
-        let workers = self.standings.len().max(1) as f64;
-        let waiting = (self.target.unwrap_or(0.0) * behind.as_secs_f64() / workers) as u64;
         let accounts = &mut record.accounting;
         (accounts.never_started, accounts.scheduled) =
             (accounts.never_started + waiting, accounts.scheduled + waiting);
@@ -149,9 +136,8 @@ impl GrowingRecord {
         accounts.in_flight_at_stop = accounts.started.saturating_sub(ended);
         let over = record.iterations.completed + record.iterations.failed;
         record.iterations.unfinished = record.iterations.started.saturating_sub(over);
-        let seconds = record.duration.as_secs_f64();
-        let arrivals = record.accounting.arrivals(&record.iterations) as f64;
-        record.target_per_second = (record.model == Model::Open && seconds > 0.0).then(|| arrivals / seconds);
+        let arrivals = record.accounting.arrivals(&record.iterations);
+        record.target_per_second = self.basis.target_per_second(arrivals, record.duration);
         for (worker, thread) in record.workers.iter_mut().zip(&self.threads) {
             set_use(worker, thread, self.watched);
         }
@@ -175,43 +161,4 @@ fn set_use(worker: &mut WorkerRecord, thread: &ThreadUse, watched: Nanos) {
     let system = scale(thread.system.min(thread.cpu));
     let (user, run_delay) = (scale(thread.cpu).since(system), thread.run_delay.map(scale));
     (worker.cpu_user, worker.cpu_system, worker.run_delay) = (user, system, run_delay);
-}
-
-/// The record of a run in which nothing has happened.
-fn empty(basis: Basis, steps: Vec<StepRecord>, total: StepRecord) -> RunRecord {
-    RunRecord {
-        model: basis.model,
-        duration: Nanos::ZERO,
-        warmup: basis.warmup,
-        drain: Nanos::ZERO,
-        started_unix: Nanos::ZERO,
-        started_monotonic: Nanos::ZERO,
-        completed_in_window: 0,
-        target_per_second: None,
-        rate_changes: Vec::new(),
-        stopped_by: None,
-        accounting: Accounting::default(),
-        iterations: IterationRecord::default(),
-        total,
-        steps,
-        connections: ConnectionRecord::default(),
-        peers: Vec::new(),
-        error_examples: std::collections::BTreeMap::new(),
-        protocols: std::collections::BTreeMap::new(),
-        tls_versions: std::collections::BTreeMap::new(),
-        intervals: Vec::new(),
-        slices: Vec::new(),
-        timeline: crate::Timeline::default(),
-        phases: Vec::new(),
-        workers: Vec::new(),
-        machine: MachineRecord::default(),
-        backend: "",
-        rss_peak_bytes: None,
-        pacing_budget: Nanos::ZERO,
-        precise: basis.precise,
-        interrupted: None,
-        verdict: Verdict::default(),
-        thresholds: Vec::new(),
-        log: LogRecord::default(),
-    }
 }

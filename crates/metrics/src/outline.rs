@@ -45,6 +45,19 @@ impl PhaseOutline {
 }
 
 impl Outline {
+    /// The name of each step and that of its scenario: empty where the step is alone in it, of which the name
+    /// would say nothing.
+    pub fn step_names(&self) -> Vec<(String, String)> {
+        let mut names: Vec<_> = self.steps.iter().map(|name| (name.clone(), String::new())).collect();
+        for scenario in self.scenarios.iter().filter(|scenario| scenario.steps.len() > 1) {
+            let range = scenario.steps.start as usize..scenario.steps.end as usize;
+            for (_, of) in names.get_mut(range).into_iter().flatten() {
+                of.clone_from(&scenario.name);
+            }
+        }
+        names
+    }
+
     /// The scenario that a step belongs to.
     pub fn scenario_of(&self, step: u32) -> Option<usize> {
         self.scenarios.iter().position(|scenario| scenario.steps.contains(&step))

@@ -411,6 +411,15 @@ pub struct RunRecord {
     pub log: LogRecord,
 }
 
+impl Interval {
+    /// What all of its steps came to.
+    pub fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        self.steps.iter().for_each(|step| total.merge(step));
+        total
+    }
+}
+
 /// What became of the entries of the request log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRecord {
@@ -435,6 +444,45 @@ impl LogRecord {
 }
 
 impl RunRecord {
+    /// The record of a run in which nothing has happened.
+    pub fn empty(model: Model) -> Self {
+        Self {
+            model,
+            duration: Nanos::ZERO,
+            warmup: Nanos::ZERO,
+            drain: Nanos::ZERO,
+            started_unix: Nanos::ZERO,
+            started_monotonic: Nanos::ZERO,
+            completed_in_window: 0,
+            target_per_second: None,
+            rate_changes: Vec::new(),
+            stopped_by: None,
+            accounting: Accounting::default(),
+            iterations: IterationRecord::default(),
+            total: StepRecord::default(),
+            steps: Vec::new(),
+            connections: ConnectionRecord::default(),
+            peers: Vec::new(),
+            error_examples: BTreeMap::new(),
+            protocols: BTreeMap::new(),
+            tls_versions: BTreeMap::new(),
+            intervals: Vec::new(),
+            slices: Vec::new(),
+            timeline: Timeline::default(),
+            phases: Vec::new(),
+            workers: Vec::new(),
+            machine: MachineRecord::default(),
+            backend: "",
+            rss_peak_bytes: None,
+            pacing_budget: Nanos::ZERO,
+            precise: false,
+            interrupted: None,
+            verdict: Verdict::default(),
+            thresholds: Vec::new(),
+            log: LogRecord::default(),
+        }
+    }
+
     /// Failures of scripts, with and without a request.
     pub fn script_errors(&self) -> u64 {
         let without: u64 = self.workers.iter().map(|worker| worker.script_errors).sum();

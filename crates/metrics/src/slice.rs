@@ -76,9 +76,8 @@ impl TimelineKeeper {
 
     /// Takes the next interval, while it still has its steps.
     pub fn add(&mut self, interval: &Interval) {
-        let mut total = Tally::default();
-        interval.steps.iter().for_each(|step| total.merge(step));
-        let slice = Slice { at: interval.at, length: interval.length, total, steps: Vec::new() };
+        let slice =
+            Slice { at: interval.at, length: interval.length, total: interval.total(), steps: Vec::new() };
         match (interval.warmup, interval.drain, &mut self.drain) {
             (true, _, _) => self.warmup.add(slice),
             (_, true, Some(drain)) => drain.join(slice),
@@ -109,10 +108,8 @@ impl Slicer {
         if interval.warmup {
             return;
         }
-        let mut total = Tally::default();
-        interval.steps.iter().for_each(|step| total.merge(step));
         let steps = if interval.steps.len() > MOST_STEPS { Vec::new() } else { interval.steps.clone() };
-        let slice = Slice { at: interval.at, length: interval.length, total, steps };
+        let slice = Slice { at: interval.at, length: interval.length, total: interval.total(), steps };
         if interval.drain {
             self.0.extend_last(Slice { length: Nanos::ZERO, ..slice });
         } else {

@@ -23,9 +23,8 @@ pub struct Standing {
     pub completed: u64,
     /// How late it may start requests on purpose.
     pub pacing_budget: Nanos,
-    /// Open model: how long the oldest arrival that is due and not taken up has waited; zero if there is
-    /// none.
-    pub behind: Nanos,
+    /// Open model: arrivals that are due and not taken up.
+    pub waiting: u64,
     /// Start lags of what ended since the last standing, step by step.
     pub start_lags: Vec<Delta>,
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_metrics::{Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
+use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource};
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -103,6 +103,22 @@ impl Plan {
 }
 
 impl Plan {
+    /// What a record says of it before the run begins.
+    pub fn basis(&self) -> Basis {
+        let (model, profile) = match &self.load {
+            Load::Closed => (Model::Closed, None),
+            Load::Open { profile, .. } => (Model::Open, Some(profile)),
+        };
+        Basis {
+            model,
+            warmup: self.warmup,
+            precise: self.pacing == Pacing::Precise,
+            asked_per_second: profile
+                .filter(|_| self.end.duration.is_none())
+                .map(|profile| profile.rate_at(self.warmup)),
+        }
+    }
+
     /// When intervals are cut, since the start of the run: at the ends of the warm-up and of phases, in
     /// ascending order.
     pub fn cuts(&self) -> Vec<Nanos> {

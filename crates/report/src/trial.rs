@@ -1,6 +1,7 @@
 //! The figures of one of several runs that are compared with each other: trials of a search, levels of a
 //! sweep.
 
+use plimsoll_metrics::course::mean_in_flight;
 use plimsoll_metrics::{Model, RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ pub struct TrialFigures {
     pub measured_s: f64,
     /// Whole responses per second.
     pub achieved_per_s: f64,
-    /// Mean number of requests in flight.
+    /// Mean number of requests in flight: the times that they took, by the length of the measured part.
     pub in_flight: f64,
     /// Median of the response time in the open model, of the service time in the closed one, in nanoseconds;
     /// null with too few samples.
@@ -45,13 +46,11 @@ impl TrialFigures {
         let percentiles = Summary::new(times, censored).p;
         let (bad, ended) = (total.failed + total.timed_out, total.ok + total.failed + total.timed_out);
         let seconds = record.duration.as_secs_f64();
-        let measured = || record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
-        let in_flight: u64 = measured().map(|interval| interval.in_flight).sum();
         let verdict = &record.verdict;
         Self {
             measured_s: seconds,
             achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
-            in_flight: in_flight as f64 / measured().count().max(1) as f64,
+            in_flight: mean_in_flight(record),
             p50: percentiles.p50,
             p90: percentiles.p90,
             p99: percentiles.p99,

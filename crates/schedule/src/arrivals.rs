@@ -81,7 +81,7 @@ impl Arrivals {
     }
 
     /// The next arrival, without taking it.
-    pub fn peek(&mut self) -> Option<Arrival> {
+    pub fn peek(&self) -> Option<Arrival> {
         self.upcoming
     }
 

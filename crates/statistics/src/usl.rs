@@ -19,7 +19,7 @@ const RESAMPLES: usize = 4_000;
 /// One measured level of concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// Concurrency: users, connections, at least 1.
+    /// Concurrency: users or requests in flight, more than 0; a mean need not be whole.
     pub concurrency: f64,
     /// Throughput per second that was measured there, above 0.
     pub throughput: f64,
@@ -135,7 +135,7 @@ impl Usl {
 pub fn fit(levels: &[Level], confidence: f64, seed: u64) -> Result<UslFit, UslError> {
     let is_bad = |level: &&Level| {
         let Level { concurrency, throughput } = **level;
-        !(concurrency >= 1.0 && concurrency.is_finite() && throughput > 0.0 && throughput.is_finite())
+        !(concurrency > 0.0 && concurrency.is_finite() && throughput > 0.0 && throughput.is_finite())
     };
     if let Some(level) = levels.iter().find(is_bad) {
         return Err(UslError::BadLevel(*level));

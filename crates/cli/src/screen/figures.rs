@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Histogram, MachineFacts, MachineInterval, Model, Outline, StepRecord, Tally,
-    Verdict, samples_needed,
+    Basis, GrowingRecord, Histogram, MachineFacts, MachineInterval, Outline, StepRecord, Tally, Verdict,
+    samples_needed,
 };
-use plimsoll_plan::{Load, Pacing, Plan};
+use plimsoll_plan::Plan;
 
 use super::News;
 
@@ -46,11 +46,10 @@ impl Subject {
             0 | 1 => first.to_owned(),
             count => format!("{first} and {} more", count - 1),
         };
-        let model = if matches!(plan.load, Load::Closed) { Model::Closed } else { Model::Open };
         Self {
             target,
             outline: plan.outline(),
-            basis: Basis { model, warmup: plan.warmup, precise: plan.pacing == Pacing::Precise },
+            basis: plan.basis(),
             end: plan.end.duration.map(|duration| plan.warmup + duration),
             iterations: plan.end.iterations,
             interval: plan.interval,
@@ -203,11 +202,10 @@ impl Figures {
     pub(super) fn add(&mut self, news: News, now: Nanos) {
         let News { end, target, interval, machine } = news;
         let seen = machine.as_ref().map(|(seen, facts)| (seen, facts));
-        self.record.add(&interval, seen, target);
+        self.record.add(&interval, seen);
         self.subject.end = end.or(self.subject.end);
         self.target = target;
-        let mut total = Tally::default();
-        interval.steps.iter().for_each(|step| total.merge(step));
+        let total = interval.total();
         let seconds = interval.length.as_secs_f64().max(1e-9);
         for (figures, tally) in self.steps.iter_mut().zip(&interval.steps) {
             figures.rate = tally.completed as f64 / seconds;

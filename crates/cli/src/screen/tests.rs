@@ -25,7 +25,12 @@ fn subject(steps: usize) -> Subject {
             steps: names,
             phases: Vec::new(),
         },
-        basis: plimsoll_metrics::Basis { model: Model::Open, warmup: Nanos::from_secs(2), precise: false },
+        basis: plimsoll_metrics::Basis {
+            model: Model::Open,
+            warmup: Nanos::from_secs(2),
+            precise: false,
+            asked_per_second: None,
+        },
         end: Some(Nanos::from_secs(30)),
         iterations: None,
         interval: SECOND,

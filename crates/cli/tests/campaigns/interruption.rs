@@ -81,7 +81,7 @@ fn interrupted_sweep(when: Met, times: usize) -> (Option<i32>, Vec<f64>) {
     let _turn = turn();
     let (url, met, gate) = server();
     let mut child = plimsoll(&["find", &url, "--sweep", "connections=1,2,3", "--no-preflight"])
-        .args(["-d", "200ms", "--warmup", "1ms", "--drain", "60s", "-o", "json"])
+        .args(["-n", "20", "--drain", "60s", "-o", "json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -61,6 +61,9 @@ for step in steps:
             if word in seen:
                 break
     elif kind == b's':
+        if word == b'SIGCONT':
+            # It leaves the screen before it stops: one that came in between would be lost.
+            os.waitpid(pid, os.WUNTRACED)
         os.kill(pid, getattr(signal, word.decode()))
     elif kind == b'x':
         os.close(slave); os.close(master); closed = True

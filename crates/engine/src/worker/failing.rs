@@ -6,6 +6,8 @@ use plimsoll_core::Outcome;
 use plimsoll_driver::Backend;
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, LogEntry};
+use plimsoll_plan::Protocol;
+use plimsoll_scenario::Context;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
@@ -23,8 +25,10 @@ impl<B: Backend> Worker<'_, B> {
         {
             exchange.reason.clone_from(reason);
         }
-        if request.capture != NO_CAPTURE {
-            let captured = self.captures.get_mut(request.capture);
+        let mut capture = request.capture;
+        self.write_again(request, &mut capture);
+        if capture != NO_CAPTURE {
+            let captured = self.captures.get_mut(capture);
             exchange.request = std::mem::take(&mut captured.request);
             let mut head = Vec::new();
             // The version is that of the request: the reason phrase and the version of the response are not
@@ -44,6 +48,32 @@ impl<B: Backend> Worker<'_, B> {
             }
             exchange.response = Message::new(&head, &captured.body);
         }
+        if capture != request.capture {
+            self.captures.end(capture);
+        }
         self.log.push_failed(exchange);
+    }
+
+    /// Keeps a request that was written as its step always is, and was not kept for that reason; begins a
+    /// capture if there is none.
+    fn write_again(&mut self, request: &InFlight, capture: &mut u32) {
+        let is_as_ever =
+            self.facts[request.step as usize].repeated && self.captures.detour(*capture).is_none();
+        if !is_as_ever || request.bytes_sent == 0 {
+            return;
+        }
+        let step = &self.plan.steps[request.step as usize];
+        let (template, target) = (&step.request, &self.plan.targets[step.target]);
+        let (context, mut random) = (Context::default(), self.random.clone());
+        if target.protocol == Protocol::Http2 {
+            template.render_request(&context, &mut random, &mut self.kept);
+            let scheme = if target.tls.is_some() { "https" } else { "http" };
+            self.captures.keep_lines(capture, scheme, &self.kept);
+        } else {
+            let mut bytes = Vec::new();
+            template.render(&context, &mut random, &mut self.scratch, &mut bytes);
+            let more = template.shared_body().map_or(&[][..], |body| &body[..]);
+            self.captures.keep_bytes(capture, &bytes, more);
+        }
     }
 }

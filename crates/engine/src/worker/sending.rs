@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, ConnId};
-use plimsoll_plan::{Plan, Step};
+use plimsoll_plan::{Plan, Protocol, Step};
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
@@ -36,6 +36,8 @@ pub(super) struct Facts {
     request: bool,
     /// Its responses are judged by their status, and by nothing else.
     pub(super) status_alone: bool,
+    /// Each of its requests is written with the same bytes: what failed of them can be written once more.
+    pub(super) repeated: bool,
 }
 
 impl Facts {
@@ -47,6 +49,9 @@ impl Facts {
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             request: step.needs.path || step.needs.request,
+            repeated: step.request.is_static()
+                && step.make_script.is_none()
+                && plan.targets[step.target].protocol != Protocol::Negotiated,
         }
     }
 
@@ -107,7 +112,7 @@ impl<B: Backend> Worker<'_, B> {
         if request.redirects > 0 {
             self.count_redirect(request);
         }
-        let facts = Facts { authority: true, ..self.facts[request.step as usize] };
+        let facts = Facts { authority: true, repeated: false, ..self.facts[request.step as usize] };
         match self.captures.detour(request.capture).cloned() {
             Some(Detour::Template(template)) => self.transmit_as(slot, request, &template, facts, ready),
             Some(Detour::Made(made)) => {
@@ -147,10 +152,11 @@ impl<B: Backend> Worker<'_, B> {
             Some(tls) => &mut tls.plain,
         };
         let before = out.len();
+        let keeps = self.keeps && !facts.repeated;
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            if self.keeps {
+            if keeps {
                 // What the rendering below is going to draw, too.
                 template.render_request(&context, &mut self.random.clone(), &mut self.kept);
                 let scheme = if lane.https { "https" } else { "http" };
@@ -168,7 +174,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.requests.insert(ticket, request);
         } else {
             template.render(&context, &mut self.random, &mut self.scratch, out);
-            if self.keeps {
+            if keeps {
                 let more = template.shared_body().map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }

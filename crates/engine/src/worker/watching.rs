@@ -177,8 +177,11 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.state_limits(&mut connections);
         let wall = load_end.since(self.times.measure);
-        let due = self.lanes.iter_mut().filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
-        let waits = due.map_or(Nanos::ZERO, |due| load_end.since(self.times.start + due));
+        let until = load_end.since(self.times.start);
+        let waiting = match self.complete {
+            true => 0,
+            false => self.lanes.iter_mut().map(|lane| lane.backlog(until)).sum(),
+        };
         Standing {
             worker: self.shard.index,
             accounting: self.counts.accounting,
@@ -187,7 +190,7 @@ impl<B: Backend> Worker<'_, B> {
             kept: WorkerRecord { wall, ..self.record.without_times() },
             completed: self.counts.completed_in_window,
             pacing_budget: self.pacer.budget(),
-            behind: if self.complete { Nanos::ZERO } else { waits },
+            waiting,
             start_lags: self.recorder.start_lags(),
         }
     }

@@ -1,15 +1,13 @@
-//! The record that grows with a run counts what the record of the whole run does, in every simulated run.
+//! The record that grows with a run comes to what the record of the whole run says, in every simulated run.
 
-use plimsoll_metrics::{Basis, GrowingRecord, Histogram, Model, RunRecord};
-use plimsoll_plan::{Load, Pacing, Plan};
+use plimsoll_metrics::{GrowingRecord, Histogram, Reason, ReasonCode, RunRecord, Verdict};
+use plimsoll_plan::Plan;
 
 pub(crate) fn begin(plan: &Plan) -> GrowingRecord {
-    let model = if matches!(plan.load, Load::Closed) { Model::Closed } else { Model::Open };
-    let precise = plan.pacing == Pacing::Precise;
-    GrowingRecord::new(&plan.outline(), Basis { model, warmup: plan.warmup, precise })
+    GrowingRecord::new(&plan.outline(), plan.basis())
 }
 
-/// After its last interval the growing record has the same times and counts.
+/// After its last interval the growing record has the same times and counts, and is judged alike.
 pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
     let so_far = growing.record();
     let buckets =
@@ -25,16 +23,25 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
         assert_eq!(buckets(&grown.response_time), buckets(&truth.response_time));
         assert_eq!((grown.ok, grown.errors), (truth.ok, truth.errors));
     }
-    if growing.verdict().is_none() {
-        return;
-    }
+    let Some(verdict) = growing.verdict() else { return };
     let unfinished = whole.accounting.in_flight_at_stop;
     assert_eq!(so_far.total.start_lag.count() + unfinished, whole.total.start_lag.count());
     let counts = |record: &RunRecord| {
         let a = &record.accounting;
-        [a.started, a.ok, a.failed, a.timed_out, a.dropped, a.without_data, a.in_flight_at_stop]
+        [a.scheduled, a.started, a.never_started, a.ok, a.failed, a.timed_out, a.dropped, a.in_flight_at_stop]
     };
     assert_eq!(counts(so_far), counts(whole));
     assert_eq!(so_far.iterations, whole.iterations);
     assert_eq!((so_far.duration, so_far.completed_in_window), (whole.duration, whole.completed_in_window));
+    // Start lags grow bucket by bucket, and without those of requests that had not ended.
+    let [grown, truth] = [so_far, whole].map(|record| record.total.start_lag.percentile(99.0).unwrap_or(0));
+    assert!(unfinished > 0 || grown.abs_diff(truth) <= truth / 100, "{grown} for a start lag of {truth}");
+    let judged = |verdict: &Verdict| {
+        let codes = |reasons: &[Reason]| {
+            let known = reasons.iter().filter(|one| grown == truth || one.code != ReasonCode::StartLag);
+            known.map(|reason| reason.code).collect::<Vec<_>>()
+        };
+        (codes(&verdict.reasons), codes(&verdict.warnings))
+    };
+    assert_eq!(judged(&verdict), judged(&whole.verdict), "{verdict:?} and {:?}", whole.verdict);
 }

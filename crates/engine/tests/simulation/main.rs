@@ -108,7 +108,7 @@ fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (Ru
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
     let mut growing = growing::begin(plan);
-    let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None, progress.target_per_second);
+    let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None);
     let record = run(plan, &open, &addresses, &control.clone().in_detail(), &mut grow).expect("the run ends");
     growing.set_changes(record.rate_changes.clone());
     growing::assert_same(&growing, &record);

@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::threshold::{Observed, Unit};
 use plimsoll_metrics::{
-    Accounting, Interval, IterationRecord, Model, Outline, RunRecord, ScenarioOutline, StepRecord, Tally,
-    Threshold, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict, judge_thresholds,
+    Accounting, Interval, Model, Outline, RunRecord, ScenarioOutline, StepRecord, Tally, Threshold,
+    ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
 
 const MS: u64 = 1_000_000;
@@ -53,39 +53,14 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
     steps.iter().for_each(|step| total.merge(step));
     let started = total.start_lag.count();
     RunRecord {
-        rate_changes: Vec::new(),
-        stopped_by: None,
-        model: Model::Open,
         duration: Nanos::from_secs(10),
-        warmup: Nanos::ZERO,
-        drain: Nanos::ZERO,
-        started_unix: Nanos::ZERO,
-        started_monotonic: Nanos::ZERO,
         completed_in_window: total.completed(),
         target_per_second: Some((started + 10) as f64 / 10.0),
         accounting: Accounting { scheduled: started + 10, started, dropped: 10, ..Accounting::default() },
-        iterations: IterationRecord::default(),
         total,
         steps,
-        connections: Default::default(),
-        peers: Vec::new(),
-        error_examples: Default::default(),
-        protocols: Default::default(),
-        tls_versions: Default::default(),
-        intervals: Vec::new(),
-        slices: Vec::new(),
-        timeline: plimsoll_metrics::Timeline::default(),
-        phases: Vec::new(),
-        workers: Vec::new(),
-        machine: Default::default(),
         backend: "simulated",
-        rss_peak_bytes: None,
-        pacing_budget: Nanos::ZERO,
-        precise: false,
-        interrupted: None,
-        verdict: Verdict::default(),
-        thresholds: Vec::new(),
-        log: Default::default(),
+        ..RunRecord::empty(Model::Open)
     }
 }
 

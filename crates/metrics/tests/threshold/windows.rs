@@ -52,39 +52,13 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
     let mut total = StepRecord::default();
     steps.iter().for_each(|step| total.merge(step));
     RunRecord {
-        rate_changes: Vec::new(),
-        stopped_by: None,
-        model: Model::Closed,
         duration: SECOND * seconds.len() as u64,
-        warmup: Nanos::ZERO,
-        drain: Nanos::ZERO,
-        started_unix: Nanos::ZERO,
-        started_monotonic: Nanos::ZERO,
         completed_in_window: total.completed(),
-        target_per_second: None,
         accounting: Accounting { started: total.start_lag.count(), ..Accounting::default() },
-        iterations: Default::default(),
         total,
         steps,
-        connections: Default::default(),
-        peers: Vec::new(),
-        error_examples: Default::default(),
-        protocols: Default::default(),
-        tls_versions: Default::default(),
-        intervals: Vec::new(),
-        slices: Vec::new(),
-        timeline: plimsoll_metrics::Timeline::default(),
-        phases: Vec::new(),
-        workers: Vec::new(),
-        machine: Default::default(),
         backend: "simulated",
-        rss_peak_bytes: None,
-        pacing_budget: Nanos::ZERO,
-        precise: false,
-        interrupted: None,
-        verdict: Default::default(),
-        thresholds: Vec::new(),
-        log: Default::default(),
+        ..RunRecord::empty(Model::Closed)
     }
 }
 

@@ -2,8 +2,6 @@
 
 mod attribution;
 
-use std::collections::BTreeMap;
-
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::course::{Steadiness, little, steadiness};
 use plimsoll_metrics::{
@@ -35,16 +33,10 @@ fn filled(values: &[(Nanos, u64)]) -> Histogram {
 fn good(model: Model) -> RunRecord {
     let count = 10_000;
     RunRecord {
-        model,
         duration: ms(10_000),
         warmup: ms(1_000),
-        drain: Nanos::ZERO,
-        started_unix: Nanos::ZERO,
-        started_monotonic: Nanos::ZERO,
         completed_in_window: count,
         target_per_second: (model == Model::Open).then_some(1_000.0),
-        rate_changes: Vec::new(),
-        stopped_by: None,
         accounting: Accounting { scheduled: count, started: count, ok: count, ..Accounting::default() },
         iterations: IterationRecord { started: count, completed: count, ..IterationRecord::default() },
         total: StepRecord {
@@ -54,16 +46,7 @@ fn good(model: Model) -> RunRecord {
             start_lag: filled(&[(us(10), count)]),
             ..StepRecord::default()
         },
-        steps: Vec::new(),
         connections: ConnectionRecord { limit: 64, ..ConnectionRecord::default() },
-        peers: Vec::new(),
-        error_examples: BTreeMap::new(),
-        protocols: BTreeMap::new(),
-        tls_versions: BTreeMap::new(),
-        intervals: Vec::new(),
-        slices: Vec::new(),
-        timeline: plimsoll_metrics::Timeline::default(),
-        phases: Vec::new(),
         workers: vec![
             WorkerRecord {
                 wall: ms(10_000),
@@ -73,15 +56,8 @@ fn good(model: Model) -> RunRecord {
             };
             2
         ],
-        machine: Default::default(),
         backend: "simulated",
-        rss_peak_bytes: None,
-        pacing_budget: Nanos::ZERO,
-        precise: false,
-        interrupted: None,
-        verdict: Verdict::default(),
-        thresholds: Vec::new(),
-        log: Default::default(),
+        ..RunRecord::empty(model)
     }
 }
 

@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline, Peer, PhaseMerger,
     PhaseOutline, ProcessUse, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall,
     SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch,
-    Throttling, TimelineKeeper, Verdict, WorkerRecord, judge,
+    Throttling, TimelineKeeper, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -85,16 +85,12 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
     let duration = SECOND * second.max(1);
     let started = total.start_lag.count();
     let mut record = RunRecord {
-        model,
         duration,
-        warmup: Nanos::ZERO,
         drain: Nanos::from_millis(7),
         started_unix: Nanos::from_millis(1_772_366_400_250),
         started_monotonic: SECOND * 1_234,
         completed_in_window: completed,
         target_per_second: (model == Model::Open).then_some(1_000.0),
-        rate_changes: Vec::new(),
-        stopped_by: None,
         accounting: Accounting {
             scheduled: started,
             started,
@@ -121,13 +117,10 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             tls_version: None,
             tls_cipher: None,
         }],
-        error_examples: Default::default(),
         protocols: [("http/1.1".to_owned(), completed)].into(),
-        tls_versions: Default::default(),
         intervals,
         slices: slicer.finish(),
         timeline: timeline.finish(),
-        phases: Vec::new(),
         workers: vec![WorkerRecord {
             wall: duration,
             cpu_user: Nanos(started * 900),
@@ -139,15 +132,9 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             stamped: completed,
             ..WorkerRecord::default()
         }],
-        machine: Default::default(),
         backend: "io_uring",
         rss_peak_bytes: Some(12_345_678),
-        pacing_budget: Nanos::ZERO,
-        precise: false,
-        interrupted: None,
-        verdict: Verdict::default(),
-        thresholds: Vec::new(),
-        log: Default::default(),
+        ..RunRecord::empty(model)
     };
     record.connections.opened = 64;
     record.connections.peak_open = 64;
