@@ -145,10 +145,10 @@ fn lead_in(plan: Plan) -> Result<Plan, Failure> {
     led.map_err(|error| Failure::usage(Problem::new(error.to_string())))
 }
 
-/// Whether a run was carried out to the end that its plan has.
+/// Whether a run was carried out to the end that its plan has: whichever came first.
 fn is_whole(plan: &Plan, record: &RunRecord) -> bool {
-    plan.end.duration.is_none_or(|length| record.duration >= length)
-        && plan.end.iterations.is_none_or(|count| record.iterations.started >= count)
+    plan.end.duration.is_some_and(|length| record.duration >= length)
+        || plan.end.iterations.is_some_and(|count| record.iterations.started >= count)
 }
 
 /// Carries out one level; `None` if a signal came before its end.
