@@ -4,17 +4,20 @@
 //! ```text
 //!   socket bytes ──▶ tls::Session ──┬▶ http1::ResponseClient ──▶ Response { status, bytes, keep_alive, … }
 //!                    (only https)   │  http1::RequestServer  ──▶ Request  { method, target, id, … }
-//!                                   └▶ http2::Client         ──▶ Event    { ticket, response or failure, … }
-//!                                      http2::Server         ──▶ Request  { stream, method, path, … }
+//!                                   ├▶ http2::Client         ──▶ Event    { ticket, response or failure, … }
+//!                                   │  http2::Server         ──▶ Request  { stream, method, path, … }
+//!                                   └▶ cache::ReplyClient    ──▶ Reply    { answer, bytes }
+//!                                      cache::RequestServer  ──▶ Request  { operation, cache, key, value }
 //! ```
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
 //! what it remembers of a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options
 //! of either side. The types to know first are [`http1::ResponseClient`], [`http1::RequestServer`],
-//! [`http2::Client`], [`http2::Server`], [`http2::HeaderBook`] and [`tls::Session`].
+//! [`http2::Client`], [`http2::Server`], [`http2::HeaderBook`], [`cache::ReplyClient`] and [`tls::Session`].
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod http1;
 pub mod http2;
 pub mod tls;
