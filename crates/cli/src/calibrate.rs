@@ -302,8 +302,8 @@ fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
     let most = record.protocols.iter().max_by_key(|(_, responses)| **responses);
     let mean = |bytes: u64, of: u64| bytes.checked_div(of).unwrap_or(0);
     let protocol = match most {
-        Some((protocol, _)) if protocol.starts_with("h2") => "h2",
-        _ => "http/1.1",
+        Some((protocol, _)) => protocol.as_str(),
+        None => "http/1.1",
     };
     LoadKind {
         protocol: protocol.to_owned(),

@@ -159,6 +159,7 @@ pub(crate) fn protocol_of(target: &Target) -> &'static str {
         Protocol::Http1 => "HTTP/1.1",
         Protocol::Http2 => "HTTP/2",
         Protocol::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
+        Protocol::Cache => "the cache protocol",
     }
 }
 

@@ -125,7 +125,7 @@ impl Captures {
         captured.keep_content(more);
     }
 
-    /// The same for a request of HTTP/2, as lines of its fields.
+    /// The same for a request that is no text on the wire, as lines of its fields.
     pub(crate) fn keep_lines(&mut self, number: &mut u32, scheme: &str, sent: &SentRequest) {
         let captured = self.kept(number);
         let pseudo = [

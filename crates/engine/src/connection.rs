@@ -4,7 +4,8 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{FieldNeeds, Needs};
-use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, Response, ResponseClient};
+use plimsoll_wire::cache::{self, Answer, ReplyClient};
+use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, Response, ResponseClient, Truncated};
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
@@ -45,8 +46,139 @@ impl State {
 pub(crate) enum Client {
     /// Not known before the handshakes are over.
     Undecided,
-    Http1(ResponseClient),
+    InTurn(InTurn),
     Http2(Box<http2::Client>),
+}
+
+/// What is spoken where replies come in the order of the requests, one connection has so many of them at once
+/// as the plan says, and a fault ends it.
+#[derive(Debug)]
+pub(crate) enum InTurn {
+    Http1(ResponseClient),
+    Cache(ReplyClient),
+}
+
+impl Client {
+    /// The name of what is spoken, as it is in ALPN where it has one there.
+    pub(crate) const fn protocol(&self) -> &'static str {
+        PROTOCOLS[self.protocol_number()]
+    }
+
+    /// Its place among [`PROTOCOLS`].
+    #[inline]
+    pub(crate) const fn protocol_number(&self) -> usize {
+        match self {
+            Self::Undecided | Self::InTurn(InTurn::Http1(_)) => 0,
+            Self::Http2(_) => 1,
+            Self::InTurn(InTurn::Cache(_)) => 2,
+        }
+    }
+}
+
+/// The names of all that is spoken.
+pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "carbon"];
+
+impl InTurn {
+    /// The peer has closed. A reply that this has completed, if there is one.
+    pub(crate) fn finish(&mut self) -> Result<Option<Reply>, Truncated> {
+        match self {
+            Self::Http1(client) => {
+                Ok(client.finish()?.map(|response| Reply { keep_alive: false, ..Reply::of(&response) }))
+            }
+            Self::Cache(client) => match client.finish() {
+                Ok(()) => Ok(None),
+                Err(cache::Truncated) => Err(Truncated { started: true }),
+            },
+        }
+    }
+
+    /// The next reply out of `input`, which is owed to `request`; `None` if it is not whole yet. Keeps of it
+    /// what is needed.
+    #[inline]
+    fn next(
+        &mut self,
+        plan: &Plan,
+        keeping: &mut Keeping<'_>,
+        request: &mut InFlight,
+        input: &mut &[u8],
+    ) -> Result<Option<Completed>, Fault> {
+        match self {
+            Self::Http1(client) => next_response(client, &plan.limits, keeping, request, input),
+            Self::Cache(client) => next_reply(client, plan, keeping, request, input),
+        }
+    }
+}
+
+/// The next response of HTTP/1.1.
+#[inline]
+fn next_response(
+    client: &mut ResponseClient,
+    limits: &Limits,
+    keeping: &mut Keeping<'_>,
+    request: &mut InFlight,
+    input: &mut &[u8],
+) -> Result<Option<Completed>, Fault> {
+    if let Some(response) = keeping.next_good(client, limits, request, input) {
+        return Ok(Some(Completed::of(Reply::of(&response))));
+    }
+    let index = request.step as usize;
+    let needs = &keeping.needs[index];
+    let capture = Capture::of(needs.fields != FieldNeeds::Nothing, needs.body);
+    if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.abandoned {
+        request.capture = keeping.captures.begin();
+    }
+    let owed = Owed { head_request: request.head_request, capture };
+    let memo = &mut keeping.memos[index];
+    let captured = keeping.captures.get_mut(request.capture);
+    match client.next_into(limits, memo, owed, input, &mut captured.body) {
+        Ok(None) => Ok(None),
+        Ok(Some(response)) => {
+            if capture.head() {
+                client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
+            }
+            Ok(Some(Completed::of(Reply::of(&response))))
+        }
+        Err(error) => Err(Fault::new(error.class(), error.to_string())),
+    }
+}
+
+/// The next reply of the cache protocol.
+#[inline]
+fn next_reply(
+    client: &mut ReplyClient,
+    plan: &Plan,
+    keeping: &mut Keeping<'_>,
+    request: &mut InFlight,
+    input: &mut &[u8],
+) -> Result<Option<Completed>, Fault> {
+    let index = request.step as usize;
+    let keep = keeping.needs[index].body;
+    if keep && request.capture == NO_CAPTURE && !request.abandoned {
+        request.capture = keeping.captures.begin();
+    }
+    // A step that addresses a cache has an operation.
+    let operation = plan.steps[index].request.cache_operation().unwrap_or(cache::Operation::Ping);
+    let body = &mut keeping.captures.get_mut(request.capture).body;
+    match client.next_into(cache::Owed { operation, keep }, input, body) {
+        Ok(None) => Ok(None),
+        Ok(Some(reply)) => {
+            let refusal = (reply.answer == Answer::Refused)
+                .then(|| String::from_utf8_lossy(client.error_text()).into_owned());
+            let reply =
+                Reply { status: status_of(reply.answer), wire_bytes: reply.wire_bytes, keep_alive: true };
+            Ok(Some(Completed { reply, refusal }))
+        }
+        Err(error) => Err(Fault::new(error.class(), error.to_string())),
+    }
+}
+
+/// The status of HTTP that says what an answer of a cache says: all that judges and counts replies knows these.
+const fn status_of(answer: Answer) -> u16 {
+    match answer {
+        Answer::Pong | Answer::Done | Answer::Value => 200,
+        Answer::Missing => 404,
+        Answer::Refused => 500,
+    }
 }
 
 /// TLS on one connection.
@@ -108,13 +240,21 @@ impl Reply {
     }
 }
 
-/// A whole response of HTTP/1.1, as decoded from a piece of input.
+/// A whole reply, as decoded from a piece of input.
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) reply: Reply,
+    /// Why the server refused the request, in its own words; only where the protocol has them.
+    pub(crate) refusal: Option<String>,
 }
 
-/// What responses of HTTP/1.1 are read with, besides their connection.
+impl Completed {
+    const fn of(reply: Reply) -> Self {
+        Self { reply, refusal: None }
+    }
+}
+
+/// What replies that come in turn are read with, besides their connection.
 pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) memos: &'k mut [HeadMemo],
@@ -192,12 +332,12 @@ impl Conn {
         }
     }
 
-    /// Whether it can take one more request. `pipeline` is the depth of HTTP/1.1, `expected` what a
+    /// Whether it can take one more request. `pipeline` is the depth where replies come in turn, `expected` what a
     /// connection that is being established will probably take.
     #[inline]
     pub(crate) fn has_room(&self, pipeline: u32, expected: u32, max_requests: Option<u64>) -> bool {
         let room = match (self.state, &self.client) {
-            (State::Open, Client::Http1(_)) => self.requests.len() < pipeline as usize,
+            (State::Open, Client::InTurn(_)) => self.requests.len() < pipeline as usize,
             (State::Open, Client::Http2(client)) => client.capacity() > 0,
             (state, _) if state.is_early() => self.requests.len() < expected as usize,
             _ => false,
@@ -255,11 +395,11 @@ impl Conn {
         plan.connections.inactivity.map_or(Nanos::MAX, |limit| self.heard + limit)
     }
 
-    /// Decodes `input`, which arrived at `at`, into complete responses of HTTP/1.1.
+    /// Decodes `input`, which arrived at `at`, into whole replies that come in turn.
     ///
     /// # Errors
     /// The fault that ends the connection. What was completed before it is valid.
-    pub(crate) fn decode_http1(
+    pub(crate) fn decode_in_turn(
         &mut self,
         plan: &Plan,
         keeping: &mut Keeping<'_>,
@@ -267,7 +407,7 @@ impl Conn {
         at: Nanos,
         completed: &mut Vec<Completed>,
     ) -> Result<(), Fault> {
-        let Client::Http1(client) = &mut self.client else { return Ok(()) };
+        let Client::InTurn(client) = &mut self.client else { return Ok(()) };
         while !input.is_empty() {
             let Some(request) = self.requests.nth_mut(completed.len()) else {
                 let reason = format!("{} bytes that no request had asked for", input.len());
@@ -280,30 +420,9 @@ impl Conn {
             if request.first_byte == Nanos::MAX {
                 request.first_byte = at;
             }
-            if let Some(response) = keeping.next_good(client, &plan.limits, request, &mut input) {
-                completed.push(Completed { reply: Reply::of(&response) });
-                continue;
-            }
-            let index = request.step as usize;
-            let needs = &keeping.needs[index];
-            let capture = Capture::of(needs.fields != FieldNeeds::Nothing, needs.body);
-            if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.abandoned {
-                request.capture = keeping.captures.begin();
-            }
-            let owed = Owed { head_request: request.head_request, capture };
-            let memo = &mut keeping.memos[index];
-            let captured = keeping.captures.get_mut(request.capture);
-            match client.next_into(&plan.limits, memo, owed, &mut input, &mut captured.body) {
-                Ok(None) => break,
-                Ok(Some(response)) => {
-                    if capture.head() {
-                        client.each_header(|name, value| {
-                            captured.keep(&needs.fields, name.as_bytes(), value);
-                        });
-                    }
-                    completed.push(Completed { reply: Reply::of(&response) });
-                }
-                Err(error) => return Err(Fault::new(error.class(), error.to_string())),
+            match client.next(plan, keeping, request, &mut input)? {
+                Some(reply) => completed.push(reply),
+                None => break,
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_plan::{Load, Newcomer, Plan, Protocol, Scenario, Target};
+use plimsoll_plan::{Load, Newcomer, Plan, Scenario, Target};
 use plimsoll_scenario::Deal;
 use plimsoll_scenario::reference::Origin;
 use plimsoll_schedule::{Arrivals, Profile};
@@ -419,8 +419,8 @@ impl Lane {
 /// Requests that a connection to the target takes at once, as far as is known beforehand.
 fn depth_of(plan: &Plan, target: &Target) -> u32 {
     match target.protocol {
-        Protocol::Http1 => plan.connections.depth,
-        Protocol::Http2 | Protocol::Negotiated => plan.connections.streams,
+        protocol if protocol.is_in_turn() => plan.connections.depth,
+        _ => plan.connections.streams,
     }
 }
 

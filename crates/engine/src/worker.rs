@@ -34,7 +34,7 @@ use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
 use crate::capture::{Captures, whole, with_location};
-use crate::connection::{Completed, Conn};
+use crate::connection::{Completed, Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
 use crate::directory::Directory;
 use crate::lane::Lane;
@@ -156,7 +156,7 @@ struct Counts {
     begun: u64,
     iterations: IterationRecord,
     /// Measured responses over HTTP/1.1 and HTTP/2.
-    answered: [u64; 2],
+    answered: [u64; PROTOCOLS.len()],
 }
 
 impl Counts {

@@ -11,6 +11,7 @@
 //! ```
 
 mod body;
+mod cache;
 mod control;
 mod data;
 mod extraction;

@@ -321,6 +321,9 @@ pub struct StepSpec {
     /// Path or URL for any other `method`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub request: Field<Text>,
+    /// Ask a cache, which is a target with a URL like `carbon://127.0.0.1:5500/name`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub cache: Field<CacheSpec>,
     /// Any method. Default: GET, or POST if there is a body.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub method: Field<Text>,
@@ -388,6 +391,31 @@ pub struct StepSpec {
     /// Requests that are sent at once; the iteration goes on when all have been answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<Field<StepSpec>>,
+}
+
+/// What a cache is asked for: exactly one of put, get, delete and ping.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CacheSpec {
+    /// Store a value under this key; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub put: Field<Text>,
+    /// The value of this key; a template. One that is not there has the status 404.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub get: Field<Text>,
+    /// Forget this key; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub delete: Field<Text>,
+    /// Whether it answers.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub ping: Field<bool>,
+    /// What is stored; a template. Default: nothing.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub value: Field<Text>,
+    /// File with what is stored, sent as it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub value_file: Field<Text>,
 }
 
 /// How long a user thinks: a duration, or one of these.

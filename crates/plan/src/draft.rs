@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Constants, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
+    Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
     RequestTemplate, Scheme, Scope, ScriptSource, TemplateError,
 };
 
@@ -66,8 +66,9 @@ pub(crate) struct ScenarioDraft {
 /// One request before it is compiled.
 pub(crate) struct Draft {
     pub(crate) name: String,
+    pub(crate) dialect: Dialect,
     pub(crate) method: String,
-    /// Path and query; a template.
+    /// Path and query, or the key in a cache; a template.
     pub(crate) target: String,
     /// `host[:port]` for the Host header, unless the server is a pool.
     pub(crate) authority: String,
@@ -111,6 +112,7 @@ impl Draft {
     pub(crate) fn new(name: String, method: String, target: String, body: Body) -> Self {
         Self {
             name,
+            dialect: Dialect::Http,
             method,
             target,
             authority: String::new(),
@@ -132,8 +134,9 @@ impl Draft {
     /// What the request is compiled from.
     pub(crate) fn spec(&self, server: &Server, keep_alive: bool) -> RequestSpec {
         RequestSpec {
+            dialect: self.dialect.clone(),
             method: self.method.clone(),
-            scheme: if server.url.https { Scheme::Https } else { Scheme::Http },
+            scheme: if server.url.is_secure() { Scheme::Https } else { Scheme::Http },
             target: self.target.clone(),
             authority: self.authority.clone(),
             authority_slot: server.is_pool(),

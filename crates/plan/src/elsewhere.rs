@@ -45,7 +45,7 @@ impl Newcomer {
 
     /// Whether it is to be spoken to over TLS.
     pub fn https(&self) -> bool {
-        self.url.https
+        self.url.is_secure()
     }
 
     /// `host[:port]` as in the URL.
@@ -55,7 +55,7 @@ impl Newcomer {
 
     /// Its URL without a path: `scheme://host[:port]`.
     pub fn origin(&self) -> String {
-        let scheme = if self.url.https { "https" } else { "http" };
+        let scheme = self.url.scheme.name();
         format!("{scheme}://{}", self.url.authority)
     }
 }
@@ -102,7 +102,7 @@ impl Elsewhere {
 
     /// The same without TLS, whether it is needed or not: what is known at once.
     pub fn outline(&self, newcomer: &Newcomer) -> Target {
-        let protocol = self.wish.protocol(newcomer.https());
+        let protocol = self.wish.protocol(&newcomer.url);
         let mut book = HeaderBook::new();
         book.seal();
         Target {

@@ -15,7 +15,7 @@ impl Plan {
         let each = match self.load {
             Load::Open { .. } => 0,
             Load::Closed if protocols().all(|protocol| protocol == Protocol::Http2) => streams,
-            Load::Closed if protocols().all(|protocol| protocol == Protocol::Http1) => depth,
+            Load::Closed if protocols().all(Protocol::is_in_turn) => depth,
             Load::Closed => depth.min(streams),
         };
         u64::from(self.connections.initial) * u64::from(each)

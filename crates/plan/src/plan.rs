@@ -216,6 +216,17 @@ pub struct Target {
     pub book: Option<HeaderBook>,
 }
 
+impl Target {
+    /// The scheme of its URLs.
+    pub const fn scheme(&self) -> &'static str {
+        match (self.protocol, &self.tls) {
+            (Protocol::Cache, _) => "carbon",
+            (_, Some(_)) => "https",
+            (_, None) => "http",
+        }
+    }
+}
+
 /// One of the servers that share the load of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolMember {
@@ -237,12 +248,19 @@ pub enum Protocol {
     Http2,
     /// HTTP/1.1 or HTTP/2, as the server chooses by ALPN; only over TLS.
     Negotiated,
+    /// The cache protocol of Carbon.
+    Cache,
 }
 
 impl Protocol {
+    /// Whether replies come in the order of the requests on each connection.
+    pub const fn is_in_turn(self) -> bool {
+        matches!(self, Self::Http1 | Self::Cache)
+    }
+
     /// Whether a connection may speak HTTP/2.
     pub const fn may_be_http2(self) -> bool {
-        !matches!(self, Self::Http1)
+        matches!(self, Self::Http2 | Self::Negotiated)
     }
 }
 

@@ -1,9 +1,10 @@
-//! Which version of HTTP is spoken, and how HTTP/2 is.
+//! What is spoken with a target, which version of HTTP, and how HTTP/2 is.
 
 use plimsoll_core::Nanos;
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::resolve::Resolver;
+use crate::url::Url;
 use crate::{Given, PlanPatch, Problem, Protocol, parse_size};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
@@ -58,7 +59,12 @@ impl Wish {
     }
 
     /// What is spoken with a target.
-    pub(crate) fn protocol(&self, https: bool) -> Protocol {
+    pub(crate) fn protocol(&self, url: &Url) -> Protocol {
+        if url.is_cache() { Protocol::Cache } else { self.http(url.is_secure()) }
+    }
+
+    /// What is spoken with a target of HTTP.
+    pub(crate) fn http(&self, https: bool) -> Protocol {
         match self {
             Self::Http2 | Self::PriorKnowledge => Protocol::Http2,
             Self::Alpn(versions) if https => match versions.as_slice() {

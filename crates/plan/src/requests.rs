@@ -106,6 +106,12 @@ impl Resolver<'_> {
                 None => Ok(tail.to_owned()),
             };
             match Url::parse(&given.text, fill) {
+                Ok(url) if url.is_cache() => {
+                    let problem = Problem::new(format!("`{}` is a cache, which has no pages", given.text));
+                    let hint =
+                        "write `plimsoll cache`, or a plan whose steps are written `cache: {get: key}`";
+                    self.problems.push(problem.with_hint(hint).at(given.place));
+                }
                 Ok(url) => urls.push(url),
                 Err(problem) => self.problems.push(problem),
             }
@@ -215,7 +221,7 @@ pub(crate) fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<P
         _ if name_is("connection") && value.eq_ignore_ascii_case("close") => false,
         _ if name_is("te") => wish.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
         // With a choice, it is for the case that HTTP/1.1 is chosen.
-        _ => wish.protocol(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
+        _ => wish.http(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
     };
     if value.is_empty() || !foreign {
         return None;

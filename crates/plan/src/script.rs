@@ -79,7 +79,7 @@ impl Resolver<'_> {
             Ok(script) => script,
             Err(error) => return self.fail(Problem::new(error.message)),
         };
-        if script.gives_bytes() && wish.protocol(url.https).may_be_http2() {
+        if script.gives_bytes() && wish.protocol(url).may_be_http2() {
             let problem = Problem::new(format!("{}: the script writes requests of HTTP/1.1", given.by));
             return self.fail(problem.with_hint("leave the flags for HTTP/2 out, or the function `request`"));
         }
@@ -154,7 +154,7 @@ impl Resolver<'_> {
 fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest {
     let port = url.authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     WrkRequest {
-        scheme: if url.https { "https" } else { "http" }.to_owned(),
+        scheme: url.scheme.name().to_owned(),
         host: url.host.clone(),
         port: port.map(|(_, port)| port.to_owned()),
         method: draft.method.clone(),

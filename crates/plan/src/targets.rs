@@ -11,7 +11,7 @@ use crate::protocol::Wish;
 use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::TlsSettings;
-use crate::url::Url;
+use crate::url::{Url, UrlScheme};
 use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
 
 /// The servers that steps address, each once.
@@ -76,9 +76,9 @@ impl Servers {
         self.0.len() - 1
     }
 
-    /// Whether a server is addressed over TLS (or, of `false`, without).
-    fn any(&self, https: bool) -> bool {
-        self.0.iter().any(|server| server.url.https == https)
+    /// Whether a server is addressed like this.
+    fn any(&self, scheme: UrlScheme) -> bool {
+        self.0.iter().any(|server| server.url.scheme == scheme)
     }
 }
 
@@ -101,10 +101,10 @@ impl Resolver<'_> {
         strays: bool,
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
-        let tls = self.tls(patch, wish, servers.any(true), strays);
+        let tls = self.tls(patch, wish, servers.any(UrlScheme::Https), strays);
         // Only the run will show whether there is a server to which ALPN matters.
         if !(strays && matches!(wish, Wish::Alpn(_))) {
-            self.check_schemes(patch, wish, servers.any(false), servers.any(true));
+            self.check_schemes(patch, wish, servers.any(UrlScheme::Http), servers.any(UrlScheme::Https));
         }
         let (mut routes, tls) = (routes?, tls?);
         let sni = self.read(patch.sni.as_ref(), parse_server_name);
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         tls: Option<&TlsSettings>,
         sni: Option<&str>,
     ) -> Target {
-        let protocol = wish.protocol(server.url.https);
+        let protocol = wish.protocol(&server.url);
         let address = self.address(patch, &server.url, routes);
         let name_of = |url: &Url| sni.unwrap_or(&url.host).to_owned();
         let members = server.is_pool().then_some(&server.url).into_iter().chain(&server.share);
@@ -154,7 +154,7 @@ impl Resolver<'_> {
             fail_back: server.fail_back,
             protocol,
             book: protocol.may_be_http2().then(HeaderBook::new),
-            tls: tls.filter(|_| server.url.https).map(|tls| TlsTarget {
+            tls: tls.filter(|_| server.url.is_secure()).map(|tls| TlsTarget {
                 config: tls.config.clone(),
                 settings: tls.fingerprint,
                 server_name: name_of(&server.url),

@@ -8,8 +8,8 @@ use crate::Problem;
 /// One parsed URL.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// Whether the scheme is https.
-    pub https: bool,
+    /// What is spoken with the host.
+    pub scheme: UrlScheme,
     /// `host[:port]` as typed, without user and password.
     pub authority: String,
     /// Host name or IP literal, without brackets, in lower case.
@@ -22,16 +22,58 @@ pub(crate) struct Url {
     pub user_info: Option<String>,
 }
 
+/// What a URL begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlScheme {
+    /// HTTP without TLS.
+    Http,
+    /// HTTP over TLS.
+    Https,
+    /// The cache protocol.
+    Carbon,
+}
+
+impl UrlScheme {
+    const ALL: [Self; 3] = [Self::Http, Self::Https, Self::Carbon];
+
+    /// As it is written.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Carbon => "carbon",
+        }
+    }
+
+    /// The port where none is typed.
+    const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Carbon => 5500,
+        }
+    }
+}
+
 impl Url {
+    /// Whether there is TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.scheme == UrlScheme::Https
+    }
+
+    /// Whether it is a cache, which does not speak HTTP.
+    pub(crate) fn is_cache(&self) -> bool {
+        self.scheme == UrlScheme::Carbon
+    }
+
     /// Whether both lead to the same host and port by the same scheme.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
-        (self.https, &self.host, self.port) == (other.https, &other.host, other.port)
+        (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
     /// The URL without user and password, for names and messages.
     pub(crate) fn shown(&self) -> String {
-        let scheme = if self.https { "https" } else { "http" };
-        format!("{scheme}://{}{}", self.authority, self.target)
+        format!("{}://{}{}", self.scheme.name(), self.authority, self.target)
     }
 
     /// Parses `text`; what follows the host first goes through `fill`. Without a scheme it is http. A
@@ -44,16 +86,16 @@ impl Url {
         if text.is_empty() {
             return Err(Problem::new("the URL is empty").with_hint(EXAMPLE));
         }
-        let (https, rest) = scheme(text)?;
+        let (scheme, rest) = scheme(text)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
         let (user_info, authority) = match authority.rsplit_once('@') {
             Some((user_info, authority)) => (Some(decoded(user_info)?), authority),
             None => (None, authority),
         };
-        let (host, port) = host_and_port(authority, https)?;
+        let (host, port) = host_and_port(authority, scheme)?;
         Ok(Self {
-            https,
+            scheme,
             authority: authority.to_owned(),
             host,
             port,
@@ -65,23 +107,25 @@ impl Url {
 
 const EXAMPLE: &str = "write it like http://127.0.0.1:8080/path";
 
-/// Whether the scheme is https, and what follows it.
-fn scheme(text: &str) -> Result<(bool, &str), Problem> {
+/// The scheme, and what follows it.
+fn scheme(text: &str) -> Result<(UrlScheme, &str), Problem> {
     let Some((scheme, rest)) = text.split_once("://") else {
         // `http:/host` would otherwise be a host named `http` without a port.
         if let Some((word @ ("http" | "https"), _)) = text.split_once(':') {
             return Err(Problem::new(format!("`{word}:` without `//` in the URL"))
                 .with_hint(format!("write `{word}://`")));
         }
-        return Ok((false, text));
+        return Ok((UrlScheme::Http, text));
     };
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => Ok((false, rest)),
-        "https" => Ok((true, rest)),
+    let lower = scheme.to_ascii_lowercase();
+    if let Some(known) = UrlScheme::ALL.into_iter().find(|known| known.name() == lower) {
+        return Ok((known, rest));
+    }
+    match lower.as_str() {
         // A `://` further on belongs to a query: `host/?to=http://other`.
-        _ if scheme.contains(['/', '?', '#']) => Ok((false, text)),
+        _ if scheme.contains(['/', '?', '#']) => Ok((UrlScheme::Http, text)),
         other => {
-            let near = plimsoll_scenario::suggest::closest(other, ["http", "https"]);
+            let near = plimsoll_scenario::suggest::closest(other, UrlScheme::ALL.map(UrlScheme::name));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}://`?"),
                 None => "use http:// or https://".to_owned(),
@@ -91,7 +135,7 @@ fn scheme(text: &str) -> Result<(bool, &str), Problem> {
     }
 }
 
-fn host_and_port(authority: &str, https: bool) -> Result<(String, u16), Problem> {
+fn host_and_port(authority: &str, scheme: UrlScheme) -> Result<(String, u16), Problem> {
     let shown = authority.escape_debug();
     if authority.matches(':').count() > 1 && !authority.starts_with('[') {
         return Err(Problem::new("the host has more than one `:`")
@@ -128,8 +172,7 @@ fn host_and_port(authority: &str, https: bool) -> Result<(String, u16), Problem>
         return Err(invalid());
     }
     let port = match port {
-        None if https => 443,
-        None => 80,
+        None => scheme.port(),
         Some(port) => parse_port(port).ok_or_else(|| {
             // Not quoted: in a URL whose password contains a `/`, it is the start of the password.
             Problem::new(format!("the port of `{bare}` is not a number from 1 to 65535")).with_hint(EXAMPLE)
@@ -227,7 +270,7 @@ mod tests {
 
     fn parts(text: &str) -> (bool, String, u16, String, String) {
         let url = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
-        (url.https, url.host.clone(), url.port, url.authority.clone(), url.target)
+        (url.is_secure(), url.host.clone(), url.port, url.authority.clone(), url.target)
     }
 
     #[test]

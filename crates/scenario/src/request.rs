@@ -4,15 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::Random;
+use plimsoll_wire::cache::Operation;
 use plimsoll_wire::http2::{HeaderBook, Payload};
 
+use crate::frame::{self, Frame, Value};
 use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
 use crate::spec::fingerprint;
 use crate::{
-    Body, Constants, Context, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope, SentRequest, Slot,
-    Template, TemplateError,
+    Body, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
+    SentRequest, Slot, Template, TemplateError,
 };
 
 /// One request, compiled: rendering a static request is one copy.
@@ -32,7 +34,9 @@ pub struct RequestTemplate {
     /// content-length if the content is [measured](Content::Measured).
     front: Template,
     content: Content,
-    /// Path and query.
+    /// How it is written if it is no HTTP; what `front` and `content` have is written by it.
+    frame: Option<Frame>,
+    /// Path and query; of the cache protocol, the key.
     path: Template,
     /// The head of HTTP/2.
     pub(crate) block: FieldBlock,
@@ -92,6 +96,9 @@ impl RequestTemplate {
         book: Option<&mut HeaderBook>,
     ) -> Result<Self, TemplateError> {
         let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
+        if let Dialect::Cache { name } = &spec.dialect {
+            return Self::cache(spec, name, scope, content);
+        }
         let head = Head::check(spec, scope, content.fixed_len())?;
         let mut front = head.http1();
         let head_draws = front.draws();
@@ -114,6 +121,7 @@ impl RequestTemplate {
             head_draws,
             draws_after_block,
             content,
+            frame: None,
             path: head.target,
             block,
             head_request: spec.method == "HEAD",
@@ -127,7 +135,70 @@ impl RequestTemplate {
         })
     }
 
-    /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body). `scratch` is for
+    /// Compiles a request of the cache protocol.
+    fn cache(
+        spec: &RequestSpec,
+        name: &str,
+        scope: &Scope<'_>,
+        content: Content,
+    ) -> Result<Self, TemplateError> {
+        let operation = frame::operation(&spec.method)?;
+        let key = Template::parse_in(spec.target.as_bytes(), scope).map_err(|error| error.at("key"))?;
+        let value = match &content {
+            Content::None => Value::None,
+            Content::Inlined(value) | Content::Measured(value) => Value::Template(value.clone()),
+            Content::Shared(bytes) => Value::Shared(Arc::clone(bytes)),
+        };
+        let frame = Frame::compile(operation, name, key.clone(), value)?;
+        let content = match content {
+            Content::Measured(value) => Content::Inlined(value),
+            content => content,
+        };
+        let mut front = key.clone();
+        if let Content::Inlined(value) = &content {
+            front.push(value);
+        }
+        let is_static = front.is_static();
+        let names = front.variables().into_iter().max().map_or(0, |last| usize::from(last) + 1);
+        if is_static {
+            let mut bytes = Vec::new();
+            frame.render(&Context::default(), &mut Random::new(0, 0), &mut bytes);
+            let has_secret = front.has_secret();
+            front = Template::literal(&bytes);
+            front.set_secret(has_secret);
+        }
+        let field = |name: &str, value: &Template| HeadField {
+            name: name.to_owned(),
+            value: FieldText::Template(value.clone()),
+            of_connection: false,
+            only_with_cookies: false,
+        };
+        Ok(Self {
+            is_static,
+            head_draws: front.draws(),
+            draws_after_block: 0,
+            front,
+            content,
+            frame: Some(frame),
+            block: FieldBlock::compile(&[], None),
+            head_request: false,
+            fingerprint: fingerprint(spec),
+            source: Arc::new(Source {
+                spec: spec.clone(),
+                variables: scope.variables[..names].to_vec(),
+                constants: scope.constants.cloned(),
+                fields: vec![
+                    field(":method", &Template::literal(spec.method.as_bytes())),
+                    field(":authority", &Template::literal(spec.authority.as_bytes())),
+                    field(":path", &key),
+                ],
+            }),
+            path: key,
+        })
+    }
+
+    /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body); of the cache
+    /// protocol the frame, but for a shared value. `scratch` is for
     /// bodies whose length is not known ahead; its content is overwritten. Allocates only when a buffer has
     /// to grow.
     pub fn render(
@@ -140,6 +211,9 @@ impl RequestTemplate {
         if self.is_static {
             out.extend_from_slice(self.front.literals());
             return;
+        }
+        if let Some(frame) = &self.frame {
+            return frame.render(context, random, out);
         }
         self.front.render(context, random, out);
         if let Content::Measured(body) = &self.content {
@@ -245,6 +319,11 @@ impl RequestTemplate {
     /// Whether every rendering is the same.
     pub fn is_static(&self) -> bool {
         self.is_static
+    }
+
+    /// The operation, if it is one of the cache protocol.
+    pub fn cache_operation(&self) -> Option<Operation> {
+        self.frame.as_ref().map(Frame::operation)
     }
 
     /// Whether a rendering reads the time of the [`Context`].

@@ -5,13 +5,15 @@ mod parse;
 #[cfg(test)]
 mod tests;
 mod write;
+mod zipf;
 
 use plimsoll_core::Random;
 
-pub use function::{Call, Function};
+pub use function::{Call, Function, Length};
 pub use parse::slot_end;
 pub(crate) use parse::{Parsed, Parser};
 pub(crate) use write::write_decimal;
+pub use zipf::Zipf;
 
 use crate::Context;
 
@@ -64,6 +66,9 @@ pub enum Slot {
         /// Digits of each.
         width: u8,
     },
+    /// `zipf(count,exponent)`: a number from 0 up to, but not including, `count`, of which 0 is the most
+    /// frequent and each is rarer than the one before.
+    Zipf(Box<Zipf>),
     /// `pick(a,b,c)`: one of these texts, each as likely as the others. Never empty.
     Pick(Box<[Box<[u8]>]>),
     /// The value of a variable, under the name that it has in the [`Scope`](crate::Scope). It is inserted as
@@ -132,6 +137,7 @@ impl Slot {
         "random_hex(n)",
         "random_string(n)",
         "range(start,end)",
+        "zipf(count,exponent)",
         "pick(a,b,c)",
         "hash(sha256,text)",
         "hash(crc32,text)",
@@ -141,6 +147,7 @@ impl Slot {
         "upper(text)",
         "lower(text)",
         "json(text)",
+        "fill(length,text)",
         "env(NAME)",
         "secret(NAME)",
     ];
@@ -167,6 +174,7 @@ impl Slot {
             Self::Call(call) => call.fixed_len(),
             Self::Sequence
             | Self::Worker
+            | Self::Zipf(_)
             | Self::Timestamp { .. }
             | Self::Variable { .. }
             | Self::Authority
@@ -248,7 +256,7 @@ impl Slot {
     pub(crate) fn draws(&self) -> u32 {
         match self {
             Self::Uuid => 2,
-            Self::RandomInt { .. } | Self::RandomFloat { .. } | Self::Pick(_) => 1,
+            Self::RandomInt { .. } | Self::RandomFloat { .. } | Self::Zipf(_) | Self::Pick(_) => 1,
             Self::RandomHex(n) => n.div_ceil(write::HEX_OF_ONE_DRAW as u32),
             Self::RandomString(n) => n.div_ceil(write::CHARACTERS_OF_ONE_DRAW as u32),
             Self::Call(call) => call.argument.draws(),
@@ -278,6 +286,7 @@ impl Slot {
             Self::Range { start, count, width } => {
                 write::write_padded(start + context.index % count, usize::from(*width), out);
             }
+            Self::Zipf(zipf) => write_decimal(zipf.draw(random), out),
             Self::Pick(texts) => {
                 out.extend_from_slice(&texts[random.below(texts.len() as u64) as usize]);
             }

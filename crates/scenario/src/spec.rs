@@ -9,9 +9,11 @@ use crate::header::is_secret;
 /// What a request is compiled from.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RequestSpec {
-    /// Method, as it goes on the wire.
+    /// How it is written.
+    pub dialect: Dialect,
+    /// Method, as it goes on the wire; of the cache protocol the operation: PUT, GET, DELETE or PING.
     pub method: String,
-    /// Path and query; a template.
+    /// Path and query, of the cache protocol the key; a template.
     pub target: String,
     /// Scheme of the URL; only HTTP/2 sends it.
     pub scheme: Scheme,
@@ -36,6 +38,7 @@ pub struct RequestSpec {
 impl Default for RequestSpec {
     fn default() -> Self {
         Self {
+            dialect: Dialect::Http,
             method: "GET".to_owned(),
             target: "/".to_owned(),
             scheme: Scheme::Http,
@@ -47,6 +50,19 @@ impl Default for RequestSpec {
             keep_alive: true,
         }
     }
+}
+
+/// What a request is written in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// HTTP: which version of it is a matter of the connection.
+    #[default]
+    Http,
+    /// The cache protocol. There are no headers and no cookies, and the body is the value.
+    Cache {
+        /// Name of the cache.
+        name: String,
+    },
 }
 
 /// The scheme of a URL.
@@ -91,6 +107,7 @@ impl fmt::Debug for RequestSpec {
             Body::Raw(bytes) => Some(bytes.len()),
         };
         f.debug_struct("RequestSpec")
+            .field("dialect", &self.dialect)
             .field("method", &self.method)
             .field("target", &self.target)
             .field("scheme", &self.scheme)
@@ -124,6 +141,9 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
         Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
     };
     // At the end, and only if there is something to say: plans without either keep their fingerprints.
+    if let Dialect::Cache { name } = &spec.dialect {
+        hash = hash.with_field(b"cache").with_field(name.as_bytes());
+    }
     for (tag, told) in [(b"cookies", spec.cookies), (b"pooling", spec.authority_slot)] {
         if told {
             hash = hash.with_field(tag);

@@ -143,6 +143,11 @@ impl Template {
         }
     }
 
+    /// States whether there is a secret among its literals.
+    pub(crate) fn set_secret(&mut self, has_secret: bool) {
+        self.has_secret = has_secret;
+    }
+
     /// Appends another template.
     pub fn push(&mut self, other: &Self) {
         for piece in &other.pieces {

@@ -29,7 +29,7 @@ impl<B: Backend> Worker<'_, B> {
     /// A whole response came for the request under this ticket; what is needed of it is in its capture.
     pub(super) fn on_response(&mut self, slot: u32, ticket: u32, at: Nanos, reply: Reply) {
         let conn = &mut self.conns[slot as usize];
-        let http2 = matches!(conn.client, Client::Http2(_));
+        let (http2, protocol) = (matches!(conn.client, Client::Http2(_)), conn.client.protocol_number());
         if http2 && conn.requests.get_mut(ticket).is_some_and(|request| request.sent == AT_SEND) {
             // An answer to what was not asked yet: it gets its instant all the same.
             self.flush();
@@ -77,7 +77,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let outcome = self.judge(&request, (lane, site), reply.status);
-        self.counts.answered[usize::from(http2)] += u64::from(request.measured);
+        self.counts.answered[protocol] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);
         let slot_if_usable = usable.then_some(slot);

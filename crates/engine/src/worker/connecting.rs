@@ -3,13 +3,13 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, SocketOptions};
 use plimsoll_plan::Protocol;
+use plimsoll_wire::cache::ReplyClient;
 use plimsoll_wire::http1::ResponseClient;
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
 use super::Worker;
-use crate::connection::Conn;
-use crate::connection::{Client, Fault, State, Tls};
+use crate::connection::{Client, Conn, Fault, InTurn, State, Tls};
 use crate::request::{AT_SEND, InFlight, Requests};
 
 /// The name of HTTP/2 in ALPN.
@@ -120,8 +120,8 @@ impl<B: Backend> Worker<'_, B> {
         self.open_now -= 1;
     }
 
-    /// Gives up a connection. On HTTP/1.1 the oldest request fails with `first` and those behind it were
-    /// never answered; on HTTP/2 all were under way. In the closed model their users go on. What was not yet
+    /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
+    /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on. What was not yet
     /// sent moves to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
@@ -132,7 +132,7 @@ impl<B: Backend> Worker<'_, B> {
         let fails_over = unreachable && self.lanes[lane as usize].sites.lose(conn.site, now);
         // A server that closes each connection before its first answer is not tried for ever.
         let answered = conn.answered;
-        let in_turn = matches!(conn.client, Client::Http1(_));
+        let in_turn = matches!(conn.client, Client::InTurn(_));
         let mut lost = std::mem::take(&mut conn.requests);
         self.release(slot, close);
         let mut class = first;
@@ -202,7 +202,7 @@ impl<B: Backend> Worker<'_, B> {
         let protocol = self.lanes[conn.lane as usize].server.protocol;
         let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
         let http2 = match (protocol, chosen) {
-            (Protocol::Http1, _) => false,
+            (Protocol::Http1 | Protocol::Cache, _) => false,
             (Protocol::Http2, Some(chosen)) if chosen != H2 => {
                 let chosen = match chosen {
                     [] => "nothing".to_owned(),
@@ -216,7 +216,10 @@ impl<B: Backend> Worker<'_, B> {
             (Protocol::Negotiated, chosen) => chosen == Some(H2),
         };
         if !http2 {
-            conn.client = Client::Http1(ResponseClient::new());
+            conn.client = Client::InTurn(match protocol {
+                Protocol::Cache => InTurn::Cache(ReplyClient::new()),
+                _ => InTurn::Http1(ResponseClient::new()),
+            });
             self.on_open(slot, at);
             return;
         }
@@ -241,18 +244,15 @@ impl<B: Backend> Worker<'_, B> {
         lane.connected();
         let found = lane.sites.find(conn.site);
         lane.depth = conn.depth(settings.depth);
-        let protocol = match &conn.client {
-            Client::Http2(client) => {
-                conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
-                let record = &mut self.recorder.connections.http2;
-                record.connections += 1;
-                if let Some(limit) = client.server_limit() {
-                    record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
-                }
-                "h2"
+        let protocol = conn.client.protocol();
+        if let Client::Http2(client) = &conn.client {
+            conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
+            let record = &mut self.recorder.connections.http2;
+            record.connections += 1;
+            if let Some(limit) = client.server_limit() {
+                record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
             }
-            _ => "http/1.1",
-        };
+        }
         let peer = &mut self.peers[lane.target];
         if peer.protocol.is_empty() {
             protocol.clone_into(&mut peer.protocol);

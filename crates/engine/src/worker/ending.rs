@@ -10,7 +10,7 @@ use plimsoll_plan::Load;
 use super::proceeding::Fate;
 use super::{Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
-use crate::connection::{Client, State};
+use crate::connection::{Client, PROTOCOLS, State};
 use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight};
 
@@ -322,7 +322,7 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(scripts) = self.scripts.take() {
             self.control.leave(scripts.finish());
         }
-        let protocols = ["http/1.1", "h2"].into_iter().zip(self.counts.answered);
+        let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,
             steps,

@@ -65,9 +65,9 @@ impl<B: Backend> Worker<'_, B> {
         let step = &self.plan.steps[request.step as usize];
         let (template, target) = (&step.request, &self.plan.targets[step.target]);
         let (context, mut random) = (Context::default(), self.random.clone());
-        if target.protocol == Protocol::Http2 {
+        if target.protocol != Protocol::Http1 {
             template.render_request(&context, &mut random, &mut self.kept);
-            let scheme = if target.tls.is_some() { "https" } else { "http" };
+            let scheme = target.scheme();
             self.captures.keep_lines(capture, scheme, &self.kept);
         } else {
             let mut bytes = Vec::new();

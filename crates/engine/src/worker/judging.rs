@@ -7,7 +7,7 @@ use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
-use crate::connection::Client;
+use crate::connection::{Client, InTurn};
 use crate::control::Stop;
 use crate::request::InFlight;
 
@@ -48,7 +48,7 @@ impl<B: Backend> Worker<'_, B> {
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
     pub(super) fn keep_last_head(&mut self, slot: u32, ticket: u32) {
         let conn = &mut self.conns[slot as usize];
-        let Client::Http1(client) = &conn.client else { return };
+        let Client::InTurn(InTurn::Http1(client)) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let needs = &self.needs[request.step as usize];
         if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.abandoned {

@@ -97,8 +97,7 @@ impl<B: Backend> Worker<'_, B> {
             let dynamic = &self.dynamic;
             if self.keeps {
                 self.kept.copy_from(dynamic);
-                let scheme = if lane.https { "https" } else { "http" };
-                self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
+                self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {

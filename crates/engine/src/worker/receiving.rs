@@ -78,7 +78,7 @@ impl<B: Backend> Worker<'_, B> {
         if decoded.is_ok() {
             decoded = match &self.conns[slot as usize].client {
                 Client::Undecided => Ok(()),
-                Client::Http1(_) => self.receive_http1(id, at, secured, data),
+                Client::InTurn(_) => self.receive_in_turn(id, at, secured, data),
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
             self.pacer.received(self.responses);
@@ -101,7 +101,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn receive_http1(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
+    fn receive_in_turn(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
         let slot = id.slot() as u32;
         let mut completed = std::mem::take(&mut self.completed);
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
@@ -117,7 +117,7 @@ impl<B: Backend> Worker<'_, B> {
             captures: &mut self.captures,
             is_good: if self.keeps { Some(&is_good) } else { None },
         };
-        let decoded = conn.decode_http1(self.plan, &mut keeping, bytes, at, &mut completed);
+        let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {
             conn.take_no_more();
         }
@@ -127,6 +127,9 @@ impl<B: Backend> Worker<'_, B> {
                 break;
             }
             let ticket = self.conns[slot as usize].requests.oldest();
+            if let Some(refusal) = &done.refusal {
+                self.note_error(ErrorClass::Status5xx, refusal);
+            }
             self.on_response(slot, ticket, at, done.reply);
         }
         self.completed = completed;
@@ -328,15 +331,13 @@ impl<B: Backend> Worker<'_, B> {
         }
         let id = conn.id;
         let ended = match &mut conn.client {
-            Client::Http1(client) => client.finish(),
+            Client::InTurn(client) => client.finish(),
             Client::Http2(_) | Client::Undecided => Ok(None),
         };
         let mut class = ErrorClass::ClosedBeforeResponse;
         match ended {
-            Ok(Some(response)) => {
+            Ok(Some(reply)) => {
                 let ticket = conn.requests.oldest();
-                let reply =
-                    Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: false };
                 self.keep_last_head(slot, ticket);
                 self.on_response(slot, ticket, at, reply);
                 if !self.lives(id) {

@@ -153,15 +153,15 @@ impl<B: Backend> Worker<'_, B> {
         };
         let before = out.len();
         let keeps = self.keeps && !facts.repeated;
+        let is_text = lane.server.protocol != Protocol::Cache && !matches!(conn.client, Client::Http2(_));
+        if keeps && !is_text {
+            // What the rendering below is going to draw, too.
+            template.render_request(&context, &mut self.random.clone(), &mut self.kept);
+            self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
+        }
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            if keeps {
-                // What the rendering below is going to draw, too.
-                template.render_request(&context, &mut self.random.clone(), &mut self.kept);
-                let scheme = if lane.https { "https" } else { "http" };
-                self.captures.keep_lines(&mut request.capture, scheme, &self.kept);
-            }
             let body = template.render_body(&context, &self.random, &mut self.scratch);
             let needs = &self.needs[request.step as usize];
             let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
@@ -174,7 +174,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.requests.insert(ticket, request);
         } else {
             template.render(&context, &mut self.random, &mut self.scratch, out);
-            if keeps {
+            if keeps && is_text {
                 let more = template.shared_body().map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }

@@ -1,6 +1,6 @@
 //! Request steps.
 
-use plimsoll_scenario::{Reaction, RequestTemplate, check_method, parse_header_in};
+use plimsoll_scenario::{Dialect, Reaction, RequestTemplate, check_method, parse_header_in};
 use plimsoll_schedule::parse_duration;
 
 use super::known::{Known, Last};
@@ -53,9 +53,18 @@ impl Compiler<'_, '_> {
         };
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
-        let name = self.step_name(spec, method.as_deref(), aim.as_ref(), part);
+        let shown = aim.as_ref().map(|aim| aim.shown.as_str());
+        let name = match (method.as_deref(), shown) {
+            (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
+            _ => None,
+        };
         let script = self.script(&spec.script, name.as_deref());
         let (aim, body, method, name) = (aim?, body?, method?, name?);
+        if aim.origin.is_cache {
+            let problem =
+                Problem::new(format!("`{}` is a cache, and does not speak HTTP", aim.origin.authority));
+            return self.fail(place, problem.with_hint("write `cache: {get: key}`, or put, delete, ping"));
+        }
         let mut reaction = checks?;
         reaction.extract = extract?;
         reaction.cookies = part.cookies;
@@ -83,7 +92,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Compiles the request once, to find what is wrong with it beside everything else that is.
-    fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
+    pub(super) fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
         let scope = self.scope(&draft.variables, &self.constants);
         let spec = draft.spec(self.servers.get(draft.server), true);
         let request = RequestTemplate::compile(&spec, &scope, None).map(|_| ());
@@ -158,7 +167,7 @@ impl Compiler<'_, '_> {
         Some(Aim { origin, path, shown, strays: from_variable })
     }
 
-    fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
+    pub(super) fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
         if let Some(origin) = &part.origin {
             return Some(origin.clone());
         }
@@ -213,6 +222,10 @@ impl Compiler<'_, '_> {
         };
         // If the one before was wrong, there is nothing to say about this one.
         let draft = part.drafts.get_mut(before)?;
+        if draft.dialect != Dialect::Http {
+            let problem = Problem::new("the step before asks a cache, which has no URLs");
+            return self.fail(spec.same_url.place(), problem.with_hint("write the path: `get: /path`"));
+        }
         let is_static = known.last != Last::Several && !draft.target.contains("${");
         let strays = draft.away.is_some();
         let path = match is_static {
@@ -227,6 +240,7 @@ impl Compiler<'_, '_> {
             authority: draft.authority.clone(),
             prefix: String::new(),
             authorization: None,
+            is_cache: false,
         };
         Some(Aim { origin, path, shown: SAME_URL.to_owned(), strays })
     }
@@ -307,11 +321,11 @@ impl Compiler<'_, '_> {
     }
 
     /// The name of a step; each is named once in its scenario.
-    fn step_name(
+    pub(super) fn step_name(
         &mut self,
         spec: &StepSpec,
         method: Option<&str>,
-        aim: Option<&Aim>,
+        shown: Option<&str>,
         part: &mut Part<'_>,
     ) -> Option<String> {
         if let Some(name) = self.plain_given(&spec.name)? {
@@ -321,7 +335,11 @@ impl Compiler<'_, '_> {
             }
             return Some(name);
         }
-        Some(part.names.make(&format!("{} {}", method?, aim?.shown)))
+        let method = method?;
+        Some(match shown {
+            Some(shown) => part.names.make(&format!("{method} {shown}")),
+            None => part.names.make(method),
+        })
     }
 }
 

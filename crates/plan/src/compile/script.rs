@@ -61,7 +61,7 @@ impl Compiler<'_, '_> {
         let options = self.script_options(patch, &settings)?;
         let scheme_of = |script: u32| {
             let draft = scenarios.iter().flat_map(|s| &s.drafts).find(|d| d.script == Some(script));
-            match draft.map(|draft| self.servers.get(draft.server).url.https) {
+            match draft.map(|draft| self.servers.get(draft.server).url.is_secure()) {
                 Some(true) => Scheme::Https,
                 _ => Scheme::Http,
             }

@@ -27,6 +27,8 @@ pub(super) struct Origin {
     pub(super) prefix: String,
     /// The Authorization header that user and password in the URL ask for.
     pub(super) authorization: Option<String>,
+    /// Whether it is a cache, whose name is the prefix without its `/`.
+    pub(super) is_cache: bool,
 }
 
 impl Compiler<'_, '_> {
@@ -48,6 +50,9 @@ impl Compiler<'_, '_> {
         if url.target.contains('?') {
             let problem = Problem::new("a target's URL cannot have a query");
             return self.fail(spec.url.place(), problem.with_hint("queries are a matter of the steps"));
+        }
+        if url.is_cache() {
+            self.check_cache(&url, spec.url.place())?;
         }
         let mut share = Vec::new();
         for member in &spec.share {
@@ -95,8 +100,7 @@ impl Compiler<'_, '_> {
             return self
                 .fail(field.place(), problem.with_hint("scheme and path are those of the target's `url`"));
         }
-        let scheme = if url.https { "https" } else { "http" };
-        let member = self.url(&format!("{scheme}://{text}{}", url.target), field.place())?;
+        let member = self.url(&format!("{}://{text}{}", url.scheme.name(), url.target), field.place())?;
         let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
         if has_port || url.port == member.port {
             return Some(member);
@@ -163,5 +167,6 @@ fn origin(server: usize, url: &Url) -> Origin {
         authority: url.authority.clone(),
         prefix: url.target.trim_end_matches('/').to_owned(),
         authorization: authorization.map(|value| Template::escape(&value)),
+        is_cache: url.is_cache(),
     }
 }

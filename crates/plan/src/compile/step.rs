@@ -40,7 +40,7 @@ impl Compiler<'_, '_> {
         }
         // A step that does no one thing, and what does not go with that, was reported.
         match spec.deed()? {
-            Deed::Request => self.request_step(spec, place, part, known),
+            Deed::Request | Deed::Cache => self.request_step(spec, place, part, known),
             Deed::Set => self.set_step(spec, part, known),
             Deed::If => self.if_step(spec, place, part, known),
             Deed::Repeat => self.repeat_step(spec, place, part, known),
@@ -62,7 +62,10 @@ impl Compiler<'_, '_> {
             true => Some(()),
             false => self.clear_cookies(spec, part),
         };
-        let draft = self.request(spec, place, part, known);
+        let draft = match spec.cache.is_absent() {
+            true => self.request(spec, place, part, known),
+            false => self.cache_request(spec, place, part, known),
+        };
         let pause = match spec.think.is_absent() {
             true => Some(None),
             false => self.pause(&spec.think).map(Some),

@@ -39,6 +39,7 @@ impl Document {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     Request,
+    Cache,
     Set,
     If,
     Repeat,
@@ -51,6 +52,7 @@ impl Deed {
     const fn noun(self) -> &'static str {
         match self {
             Self::Request => "a request",
+            Self::Cache => "`cache`",
             Self::Set => "`set`",
             Self::If => "`if`",
             Self::Repeat => "`repeat`",
@@ -87,6 +89,7 @@ impl Deed {
                 "script",
                 "think",
             ],
+            Self::Cache => &["name", "cache", "target", "timeout", "expect", "extract", "think"],
             Self::Set => &["set"],
             Self::If => &["if", "then", "else"],
             Self::Repeat => &["repeat", "steps"],
@@ -267,7 +270,7 @@ impl<'d> Check<'d, '_> {
             self.belonging(step, deed);
             match deed {
                 Deed::Request => self.request(step, targets, at_once),
-                Deed::Set => {}
+                Deed::Cache | Deed::Set => {}
                 Deed::Think => self.pause(&step.think),
                 Deed::If => {
                     if step.then.is_empty() {
@@ -319,8 +322,8 @@ impl<'d> Check<'d, '_> {
             Some(_) => ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them"),
             None => (
                 "the step does nothing".to_owned(),
-                "it needs one of get, post, put, patch, delete, head, request, same_url, set, think, if, \
-                 repeat, while, parallel",
+                "it needs one of get, post, put, patch, delete, head, request, same_url, cache, set, think, \
+                 if, repeat, while, parallel",
             ),
         };
         self.report(Problem::new(problem).with_hint(hint), Some(place));
@@ -529,6 +532,7 @@ impl StepSpec {
         let deed = |(name, place)| {
             let deed = match name {
                 _ if ADDRESSES.contains(&name) => Deed::Request,
+                "cache" => Deed::Cache,
                 "set" => Deed::Set,
                 "if" => Deed::If,
                 "repeat" => Deed::Repeat,
@@ -551,7 +555,7 @@ impl StepSpec {
         }
         let mut all = present! {
             "name": name, "get": get, "post": post, "put": put, "patch": patch, "delete": delete, "head": head,
-            "request": request, "method": method, "same_url": same_url, "target": target, "body": body,
+            "request": request, "method": method, "same_url": same_url, "cache": cache, "target": target, "body": body,
             "body_file": body_file, "template_file": template_file, "json": json, "timeout": timeout,
             "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
             "repeat": repeat, "while": while_condition,

@@ -81,6 +81,9 @@ impl StepSpec {
         if let Some(name) = self.name.get() {
             return Some(name.0.clone());
         }
+        if let Some(cache) = self.cache.get() {
+            return cache.title();
+        }
         let fixed = [
             ("GET", &self.get),
             ("POST", &self.post),

@@ -34,6 +34,50 @@ pub enum Function {
     Lower,
     /// `json(text)`: escaped for the inside of a JSON string, without the quotes around it.
     Json,
+    /// `fill(length,text)`: the text over and over, cut to a length.
+    Fill(Length),
+}
+
+/// Lengths of texts that are [filled](Function::Fill): that of a text is always the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `low-high`: uniform, both ends included; one number is both.
+    Uniform {
+        /// The smallest, in bytes.
+        low: u32,
+        /// The largest, not below `low`.
+        high: u32,
+    },
+    /// `exp:mean`: exponential, at least one byte.
+    Exponential {
+        /// In bytes.
+        mean: u32,
+    },
+}
+
+impl Length {
+    /// That of a text: what is random about it is the text's CRC-32.
+    fn of(self, text: &[u8]) -> usize {
+        match self {
+            Self::Uniform { low, high } if low == high => low as usize,
+            Self::Uniform { low, high } => {
+                let range = u64::from(high - low) + 1;
+                low as usize + ((u64::from(crc32fast::hash(text)) * range) >> 32) as usize
+            }
+            Self::Exponential { mean } => {
+                let unit = (f64::from(crc32fast::hash(text)) + 0.5) / 4_294_967_296.0;
+                (-unit.ln() * f64::from(mean)).ceil() as usize
+            }
+        }
+    }
+
+    fn longest(self) -> usize {
+        match self {
+            Self::Uniform { high, .. } => high as usize,
+            // −ln(2⁻³³), the most that 32 bits can make of it.
+            Self::Exponential { mean } => mean as usize * 23,
+        }
+    }
 }
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -46,6 +90,10 @@ impl Call {
             _ if self.writing.is_start() => None,
             Function::Sha256 => Some(64),
             Function::Crc32 => Some(8),
+            Function::Fill(Length::Uniform { low, high }) if low == high && self.writing == Writing::AsIs => {
+                Some(low as usize)
+            }
+            Function::Fill(_) => None,
             Function::Base64 => len.map(|len| base64_len(len, true)),
             Function::Base64Url => len.map(|len| base64_len(len, false)),
             Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
@@ -62,6 +110,7 @@ impl Call {
             Function::UrlEncode => 3 * len,
             Function::Json => 6 * len,
             Function::Upper | Function::Lower => len,
+            Function::Fill(length) => length.longest(),
         };
         match self.writing {
             Writing::AsIs => longest,
@@ -95,7 +144,7 @@ impl Function {
 
     /// Whether a control character of the text can be one of the result.
     pub(super) fn lets_through(self) -> bool {
-        matches!(self, Self::Upper | Self::Lower | Self::Json)
+        matches!(self, Self::Upper | Self::Lower | Self::Json | Self::Fill(_))
     }
 
     /// Replaces what stands in `out` from `start` on.
@@ -119,8 +168,21 @@ impl Function {
             Self::Upper => out[start..].make_ascii_uppercase(),
             Self::Lower => out[start..].make_ascii_lowercase(),
             Self::Json => json_escape(start, out),
+            Self::Fill(length) => fill(start, length.of(&out[start..]), out),
         }
     }
+}
+
+/// Repeats what stands from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat: `x`.
+fn fill(start: usize, len: usize, out: &mut Vec<u8>) {
+    if out.len() == start {
+        out.push(b'x');
+    }
+    while out.len() - start < len {
+        let there = out.len() - start;
+        out.extend_from_within(start..start + there.min(len - there));
+    }
+    out.truncate(start + len);
 }
 
 /// Characters for `len` bytes.

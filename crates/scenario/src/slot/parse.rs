@@ -1,13 +1,19 @@
 //! What stands between `${` and `}`.
 
-use super::function::{Call, Function};
+use super::function::{Call, Function, Length};
 use super::write::{digits, encode_from};
-use super::{Slot, Writing};
+use super::{Slot, Writing, Zipf};
 use crate::suggest;
 use crate::{Constants, Scope, Template, TemplateError};
 
 /// Most characters that one random slot may render: a slot is for values that make a request unique.
 const LONGEST_RANDOM: u32 = 1 << 20;
+
+/// Most bytes that a text may be filled up to: as many as a frame of the cache protocol takes.
+const LONGEST_FILLED: u32 = 8 << 20;
+
+/// Most ranks of a Zipf distribution: up to there, whole numbers are exact in floating point.
+const LARGEST_ZIPF: u64 = 1 << 53;
 
 /// Functions within functions, at most.
 const DEPTH_MAX: u8 = 8;
@@ -106,6 +112,8 @@ impl<'s> Parser<'s> {
             ("random_string", [n]) => Slot::RandomString(length(name, n)?),
             ("range", [start, end]) => range(start, end)?,
             ("pick", [_, ..]) => pick(&arguments)?,
+            ("zipf", [count, exponent]) => zipf(count, exponent)?,
+            ("fill", [length, _, ..]) => return self.fill(length, inner.unwrap_or_default()),
             ("hash", [kind, _, ..]) => return self.hash(kind, inner.unwrap_or_default()),
             ("env", [name]) => return self.environment(unquoted(name)),
             ("secret", [name]) => return self.secret(unquoted(name)),
@@ -128,6 +136,28 @@ impl<'s> Parser<'s> {
         };
         let (_, text) = inner.split_once(',').unwrap_or_default();
         self.call("hash", function, text)
+    }
+
+    fn fill(self, length: &str, inner: &str) -> Result<Parsed, TemplateError> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number <= LONGEST_FILLED);
+        let read = match (length.strip_prefix("exp:"), length.split_once('-')) {
+            (Some(mean), _) => {
+                let mean = number(mean).filter(|mean| (1..=LONGEST_FILLED / 23).contains(mean));
+                mean.map(|mean| Length::Exponential { mean })
+            }
+            (None, Some((low, high))) => {
+                let ends = number(low).zip(number(high)).filter(|(low, high)| low <= high);
+                ends.map(|(low, high)| Length::Uniform { low, high })
+            }
+            (None, None) => number(length).map(|number| Length::Uniform { low: number, high: number }),
+        };
+        let Some(length) = read else {
+            return Err(TemplateError::new(format!("`{length}` in `fill` is no length")).with_hint(format!(
+                "write a number of bytes up to {LONGEST_FILLED}, `100-2000` or `exp:500`"
+            )));
+        };
+        let (_, text) = inner.split_once(',').unwrap_or_default();
+        self.call("fill", Function::Fill(length), text)
     }
 
     fn call(self, name: &str, function: Function, text: &str) -> Result<Parsed, TemplateError> {
@@ -307,6 +337,23 @@ fn range(start: &str, end: &str) -> Result<Slot, TemplateError> {
             .with_hint("the end is not a part of it: it has to be larger than the start"));
     }
     Ok(Slot::Range { start, count: end - start, width: digits(end) as u8 })
+}
+
+fn zipf(count: &str, exponent: &str) -> Result<Slot, TemplateError> {
+    let Some(count) = count.parse::<u64>().ok().filter(|count| (1..=LARGEST_ZIPF).contains(count)) else {
+        return Err(TemplateError::new(format!(
+            "`{count}` in `zipf` is not a whole number from 1 to {LARGEST_ZIPF}"
+        )));
+    };
+    let exact = exponent.split_once('.').is_none_or(|(_, digits)| digits.len() <= 3);
+    let thousandths = fraction(exponent, 3).filter(|_| exact).and_then(|number| u32::try_from(number).ok());
+    match thousandths.filter(|number| (1..=20_000).contains(number)) {
+        Some(thousandths) => Ok(Slot::Zipf(Box::new(Zipf::new(count, thousandths)))),
+        None => {
+            Err(TemplateError::new(format!("`{exponent}` in `zipf` is not an exponent from 0.001 to 20.000"))
+                .with_hint("with 1 the most frequent number is twice as frequent as the next"))
+        }
+    }
 }
 
 fn random_int(low: &str, high: &str) -> Result<Slot, TemplateError> {

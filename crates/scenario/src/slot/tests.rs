@@ -201,6 +201,9 @@ fn every_form_that_help_lists_is_known() {
             .replace("digits", "3")
             .replace("start,end", "1,2")
             .replace("(n)", "(3)")
+            .replace("count", "10")
+            .replace("exponent", "1.1")
+            .replace("length", "3")
             .replace("text", "uuid")
             .replace("NAME", "TOKEN");
         Parser::new(&scope).slot(&written).unwrap();
@@ -239,9 +242,28 @@ fn functions_of_texts_variables_and_each_other() {
         ("${upper('a}b')}${upper(\"it's, (fine)\")}", "A}BIT'S, (FINE)"),
         ("${upper(${user}, x)}", "ALADDIN, X"),
         ("${pick(\"a,b\")}${pick(x)}", "a,bx"),
+        ("${fill(8, 'abc')}|${fill(2, 'abc')}|${fill(0, 'a')}|${fill(3, \"\")}", "abcabcab|ab||xxx"),
+        ("${fill(9, ${user}-)}|${fill(3-3,user)}", "Aladdin-A|Ala"),
     ] {
         assert_eq!(filled(text, &scope, &variables).unwrap(), expected, "{text}");
     }
+}
+
+#[test]
+fn texts_are_filled_to_lengths_of_their_own() {
+    let names = ["key".to_owned()];
+    let scope = Scope::new(&names);
+    let length = |text: &str, key: usize| {
+        let variables = [format!("key-{key}").into_bytes()];
+        let value = filled(text, &scope, &variables).unwrap();
+        assert_eq!(value, filled(text, &scope, &variables).unwrap());
+        value.len()
+    };
+    let mean = |text: &str| (0..2_000).map(|key| length(text, key)).sum::<usize>() as f64 / 2_000.0;
+    assert!((0..2_000).all(|key| (100..=300).contains(&length("${fill(100-300,key)}", key))));
+    // Within five standard errors.
+    assert!((mean("${fill(100-300,key)}") - 200.0).abs() < 6.5);
+    assert!((mean("${fill(exp:500,key)}") - 500.5).abs() < 56.0);
 }
 
 #[test]
@@ -285,6 +307,16 @@ fn mistakes_in_functions_have_advice() {
             "${random_float(0.125,1,2)}",
             "`random_float(0.125,1,2)` has ends with more than 2 digits",
             "write `random_float(0.125,1,3)`",
+        ),
+        (
+            "${fill(5-2,user)}",
+            "`5-2` in `fill` is no length",
+            "write a number of bytes up to 8388608, `100-2000` or `exp:500`",
+        ),
+        (
+            "${zipf(10,0.9999)}",
+            "`0.9999` in `zipf` is not an exponent from 0.001 to 20.000",
+            "with 1 the most frequent number is twice as frequent as the next",
         ),
         (
             "${random_float(2,1)}",

@@ -61,14 +61,21 @@ impl FrameWriter {
     /// frame, its length included. If it is too long, `out` is as before [`begin`](Self::begin).
     #[inline]
     pub fn finish(self, out: &mut Vec<u8>) -> Result<usize, TooLong> {
-        let whole = out.len() - self.start;
-        let payload = whole - LENGTH_BYTES;
+        let payload = out.len() - self.start - LENGTH_BYTES;
         if payload > LONGEST_FRAME {
             out.truncate(self.start);
             return Err(TooLong { bytes: payload });
         }
-        patch(out, self.start, payload);
-        let (key, value) = (self.key_end - self.key, out.len() - self.key_end);
+        Ok(self.finish_before(0, out))
+    }
+
+    /// The same for a PUT of whose value `more` bytes are sent behind what is in `out`, and for a frame that is to
+    /// be sent even if it is too long for the server. Below 4 GiB there is no limit then.
+    #[inline]
+    pub fn finish_before(self, more: usize, out: &mut [u8]) -> usize {
+        let whole = out.len() - self.start + more;
+        patch(out, self.start, whole - LENGTH_BYTES);
+        let (key, value) = (self.key_end - self.key, out.len() - self.key_end + more);
         match self.operation {
             Operation::Ping => {}
             Operation::Put => {
@@ -77,7 +84,7 @@ impl FrameWriter {
             }
             Operation::Get | Operation::Delete => patch(out, self.key - LENGTH_BYTES, key),
         }
-        Ok(whole)
+        whole
     }
 }
 
@@ -124,7 +131,7 @@ fn push_head(operation: Operation, cache: &[u8], out: &mut Vec<u8>) {
 /// Writes a length, which is that of a part of a frame within its limit, over the one that stands there.
 #[inline]
 fn patch(out: &mut [u8], at: usize, length: usize) {
-    let length = u32::try_from(length).expect("a part of a frame is not longer than the longest frame");
+    let length = u32::try_from(length).expect("a part of a frame is below 4 GiB");
     out[at..at + LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
 }
 

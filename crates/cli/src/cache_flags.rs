@@ -1,0 +1,151 @@
+//! The flags of `plimsoll cache`.
+
+use clap::{Args, ValueEnum};
+use plimsoll_plan::Problem;
+use plimsoll_workloads::cache::{CacheError, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
+
+use crate::flags::RunArgs;
+
+/// Where the cache's HTTP API is if nothing else is said, beside the host of the cache.
+const ADMIN_PORT: u16 = 8080;
+
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgs {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload")]
+struct WorkloadArgs {
+    /// Server, host[:port]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5500")]
+    server: String,
+    /// Name of the cache
+    #[arg(long, value_name = "NAME", default_value = "perf_test")]
+    cache: String,
+    /// A scenario of Carbon's load test: how many iterations, on how many connections, at which rate
+    ///
+    /// max: 50,000 on 200 connections; sustained: 100,000 on 50, 5,000 per second; concurrency: 10,000 on
+    /// 500; rate-limited: 60,000 on 10, 1,000 per second. Other flags replace parts of it.
+    #[arg(long, value_enum, value_name = "NAME")]
+    preset: Option<PresetName>,
+    /// Another name of --iterations: so many times the mix
+    #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
+    requests: Option<u64>,
+    /// What an iteration does: put+get, put, get, delete, or weights such as put=1,get=9
+    #[arg(long, value_name = "MIX", default_value = "put+get")]
+    mix: String,
+    /// Which keys: sequential, random, fixed, zipf or zipf:EXPONENT
+    #[arg(long, value_name = "PATTERN", default_value = "sequential")]
+    key: String,
+    /// How many keys there are [default: sequential: a new one each time; random, zipf: 10000]
+    #[arg(long, value_name = "N")]
+    keys: Option<u64>,
+    /// Bytes of a key, 32 or more [default: as short as they come]
+    #[arg(long, value_name = "BYTES")]
+    key_size: Option<u32>,
+    /// Bytes of a value: 100, 100-2000 (uniform) or exp:500
+    #[arg(long, value_name = "BYTES", default_value = "100")]
+    value_size: String,
+    /// Compare the value of each GET with what was put [default for put+get]
+    #[arg(long, overrides_with = "no_verify")]
+    verify: bool,
+    /// Compare nothing
+    #[arg(long)]
+    no_verify: bool,
+    /// Judge the run by Carbon's own targets: throughput, mean, p95, p99 and success
+    #[arg(long, value_enum, value_name = "SET")]
+    thresholds: Option<ThresholdSet>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Setup")]
+pub(crate) struct SetupArgs {
+    /// Create the cache first, over the HTTP API
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// The HTTP API of the server [default: port 8080 of the server's host]
+    #[arg(long, value_name = "URL")]
+    admin: Option<String>,
+    /// User of the HTTP API: user:password, or @file
+    #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123", hide_default_value = true)]
+    pub(crate) user: String,
+    /// Print the plan that the flags come to, and do nothing
+    #[arg(long)]
+    pub(crate) print_plan: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PresetName {
+    Max,
+    Sustained,
+    Concurrency,
+    RateLimited,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ThresholdSet {
+    Carbon,
+}
+
+impl CacheArgs {
+    /// The workload that the flags describe.
+    pub(crate) fn to_load(&self) -> Result<CacheLoad, Problem> {
+        let args = &self.workload;
+        let default = CacheLoad::default();
+        let mut size = args.preset.map_or(default.size, |name| {
+            match name {
+                PresetName::Max => Preset::Max,
+                PresetName::Sustained => Preset::Sustained,
+                PresetName::Concurrency => Preset::Concurrency,
+                PresetName::RateLimited => Preset::RateLimited,
+            }
+            .size()
+        });
+        size = Size { iterations: args.requests.or(size.iterations), ..size };
+        // Whoever says how long means that alone.
+        if self.run.plan.has_duration() {
+            size.iterations = None;
+        }
+        if self.run.plan.has_rate() {
+            size.rate = None;
+        }
+        let mix = Mix::parse(&args.mix).map_err(|error| problem("--mix", &error))?;
+        Ok(CacheLoad {
+            server: args.server.clone(),
+            cache: args.cache.clone(),
+            verify: !args.no_verify && (args.verify || mix == Mix::PutGet),
+            mix,
+            keys: KeyPattern::parse(&args.key, args.keys).map_err(|error| problem("--key", &error))?,
+            key_size: args.key_size,
+            value_size: args.value_size.clone(),
+            size,
+            targets: match args.thresholds {
+                None => Targets::None,
+                Some(ThresholdSet::Carbon) => Targets::Carbon,
+            },
+        })
+    }
+
+    /// The URL of the HTTP API.
+    pub(crate) fn admin(&self) -> String {
+        let host = || {
+            let server = &self.workload.server;
+            match server.rsplit_once(':') {
+                Some((host, port)) if !port.contains(']') => host.to_owned(),
+                _ => server.clone(),
+            }
+        };
+        self.setup.admin.clone().unwrap_or_else(|| format!("http://{}:{ADMIN_PORT}", host()))
+    }
+}
+
+/// What is wrong, as whoever typed the flag understands it.
+pub(crate) fn problem(flag: &str, error: &CacheError) -> Problem {
+    Problem::new(format!("{flag}: {error}")).with_hint(error.hint())
+}

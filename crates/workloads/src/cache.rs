@@ -1,0 +1,411 @@
+//! Load on a cache: values are stored under keys, read back and forgotten.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+/// Keys where a pattern needs a number of them and none is given.
+const KEYS: u64 = 10_000;
+/// Bytes of the longest key that the patterns make: what is filled up to a length must not lose any of them.
+const SHORTEST_FILLED_KEY: u32 = 32;
+/// Bytes of a value that say which key it belongs to, at most.
+const LONGEST_MARK: u32 = 48;
+
+/// A workload on a cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheLoad {
+    /// `host[:port]` of the server.
+    pub server: String,
+    /// Name of the cache.
+    pub cache: String,
+    /// What is asked for.
+    pub mix: Mix,
+    /// Which keys.
+    pub keys: KeyPattern,
+    /// Bytes of a key; `None`: as short as they come.
+    pub key_size: Option<u32>,
+    /// Bytes of a value, as `fill` in a template has them: `100`, `100-2000`, `exp:500`.
+    pub value_size: String,
+    /// Whether a GET has to have the value that was put.
+    pub verify: bool,
+    /// Iterations, connections and rate that are part of the workload: flags replace them.
+    pub size: Size,
+    /// What has to hold.
+    pub targets: Targets,
+}
+
+/// How much there is of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Iterations, if they are limited.
+    pub iterations: Option<u64>,
+    /// Connections.
+    pub connections: u32,
+    /// Iterations per second, if there is a rate.
+    pub rate: Option<u64>,
+}
+
+/// The test scenarios of Carbon's own description of its load test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// "Maximum Throughput".
+    Max,
+    /// "Sustained Load".
+    Sustained,
+    /// "High Concurrency".
+    Concurrency,
+    /// "Rate-Limited".
+    RateLimited,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Max, Self::Sustained, Self::Concurrency, Self::RateLimited];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Max => "max",
+            Self::Sustained => "sustained",
+            Self::Concurrency => "concurrency",
+            Self::RateLimited => "rate-limited",
+        }
+    }
+
+    /// How much it is.
+    pub const fn size(self) -> Size {
+        let (iterations, connections, rate) = match self {
+            Self::Max => (50_000, 200, None),
+            Self::Sustained => (100_000, 50, Some(5_000)),
+            Self::Concurrency => (10_000, 500, None),
+            Self::RateLimited => (60_000, 10, Some(1_000)),
+        };
+        Size { iterations: Some(iterations), connections, rate }
+    }
+}
+
+/// What has to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Targets {
+    /// Nothing.
+    #[default]
+    None,
+    /// The table of targets in Carbon's description of its load test. That of the throughput is one of what the
+    /// server carries: it is left out where the load has a rate.
+    Carbon,
+}
+
+/// What one iteration asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// A PUT, and then a GET of the same key.
+    PutGet,
+    /// One operation, each as often as its weight says.
+    Weighted(Vec<(Operation, u32)>),
+}
+
+/// What a cache is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// To store a value.
+    Put,
+    /// For a value.
+    Get,
+    /// To forget a value.
+    Delete,
+}
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Which keys are asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KeyPattern {
+    /// One after the other: each once, or so many over and over.
+    Sequential(Option<u64>),
+    /// Any of so many, each as likely as the others.
+    Random(Option<u64>),
+    /// Always the same.
+    Fixed,
+    /// Any of so many, a few of them very often: an exponent in thousandths.
+    Zipf(Option<u64>, u32),
+}
+
+/// Settings that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheError {
+    message: String,
+    hint: String,
+}
+
+impl CacheError {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for CacheError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CacheError {}
+
+impl Mix {
+    /// Reads `put+get`, one operation, or weights: `put=1,get=9`.
+    ///
+    /// # Errors
+    /// If it is none of them.
+    pub fn parse(text: &str) -> Result<Self, CacheError> {
+        if text == "put+get" {
+            return Ok(Self::PutGet);
+        }
+        let part = |part: &str| {
+            let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
+            let all = [Operation::Put, Operation::Get, Operation::Delete];
+            let operation = all.into_iter().find(|operation| operation.name() == name.trim())?;
+            let weight = weight.trim().parse::<u32>().ok().filter(|weight| (1..=1_000).contains(weight))?;
+            Some((operation, weight))
+        };
+        let parts: Option<Vec<_>> = text.split(',').map(part).collect();
+        let twice = |parts: &[(Operation, u32)]| {
+            parts.iter().enumerate().any(|(at, (one, _))| parts[..at].iter().any(|(other, _)| other == one))
+        };
+        match parts {
+            Some(parts) if !twice(&parts) => Ok(Self::Weighted(parts)),
+            _ => Err(CacheError::new(
+                format!("`{text}` is no mix of operations"),
+                "write put+get, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
+            )),
+        }
+    }
+}
+
+impl KeyPattern {
+    /// Reads `sequential`, `random`, `fixed` or `zipf[:exponent]`, over `keys` keys.
+    ///
+    /// # Errors
+    /// If it is none of them.
+    pub fn parse(text: &str, keys: Option<u64>) -> Result<Self, CacheError> {
+        if keys == Some(0) {
+            return Err(CacheError::new("there are no keys", "write --keys 1 or more"));
+        }
+        let (name, exponent) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        let thousandths = |text: &str| {
+            let number = text.parse::<f64>().ok().filter(|number| (0.001..=20.0).contains(number))?;
+            Some((number * 1_000.0).round() as u32)
+        };
+        match (name, exponent) {
+            ("sequential", None) => Ok(Self::Sequential(keys)),
+            ("random", None) => Ok(Self::Random(keys)),
+            ("fixed", None) if keys.is_none() => Ok(Self::Fixed),
+            ("fixed", None) => Err(CacheError::new("--keys has no effect: there is one key", "leave it out")),
+            ("zipf", exponent) => match exponent.map_or(Some(990), thousandths) {
+                Some(thousandths) => Ok(Self::Zipf(keys, thousandths)),
+                None => Err(CacheError::new(
+                    format!("`{text}` has no exponent from 0.001 to 20"),
+                    "write zipf, which has 0.99, or zipf:1.2",
+                )),
+            },
+            _ => Err(CacheError::new(
+                format!("`{text}` is no pattern of keys"),
+                "there are sequential, random, fixed, zipf and zipf:EXPONENT",
+            )),
+        }
+    }
+
+    /// The template of a key, without its filling.
+    fn template(self) -> String {
+        match self {
+            Self::Sequential(None) => "key-${sequence}".to_owned(),
+            Self::Sequential(Some(keys)) => format!("key-${{range(0,{keys})}}"),
+            Self::Random(keys) => format!("key-${{random_int(0,{})}}", keys.unwrap_or(KEYS) - 1),
+            Self::Fixed => "fixed-key".to_owned(),
+            Self::Zipf(keys, thousandths) => format!(
+                "key-${{zipf({},{}.{:03})}}",
+                keys.unwrap_or(KEYS),
+                thousandths / 1_000,
+                thousandths % 1_000
+            ),
+        }
+    }
+
+    /// What a value says about its key: the key, without what fills it up.
+    fn mark(self) -> String {
+        if self.is_drawn() { "${key}".to_owned() } else { self.template() }
+    }
+
+    /// Whether each rendering within an iteration is another one.
+    const fn is_drawn(self) -> bool {
+        matches!(self, Self::Random(_) | Self::Zipf(..))
+    }
+
+    /// Whether two iterations that are under way may have the same key, so that one reads what the other has
+    /// put.
+    fn is_shared(self, in_flight: u64) -> bool {
+        match self {
+            Self::Sequential(keys) => keys.is_some_and(|keys| keys <= in_flight),
+            _ => true,
+        }
+    }
+}
+
+impl Default for CacheLoad {
+    /// As Carbon's own load test: 10,000 times a PUT and a GET of a key of its own, on 100 connections.
+    fn default() -> Self {
+        Self {
+            server: "127.0.0.1:5500".to_owned(),
+            cache: "perf_test".to_owned(),
+            mix: Mix::PutGet,
+            keys: KeyPattern::Sequential(None),
+            key_size: None,
+            value_size: "100".to_owned(),
+            verify: true,
+            size: Size { iterations: Some(10_000), connections: 100, rate: None },
+            targets: Targets::None,
+        }
+    }
+}
+
+impl CacheLoad {
+    /// The plan, as the content of a plan file.
+    ///
+    /// # Errors
+    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    pub fn document(&self) -> Result<Value, CacheError> {
+        let Size { iterations, connections, rate } = self.size;
+        let mut run = Map::new();
+        run.insert("connections".to_owned(), connections.into());
+        run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
+        run.extend(rate.map(|rate| ("rate".to_owned(), rate.into())));
+        let mut document = json!({
+            "name": "cache",
+            "targets": { "cache": format!("carbon://{}/{}", self.server, self.cache) },
+            "run": run,
+            "scenarios": self.scenarios()?,
+        });
+        let thresholds = self.thresholds();
+        if let (false, Some(document)) = (thresholds.is_empty(), document.as_object_mut()) {
+            document.insert("thresholds".to_owned(), json!(thresholds));
+        }
+        Ok(document)
+    }
+
+    fn scenarios(&self) -> Result<Vec<Value>, CacheError> {
+        match &self.mix {
+            Mix::PutGet => Ok(vec![json!({ "name": "put+get", "steps": self.put_and_get()? })]),
+            Mix::Weighted(_) if self.verify => Err(CacheError::new(
+                "only put+get knows which value a GET has to have",
+                "leave out --verify, or use --mix put+get",
+            )),
+            Mix::Weighted(parts) => {
+                let key = self.filled(&self.keys.template())?;
+                let scenario = |(operation, weight): &(Operation, u32)| {
+                    let name = operation.name();
+                    let step = match operation {
+                        Operation::Put => json!({ "name": name, "cache": self.put(&key, "${sequence}") }),
+                        // Nobody need have put what is asked for: what is not there is an answer.
+                        Operation::Get => json!({
+                            "name": name, "cache": { "get": key }, "expect": { "status": [200, 404] },
+                        }),
+                        Operation::Delete => json!({ "name": name, "cache": { "delete": key } }),
+                    };
+                    match parts.len() {
+                        1 => json!({ "name": name, "steps": [step] }),
+                        _ => json!({ "name": name, "weight": weight, "steps": [step] }),
+                    }
+                };
+                Ok(parts.iter().map(scenario).collect())
+            }
+        }
+    }
+
+    /// A PUT and a GET, and before them what both need.
+    fn put_and_get(&self) -> Result<Vec<Value>, CacheError> {
+        let mut set = Map::new();
+        let template = self.filled(&self.keys.template())?;
+        let key = match self.keys.is_drawn() {
+            true => {
+                set.insert("key".to_owned(), template.into());
+                "${key}".to_owned()
+            }
+            false => template,
+        };
+        // A value says to which key it belongs, and which iteration has put it.
+        let mark = format!("{}:", self.keys.mark());
+        let value = format!("{mark}${{sequence}}");
+        let is_shared = self.keys.is_shared(u64::from(self.size.connections));
+        let mut get = json!({ "name": "get", "cache": { "get": key } });
+        let mut put = json!({ "name": "put", "cache": self.put(&key, &value) });
+        match (self.verify, is_shared) {
+            (false, _) => {}
+            // What another iteration has put is as good, as long as it belongs to the key.
+            (true, true) => {
+                self.check_marks()?;
+                get["expect"] = json!({ "body": { "starts": mark } });
+            }
+            (true, false) => {
+                set.insert("value".to_owned(), self.value(&value).into());
+                put["cache"]["value"] = "${value}".into();
+                get["expect"] = json!({ "body": { "equals": "${value}" } });
+            }
+        }
+        let before = (!set.is_empty()).then(|| json!({ "set": set }));
+        Ok(before.into_iter().chain([put, get]).collect())
+    }
+
+    fn put(&self, key: &str, value: &str) -> Value {
+        json!({ "put": key, "value": self.value(value) })
+    }
+
+    fn value(&self, of: &str) -> String {
+        format!("${{fill({},\"{of}-\")}}", self.value_size)
+    }
+
+    /// A key of the length that is asked for.
+    fn filled(&self, key: &str) -> Result<String, CacheError> {
+        match self.key_size {
+            None => Ok(key.to_owned()),
+            Some(size) if size < SHORTEST_FILLED_KEY => Err(CacheError::new(
+                format!("keys of {size} bytes would not be told apart"),
+                format!("write --key-size {SHORTEST_FILLED_KEY} or more, or leave it out"),
+            )),
+            Some(size) => Ok(format!("${{fill({size},\"{key}-\")}}")),
+        }
+    }
+
+    /// Values of shared keys are told by how they begin: that has to be whole.
+    fn check_marks(&self) -> Result<(), CacheError> {
+        let least = self.value_size.split('-').next().and_then(|low| low.parse::<u32>().ok()).unwrap_or(0);
+        let mark = LONGEST_MARK.max(self.key_size.map_or(0, |size| size + 1));
+        if least >= mark {
+            return Ok(());
+        }
+        Err(CacheError::new(
+            format!("values of {} bytes may be too short to say to which key they belong", self.value_size),
+            format!("write --value-size {mark} or more, or --no-verify"),
+        ))
+    }
+
+    fn thresholds(&self) -> Vec<&'static str> {
+        let rate = self.size.rate.is_none().then_some("rate>10000");
+        let others = ["mean<1ms", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
+        match self.targets {
+            Targets::None => Vec::new(),
+            Targets::Carbon => rate.into_iter().chain(others).collect(),
+        }
+    }
+}
