@@ -26,8 +26,12 @@
 pub mod control;
 pub mod sink;
 
+mod crew;
+mod table;
+
 pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
+pub use crew::Stopper;
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
-    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, Stopper, TokenServer, Truth, TruthRow,
+    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };
