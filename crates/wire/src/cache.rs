@@ -26,7 +26,7 @@ mod reply;
 mod server;
 
 pub use error::{ProtocolError, TooLong, Truncated};
-pub use frame::{FrameHead, FrameWriter, ServerReply, write_reply, write_request};
+pub use frame::{FrameHead, FrameWriter, ServerReply, write_reply, write_request, write_value_head};
 pub use refusal::Refusal;
 pub use reply::{Answer, LONGEST_ERROR_TEXT, Owed, Reply, ReplyClient};
 pub use server::{FrameTooLong, Request, RequestServer};

@@ -152,16 +152,22 @@ pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
         ServerReply::Ok => out.extend_from_slice(&[0, 0, 0, 1, Kind::Ok.code()]),
         ServerReply::NotFound => out.extend_from_slice(&[0, 0, 0, 1, Kind::NotFound.code()]),
         ServerReply::Value(value) => {
-            let mut head = [0; 2 * LENGTH_BYTES + 1];
-            let content = u32::try_from(value.len()).expect("a value came in a frame, and fits one");
-            head[..LENGTH_BYTES].copy_from_slice(&(content + 5).to_be_bytes());
-            head[LENGTH_BYTES] = Kind::Value.code();
-            head[LENGTH_BYTES + 1..].copy_from_slice(&content.to_be_bytes());
-            out.extend_from_slice(&head);
+            write_value_head(value.len(), out);
             out.extend_from_slice(value);
         }
         ServerReply::Error(text) => write_error(text, out),
     }
+}
+
+/// Appends what comes before a value of so many bytes in its reply: for a server that does not want to copy it.
+#[inline]
+pub fn write_value_head(bytes: usize, out: &mut Vec<u8>) {
+    let mut head = [0; 2 * LENGTH_BYTES + 1];
+    let content = u32::try_from(bytes).expect("a value came in a frame, and fits one");
+    head[..LENGTH_BYTES].copy_from_slice(&(content + 5).to_be_bytes());
+    head[LENGTH_BYTES] = Kind::Value.code();
+    head[LENGTH_BYTES + 1..].copy_from_slice(&content.to_be_bytes());
+    out.extend_from_slice(&head);
 }
 
 fn write_error(text: fmt::Arguments<'_>, out: &mut Vec<u8>) {
