@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
 use plimsoll_targets::{
-    CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions, SinkReport, Stopper,
+    CacheError, CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions, SinkReport, Stopper,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -132,11 +132,19 @@ impl Watch {
     }
 }
 
+const ELSEWHERE: &str =
+    "take another address: --listen for the binary protocol, --http for the HTTP API; port 0 takes a free one";
+
 /// Starts a cache server on one of the backends.
 fn start_cache(options: CacheOptions, uring: bool) -> Result<CacheServer, Failure> {
     fn on<O: Open + 'static>(options: CacheOptions, open: O) -> Result<CacheServer, Failure> {
-        CacheServer::start(options, Arc::new(open))
-            .map_err(|error| Failure::environment(Problem::new(error.to_string())))
+        CacheServer::start(options, Arc::new(open)).map_err(|error| {
+            let problem = Problem::new(error.to_string());
+            Failure::environment(match error {
+                CacheError::Listen { .. } => problem.with_hint(ELSEWHERE),
+                _ => problem,
+            })
+        })
     }
     let backend = BackendOptions::default();
     if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
