@@ -4,10 +4,12 @@
 use libfuzzer_sys::fuzz_target;
 use plimsoll_fuzz::Cutting;
 use plimsoll_wire::cache::{
-    Answer, FrameTooLong, Operation, Owed, ProtocolError, ReplyClient, RequestServer, ServerReply, write_reply,
+    Answer, FrameTooLong, Operation, Owed, ProtocolError, ReplyClient, RequestServer, ServerReply,
+    write_reply,
 };
 
-/// What replies said, what was kept of them, and how the stream ended: an error, or whether it was cut in one.
+/// What replies said, what was kept of them, and how the stream ended: an error, or whether it was cut in
+/// one.
 type Replies = (Vec<(Answer, u64, u64)>, Vec<u8>, Result<bool, ProtocolError>);
 
 fn replies<'p>(owed: [Owed; 2], pieces: impl Iterator<Item = &'p [u8]>) -> Replies {
@@ -68,6 +70,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(requests(cutting.pieces()), whole);
     assert_eq!(requests(cutting.stream.chunks(1)), whole);
     // What a server says of wrong requests, a client reads.
-    let (told, _, end) = replies([Owed { operation: Operation::Put, keep: true }; 2], std::iter::once(&whole.1[..]));
+    let put = Owed { operation: Operation::Put, keep: true };
+    let (told, _, end) = replies([put; 2], std::iter::once(&whole.1[..]));
     assert!(end == Ok(false) && told.iter().all(|(answer, ..)| *answer == Answer::Refused));
 });

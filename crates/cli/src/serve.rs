@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
 use plimsoll_targets::{
-    CacheError, CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions, SinkReport, Stopper,
+    CacheError, CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions,
+    SinkReport, Stopper,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -17,8 +18,8 @@ use crate::progress::grouped;
 use crate::sink_flags::SinkSpec;
 use crate::{Exit, Failure, run};
 
-/// `plimsoll sink`, and the targets that are sinks. Says where it listens and what it does wrong on stderr, and
-/// what it did when it ends.
+/// `plimsoll sink`, and the targets that are sinks. Says where it listens and what it does wrong on stderr,
+/// and what it did when it ends.
 pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let SinkSpec { name, options, backend, quiet } = spec;
     let faults = faults(&options);
@@ -132,8 +133,7 @@ impl Watch {
     }
 }
 
-const ELSEWHERE: &str =
-    "take another address: --listen for the binary protocol, --http for the HTTP API; port 0 takes a free one";
+const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
 
 /// Starts a cache server on one of the backends.
 fn start_cache(options: CacheOptions, uring: bool) -> Result<CacheServer, Failure> {

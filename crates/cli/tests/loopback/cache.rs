@@ -1,4 +1,5 @@
-//! `plimsoll target cache` as a process of its own: bytes that the real server was seen to send, on both ports.
+//! `plimsoll target cache` as a process of its own: bytes that the real server was seen to send, on both
+//! ports.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -216,8 +216,8 @@ fn text(part: &[u8]) -> String {
     String::from_utf8_lossy(&decoded(part)).into_owned()
 }
 
-/// A part of a path without its percent-encoding (RFC 3986 section 2.1); a percent sign that begins none stands
-/// for itself.
+/// A part of a path without its percent-encoding (RFC 3986 section 2.1); a percent sign that begins none
+/// stands for itself.
 fn decoded(part: &[u8]) -> Cow<'_, [u8]> {
     if !part.contains(&b'%') {
         return Cow::Borrowed(part);

@@ -11,8 +11,8 @@ use super::catalogue::Finder;
 use super::liar::Liar;
 use super::setup::{CacheReport, Setup};
 
-/// Values above this many bytes are not copied into the replies. Below it a copy costs less than a system call
-/// with one piece more.
+/// Values above this many bytes are not copied into the replies. Below it a copy costs less than a system
+/// call with one piece more.
 const INLINE_LIMIT: usize = 16 * 1024;
 
 /// Answers the requests of one thread. What it writes of one call is the caller's to send, and to clear.

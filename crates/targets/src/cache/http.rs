@@ -77,8 +77,8 @@ impl HttpDesk {
         }
     }
 
-    /// Answers all requests that are whole with `input`, which came at `now`. Gives whether the connection goes
-    /// on, or an error if this is no HTTP.
+    /// Answers all requests that are whole with `input`, which came at `now`. Gives whether the connection
+    /// goes on, or an error if this is no HTTP.
     pub(crate) fn read(&mut self, caller: &mut Caller, now: Nanos, mut input: &[u8]) -> Result<bool, NoHttp> {
         loop {
             let Caller { reader, body } = caller;

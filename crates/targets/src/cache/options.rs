@@ -17,8 +17,8 @@ pub struct CacheOptions {
     pub threads: u32,
     /// Caches that exist from the start.
     pub caches: Vec<String>,
-    /// Bytes of keys and values that a cache holds, each with some for its own upkeep, unless its creator says
-    /// otherwise.
+    /// Bytes of keys and values that a cache holds, each with some for its own upkeep, unless its creator
+    /// says otherwise.
     pub max_bytes: u64,
     /// How long a value lives.
     pub time_to_live: Nanos,

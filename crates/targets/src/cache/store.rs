@@ -13,8 +13,8 @@ const UPKEEP: u64 = 96;
 /// The least share of a cache that has a lock of its own: a value that does not fit one is not held.
 const SMALLEST_SHARD: u64 = 32 << 20;
 
-/// One cache: values by key, bounded in bytes, each with its time to live. What is over that time is not found
-/// any more, and goes when its place is needed.
+/// One cache: values by key, bounded in bytes, each with its time to live. What is over that time is not
+/// found any more, and goes when its place is needed.
 #[derive(Debug)]
 pub(crate) struct Store {
     entries: Cache<Box<[u8]>, Entry, Weight>,
@@ -125,6 +125,14 @@ mod tests {
             let expected = if keeps_previous { Some(&b"one"[..]) } else { None };
             assert_eq!(store.previous(b"k", Nanos(0)).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_cache_is_not_there_and_nothing_else_is_in_its_place() {
+        let store = Store::new("ttl", 1 << 20, SECOND, false);
+        store.put(b"k", b"small", Nanos(0));
+        store.put(b"k", &vec![7; 2 << 20], Nanos(0));
+        assert_eq!((store.get(b"k", Nanos(0)), store.len()), (None, 0));
     }
 
     #[test]

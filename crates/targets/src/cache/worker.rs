@@ -15,8 +15,8 @@ use crate::table::Table;
 const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long a stop has to wait.
 const PASS_EVENTS: u32 = 1024;
-/// Replies of one flush: bounds how long the first of them waits for the last. At less than 1 µs each the wait is
-/// below what a reply takes through the kernel, and the system call of the flush is shared by enough.
+/// Replies of one flush: bounds how long the first of them waits for the last. At less than 1 µs each the
+/// wait is below what a reply takes through the kernel, and the system call of the flush is shared by enough.
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory.
 const UNREAD_BYTES: usize = 64 << 20;

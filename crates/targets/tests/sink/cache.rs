@@ -42,7 +42,8 @@ impl<'c> Caller<'c> {
         Self { client, index, reader: ReplyClient::new() }
     }
 
-    /// Sends these requests in one write, and waits for all replies: what was answered, with the value or text.
+    /// Sends these requests in one write, and waits for all replies: what was answered, with the value or
+    /// text.
     fn ask(&mut self, requests: &[(Operation, &[u8], &[u8])]) -> Vec<(Answer, Vec<u8>)> {
         let mut bytes = Vec::new();
         for (operation, key, value) in requests {

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use super::{Kind, LENGTH_BYTES, LONGEST_FRAME, Operation, TooLong};
 
-/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: what is given
-/// of them is not sent. If it is too long, `out` is as before.
+/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: what is
+/// given of them is not sent. If it is too long, `out` is as before.
 pub fn write_request(
     operation: Operation,
     cache: &[u8],
@@ -25,9 +25,9 @@ pub fn write_request(
     frame.finish(out).map(|_| ())
 }
 
-/// A request on its way into a buffer, part by part: [`begin`](Self::begin) writes all up to the key; append the
-/// key and call [`key_written`](Self::key_written); for a PUT append the value; then [`finish`](Self::finish).
-/// A PING is finished as soon as it has begun.
+/// A request on its way into a buffer, part by part: [`begin`](Self::begin) writes all up to the key; append
+/// the key and call [`key_written`](Self::key_written); for a PUT append the value; then
+/// [`finish`](Self::finish). A PING is finished as soon as it has begun.
 ///
 /// The lengths are filled in as they become known, so nothing is copied twice. It costs no memory.
 #[derive(Clone, Copy, Debug)]
@@ -143,8 +143,8 @@ pub enum ServerReply<'a> {
     Error(fmt::Arguments<'a>),
 }
 
-/// Appends a reply. A value of which the frame would be too long is the caller's mistake: whatever came in one
-/// frame goes out in one. A text that would not fit, as it names a cache of such a name, is cut.
+/// Appends a reply. A value of which the frame would be too long is the caller's mistake: whatever came in
+/// one frame goes out in one. A text that would not fit, as it names a cache of such a name, is cut.
 #[inline]
 pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     match reply {
@@ -159,7 +159,8 @@ pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what comes before a value of so many bytes in its reply: for a server that does not want to copy it.
+/// Appends what comes before a value of so many bytes in its reply: for a server that does not want to copy
+/// it.
 #[inline]
 pub fn write_value_head(bytes: usize, out: &mut Vec<u8>) {
     let mut head = [0; 2 * LENGTH_BYTES + 1];
