@@ -1,6 +1,7 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod cache_target_flags;
 mod calibrate;
 mod campaign;
 mod certificate;
@@ -62,6 +63,7 @@ use clap::Parser as _;
 use plimsoll_plan::{Disk, Problem, Problems, Refused, Source};
 
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
+use crate::target_flags::TargetSpec;
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +183,10 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
-        Command::Target(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
+        Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
+            TargetSpec::Sink(spec) => serve::command(spec),
+            TargetSpec::Cache(spec) => serve::cache(spec),
+        },
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),

@@ -2,64 +2,188 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
-use plimsoll_targets::{Faults, Service, Sink, SinkOptions, SinkReport};
+use plimsoll_targets::{
+    CacheError, CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions,
+    SinkReport, Stopper,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
+use crate::cache_target_flags::CacheSpec;
 use crate::progress::grouped;
 use crate::sink_flags::SinkSpec;
 use crate::{Exit, Failure, run};
 
-/// The command. Says where it listens and what it does wrong on stderr, and what it did when it ends.
+/// `plimsoll sink`, and the targets that are sinks. Says where it listens and what it does wrong on stderr,
+/// and what it did when it ends.
 pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let SinkSpec { name, options, backend, quiet } = spec;
     let faults = faults(&options);
     let of_resources = matches!(options.service, Service::Crud(_));
+    raise_descriptors();
+    let sink = start(options, run::uses_uring(backend)?)?;
+    let voice = Voice { name, quiet };
+    let watch = Watch::new(sink.stopper())?;
+    voice.say(format!("listening on {}", sink.endpoint()));
+    // What spoils a run is not to be a surprise.
+    if of_resources || !faults.is_empty() {
+        voice.say(format!("faults: {}", if faults.is_empty() { "none" } else { &faults }));
+    }
+    let report = sink.wait();
+    watch.end();
+    if of_resources || report.replied != report.counter {
+        voice.say(ends(&report));
+    }
+    if report.http2_connections > 0 || report.refused > 0 {
+        voice.say(protocols(&report));
+    }
+    if of_resources {
+        voice.say(format!("resources left: {}", grouped(report.resources)));
+    }
+    voice.say(summary(&report));
+    Ok(Exit::Success)
+}
+
+/// `plimsoll target cache`, in the same manner.
+pub(crate) fn cache(spec: CacheSpec) -> Result<Exit, Failure> {
+    let CacheSpec { options, backend, quiet } = spec;
+    let lies = lies(&options);
+    let caches = options.caches.join(", ");
+    raise_descriptors();
+    let server = start_cache(options, run::uses_uring(backend)?)?;
+    let voice = Voice { name: "target cache", quiet };
+    let watch = Watch::new(server.stopper())?;
+    if let Some(http) = server.http_endpoint() {
+        voice.say(format!("HTTP API on {}", url(http)));
+    }
+    voice.say(format!("listening on {}", server.endpoint()));
+    voice.say(format!("caches: {caches}"));
+    if let Some(lies) = lies {
+        voice.say(format!("faults: {lies}"));
+    }
+    let report = server.wait();
+    watch.end();
+    voice.say(operations(&report));
+    if report.lies > 0 {
+        voice.say(format!("{} answered wrongly on purpose", grouped(report.lies)));
+    }
+    if report.http_connections > 0 {
+        let [requests, connections] = [report.http_requests, report.http_connections].map(grouped);
+        voice.say(format!("{requests} requests over HTTP on {connections} connections"));
+    }
+    if report.refused > 0 {
+        voice.say(format!("{} connections ended for a violation", grouped(report.refused)));
+    }
+    let [operations, connections] = [report.operations(), report.connections].map(grouped);
+    voice.say(format!("{operations} operations on {connections} connections"));
+    Ok(Exit::Success)
+}
+
+/// As many descriptors as this process may have: how many connections will come is not known.
+fn raise_descriptors() {
     let needed = 1 << 20;
-    // As many descriptors as this process may have: how many connections will come is not known.
     if let Err(limit) = plimsoll_driver::limits::raise_descriptors(needed) {
         let _ = plimsoll_driver::limits::raise_descriptors(limit.hard);
     }
-    let sink = start(options, run::uses_uring(backend)?)?;
-    let say = |text: String| {
-        if !quiet {
+}
+
+/// What a server says on stderr.
+struct Voice {
+    name: &'static str,
+    quiet: bool,
+}
+
+impl Voice {
+    fn say(&self, text: String) {
+        if !self.quiet {
             // Where there is no stderr there is no one to tell.
-            let _ = writeln!(std::io::stderr(), "{name}: {text}");
+            let _ = writeln!(std::io::stderr(), "{}: {text}", self.name);
         }
+    }
+}
+
+/// Ends a server by a signal: that is its ordinary end, not a failure. Make it before saying where the server
+/// listens: who has read that may end it at once.
+struct Watch {
+    handle: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Watch {
+    fn new(stopper: Stopper) -> Result<Self, Failure> {
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
+        })?;
+        let handle = signals.handle();
+        let thread = std::thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                stopper.stop();
+            }
+        });
+        Ok(Self { handle, thread })
+    }
+
+    fn end(self) {
+        self.handle.close();
+        let _ = self.thread.join();
+    }
+}
+
+const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
+
+/// Starts a cache server on one of the backends.
+fn start_cache(options: CacheOptions, uring: bool) -> Result<CacheServer, Failure> {
+    fn on<O: Open + 'static>(options: CacheOptions, open: O) -> Result<CacheServer, Failure> {
+        CacheServer::start(options, Arc::new(open)).map_err(|error| {
+            let problem = Problem::new(error.to_string());
+            Failure::environment(match error {
+                CacheError::Listen { .. } => problem.with_hint(ELSEWHERE),
+                _ => problem,
+            })
+        })
+    }
+    let backend = BackendOptions::default();
+    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+}
+
+/// Where an API is.
+fn url(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Tcp(address) => format!("http://{address}"),
+        Endpoint::Unix(_) => endpoint.to_string(),
+    }
+}
+
+/// The lies in force, in words.
+fn lies(options: &CacheOptions) -> Option<String> {
+    let lie = options.lie.filter(|lie| lie.share > 0.0)?;
+    let how = match lie.kind {
+        LieKind::Wrong => "a wrong value",
+        LieKind::Stale => "what was there before the last PUT",
+        LieKind::Swapped => "each other's reply",
     };
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let handle = signals.handle();
-    let stopper = sink.stopper();
-    let watch = std::thread::spawn(move || {
-        // A sink is ended by a signal: that is its ordinary end, not a failure.
-        if signals.forever().next().is_some() {
-            stopper.stop();
-        }
-    });
-    // Not before signals are watched for: who has read this may end the sink at once.
-    say(format!("listening on {}", sink.endpoint()));
-    // What spoils a run is not to be a surprise.
-    if of_resources || !faults.is_empty() {
-        say(format!("faults: {}", if faults.is_empty() { "none" } else { &faults }));
-    }
-    let report = sink.wait();
-    handle.close();
-    let _ = watch.join();
-    if of_resources || report.replied != report.counter {
-        say(ends(&report));
-    }
-    if report.http2_connections > 0 || report.refused > 0 {
-        say(protocols(&report));
-    }
-    if of_resources {
-        say(format!("resources left: {}", grouped(report.resources)));
-    }
-    say(summary(&report));
-    Ok(Exit::Success)
+    Some(format!("{} of the GETs answered with {how}, seed {}", percent(lie.share), options.seed))
+}
+
+/// What was asked for on the binary port.
+fn operations(report: &CacheReport) -> String {
+    let CacheReport { puts, gets, hits, deletes, pings, refusals, .. } = *report;
+    let [puts, gets, hits, deletes, pings, refusals] =
+        [puts, gets, hits, deletes, pings, refusals].map(grouped);
+    format!(
+        "{puts} PUT, {gets} GET of which {hits} found, {deletes} DELETE, {pings} PING, \
+         {refusals} answered with an error"
+    )
+}
+
+/// Shares are typed in percent; the division by 100 is not to show.
+fn percent(share: f64) -> String {
+    let percent = format!("{:.6}", share * 100.0);
+    format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// Starts a sink on one of the backends.
@@ -78,9 +202,7 @@ fn faults(options: &SinkOptions) -> String {
     let mut found = Vec::new();
     let mut add = |share: f64, what: &str| {
         if share > 0.0 {
-            // Shares are typed in percent; the division by 100 is not to show.
-            let percent = format!("{:.6}", share * 100.0);
-            found.push(format!("{}% {what}", percent.trim_end_matches('0').trim_end_matches('.')));
+            found.push(format!("{} {what}", percent(share)));
         }
     };
     add(*drop, "never answered");
@@ -134,7 +256,6 @@ fn requests(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_driver::Endpoint;
 
     #[test]
     fn faults_are_told_as_they_were_typed() {

@@ -164,21 +164,38 @@ impl SinkArgs {
     /// The same with everything parsed and checked; all problems at once.
     pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<SinkSpec, Problems> {
         let mut reader = Reader::default();
-        let mut options = self.place.read(&mut reader);
+        let mut options = self.place.read(&mut reader).sink();
         options.service = Service::Reply(self.reply.read(&mut reader));
         self.conduct.finish("sink", options, reader, files)
     }
 }
 
+/// Where a built-in server listens, and for how long, parsed.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) listen: Endpoint,
+    pub(crate) threads: u32,
+    pub(crate) duration: Option<Nanos>,
+}
+
 impl PlaceArgs {
-    pub(crate) fn read(&self, reader: &mut Reader) -> SinkOptions {
+    pub(crate) fn read(&self, reader: &mut Reader) -> Place {
         let listen = reader.read("--listen", &self.listen, parse_endpoint);
-        let mut options = SinkOptions::new(listen.unwrap_or(Endpoint::Unix(PathBuf::new())));
-        if let Some(threads) = reader.read("--threads", &self.threads, |text| whole(text, 1..=1024)) {
-            options.threads = threads as u32;
+        let threads = reader.read("--threads", &self.threads, |text| whole(text, 1..=1024));
+        Place {
+            // What stands for a value that is wrong is not used.
+            listen: listen.unwrap_or(Endpoint::Unix(PathBuf::new())),
+            threads: threads.map_or(1, |threads| threads as u32),
+            duration: reader.maybe("--duration", self.duration.as_ref(), parse_positive),
         }
-        options.duration = reader.maybe("--duration", self.duration.as_ref(), parse_positive);
-        options
+    }
+}
+
+impl Place {
+    /// A sink that stands there.
+    pub(crate) fn sink(self) -> SinkOptions {
+        let Self { listen, threads, duration } = self;
+        SinkOptions { threads, duration, ..SinkOptions::new(listen) }
     }
 }
 
@@ -282,7 +299,7 @@ impl FaultArgs {
     }
 }
 
-fn parse_seed(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number of 64 bits"))
 }
 

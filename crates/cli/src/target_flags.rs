@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use plimsoll_plan::{Files, Problem, Problems};
 use plimsoll_targets::{Crud, Location, Service};
 
+use crate::cache_target_flags::{CacheArgs, CacheSpec};
 use crate::sink_flags::{ConductArgs, PlaceArgs, SinkSpec};
 use crate::sink_values::{Reader, whole};
 
@@ -32,6 +33,22 @@ enum Target {
     /// Without flags 3% of the requests are never answered and 7% fail with 404; --drop 0 and --fail 0 turn
     /// that off. A request that fails this way changes nothing.
     Crud(Box<CrudArgs>),
+    /// A cache that speaks the Carbon cache's binary protocol, and its HTTP API on a second port
+    ///
+    /// PING, PUT, GET and DELETE in frames, answered in order, as the real server does: a missing key is the
+    /// error text `Get failed: not found`, an unknown cache `Cache not found: NAME`, and only a frame above
+    /// 8 MiB ends a connection. Over HTTP: /health, /auth/login, /admin/caches and /cache/CACHE/KEY, with
+    /// Basic or Bearer. Values are kept in memory.
+    Cache(Box<CacheArgs>),
+}
+
+/// What a target is told to do.
+#[derive(Debug)]
+pub(crate) enum TargetSpec {
+    /// To be the sink with another service.
+    Sink(SinkSpec),
+    /// To be a cache.
+    Cache(CacheSpec),
 }
 
 #[derive(Debug, Args)]
@@ -63,10 +80,13 @@ struct ResourceArgs {
 
 impl TargetArgs {
     /// The same with everything parsed and checked; all problems at once.
-    pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<SinkSpec, Problems> {
+    pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<TargetSpec, Problems> {
         match &self.target {
-            Some(Target::Crud(args)) => args.to_spec(files),
-            None => Err(Problem::new("no target is given").with_hint("write `plimsoll target crud`").into()),
+            Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),
+            Some(Target::Cache(args)) => args.to_spec().map(TargetSpec::Cache),
+            None => Err(Problem::new("no target is given")
+                .with_hint("write `plimsoll target crud`, or `plimsoll target cache`")
+                .into()),
         }
     }
 }
@@ -74,7 +94,7 @@ impl TargetArgs {
 impl CrudArgs {
     fn to_spec(&self, files: &dyn Files) -> Result<SinkSpec, Problems> {
         let mut reader = Reader::default();
-        let mut options = self.place.read(&mut reader);
+        let mut options = self.place.read(&mut reader).sink();
         options.service = Service::Crud(self.resource.read(&mut reader));
         options.faults.drop = DROP;
         options.faults.statuses = vec![FAIL];
@@ -109,7 +129,10 @@ mod tests {
         let Command::Target(target) = Cli::try_parse_from(args).unwrap().command else {
             panic!("not a target")
         };
-        target.to_spec(&Disk)
+        target.to_spec(&Disk).map(|spec| match spec {
+            TargetSpec::Sink(spec) => spec,
+            TargetSpec::Cache(_) => panic!("not a sink"),
+        })
     }
 
     fn options(args: &[&str]) -> SinkOptions {

@@ -64,6 +64,7 @@ fn help_of_target() {
     insta::assert_snapshot!("help_target", help(&["target", "-h"]));
     insta::assert_snapshot!("help_target_crud", help(&["target", "crud", "-h"]));
     insta::assert_snapshot!("help_target_crud_long", help(&["target", "crud", "--help"]));
+    insta::assert_snapshot!("help_target_cache_long", help(&["target", "cache", "--help"]));
 }
 
 #[test]
@@ -215,6 +216,9 @@ fn target() {
         &["target", "crud", "--absolute-location=http://a/"],
         &["target", "crud", "--fail", "98%:500"],
         &["target", "crud", "--drop", "3"],
+        &["target", "cache", "--lie", "white"],
+        &["target", "cache", "--cache", "a b", "--max-memory", "1KiB"],
+        &["target", "cache", "--user", "admin"],
     ]));
 }
 

@@ -16,6 +16,9 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
+//! [`cache`] is a server of the Carbon cache's binary protocol and of its HTTP API, which tells lies if it is
+//! told to.
+//!
 //! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
 //! the same parts.
 //!
@@ -23,11 +26,17 @@
 //! socket or reads a clock by itself: that is the driver's.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod control;
 pub mod sink;
 
+mod crew;
+mod table;
+
+pub use cache::{CacheError, CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
+pub use crew::Stopper;
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
-    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, Stopper, TokenServer, Truth, TruthRow,
+    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };

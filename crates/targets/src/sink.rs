@@ -21,11 +21,9 @@ mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, Open, clock};
+use plimsoll_driver::{Backend, Endpoint, ListenerId, Open};
 
 pub use error::SinkError;
 pub use law::{Fate, Intent, Law};
@@ -38,6 +36,8 @@ use setup::{Setup, Tally};
 use truth::{FinishedSheet, Sheet};
 use worker::Worker;
 
+use crate::crew::{Crew, Duty, Ready, Stopper};
+
 /// What a thread gives back at its end.
 type Ended = (Tally, FinishedSheet);
 
@@ -47,19 +47,7 @@ type Ended = (Tally, FinishedSheet);
 pub struct Sink {
     setup: Arc<Setup>,
     endpoint: Endpoint,
-    started: Nanos,
-    threads: Vec<JoinHandle<Ended>>,
-}
-
-/// Stops a sink from anywhere.
-#[derive(Clone, Debug)]
-pub struct Stopper(Arc<Setup>);
-
-impl Stopper {
-    /// Tells the sink to stop, which it does within 50 ms.
-    pub fn stop(&self) {
-        self.0.stop();
-    }
+    crew: Crew<Ended>,
 }
 
 /// What a sink did. The identity
@@ -110,38 +98,13 @@ impl Sink {
             return Err(SinkError::Options(problems));
         }
         let setup = Arc::new(Setup::new(options));
-        let mut endpoint = setup.options.listen.clone();
-        let mut threads = Vec::new();
-        let mut starts: Vec<Sender<Nanos>> = Vec::new();
-        for index in 0..setup.options.threads {
-            let (ready, is_ready) = mpsc::channel();
-            let (start, is_started) = mpsc::channel();
-            let place = Place { setup: Arc::clone(&setup), index, endpoint };
-            let open = Arc::clone(&open);
-            let spawned = Builder::new()
-                .name(format!("sink-{index}"))
-                .spawn(move || serve(&place, &*open, &ready, &is_started))
-                .map_err(SinkError::Thread)?;
-            // The first thread resolves port 0, the others listen where it does. On an error the senders of
-            // the threads before are dropped, which ends them.
-            endpoint = match is_ready.recv() {
-                Ok(listening) => listening?,
-                Err(_) => {
-                    std::panic::resume_unwind(spawned.join().err().unwrap_or_else(|| Box::new("no answer")))
-                }
-            };
-            threads.push(spawned);
-            starts.push(start);
-        }
+        let duty = Arc::new(SinkDuty { setup: Arc::clone(&setup), open });
+        let ready = Ready::gather("sink", setup.options.threads, setup.options.listen.clone(), &duty)?;
+        let endpoint = ready.place().clone();
         if let Service::Crud(crud) = &setup.options.service {
             setup.forms.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
         }
-        let started = clock::monotonic();
-        for start in starts {
-            // A thread that is gone by now has panicked: joining it will tell.
-            let _ = start.send(started);
-        }
-        Ok(Self { setup, endpoint, started, threads })
+        Ok(Self { setup, endpoint, crew: ready.begin() })
     }
 
     /// Where it listens.
@@ -151,7 +114,7 @@ impl Sink {
 
     /// When it started, on the driver's clock; freezes and the duration count from here.
     pub const fn started(&self) -> Nanos {
-        self.started
+        self.crew.started()
     }
 
     /// Requests read so far, over all threads.
@@ -161,72 +124,52 @@ impl Sink {
 
     /// Something that can stop it while another waits for it.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.setup))
+        self.setup.stopper.clone()
     }
 
     /// Stops it and says what it did. Requests that are still being served are abandoned.
     pub fn stop(self) -> SinkReport {
-        self.setup.stop();
+        self.setup.stopper.stop();
         self.wait()
     }
 
     /// Waits until it stops and says what it did.
     pub fn wait(mut self) -> SinkReport {
-        let ended = std::mem::take(&mut self.threads).into_iter().map(|thread| match thread.join() {
-            Ok(ended) => ended,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        let ended: Vec<_> = ended.collect();
+        let ended = self.crew.wait();
         report(&self.setup, ended)
     }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        self.setup.stop();
+        self.setup.stopper.stop();
     }
 }
 
-/// What a thread of the sink is told.
-struct Place {
+/// What a thread of the sink does.
+struct SinkDuty<O> {
     setup: Arc<Setup>,
-    index: u32,
-    endpoint: Endpoint,
+    open: Arc<O>,
 }
 
-/// One thread: listens, says so, and serves from the common start on.
-fn serve<O: Open>(
-    place: &Place,
-    open: &O,
-    ready: &Sender<Result<Endpoint, SinkError>>,
-    start: &Receiver<Nanos>,
-) -> Ended {
-    let opened = Sheet::open(&place.setup.options.truth, place.index)
-        .map_err(|(path, error)| SinkError::TruthLog { path, error })
-        .and_then(|sheet| Ok((sheet, open.open().map_err(SinkError::Open)?)))
-        .and_then(|(sheet, mut backend)| {
-            let (listener, endpoint) = backend
-                .listen(&place.endpoint, place.setup.options.threads > 1)
-                .map_err(|error| SinkError::Listen { endpoint: place.endpoint.clone(), error })?;
-            Ok((sheet, backend, listener, endpoint))
-        });
-    let (sheet, backend, listener) = match opened {
-        Ok((sheet, backend, listener, endpoint)) => {
-            // The other side cannot be gone: it waits for this.
-            let _ = ready.send(Ok(endpoint));
-            (sheet, backend, listener)
-        }
-        Err(error) => {
-            let _ = ready.send(Err(error));
-            return Ended::default();
-        }
-    };
-    match start.recv() {
-        Ok(start) => {
-            Worker::new(Arc::clone(&place.setup), backend, listener, sheet, start, place.index).run()
-        }
-        // Another thread could not listen.
-        Err(_) => Ended::default(),
+impl<O: Open + 'static> Duty for SinkDuty<O> {
+    type Place = Endpoint;
+    type Ready = (Sheet, O::Backend, ListenerId);
+    type Error = SinkError;
+    type Ended = Ended;
+
+    fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
+        let sheet = Sheet::open(&self.setup.options.truth, index)
+            .map_err(|(path, error)| SinkError::TruthLog { path, error })?;
+        let mut backend = self.open.open().map_err(SinkError::Open)?;
+        let (listener, endpoint) = backend
+            .listen(place, self.setup.options.threads > 1)
+            .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
+        Ok(((sheet, backend, listener), endpoint))
+    }
+
+    fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, index: u32) -> Ended {
+        Worker::new(Arc::clone(&self.setup), backend, listener, sheet, start, index).run()
     }
 }
 

@@ -1,23 +1,23 @@
 //! The binary protocol of the Carbon cache: the client's half in [`ReplyClient`] and [`FrameWriter`], the
 //! server's in [`RequestServer`] and [`write_reply`].
 //!
-//! Every message is a frame: its length as four bytes, big-endian like every number here, and as many bytes of
-//! payload, [`LONGEST_FRAME`] at most. There is no handshake and nothing that names a request: replies come in
-//! the order of the requests, and requests may be sent ahead of them.
+//! Every message is a frame: its length as four bytes, big-endian like every number here, and as many bytes
+//! of payload, [`LONGEST_FRAME`] at most. There is no handshake and nothing that names a request: replies
+//! come in the order of the requests, and requests may be sent ahead of them.
 //!
 //! ```text
-//! request   0x00 PING                                                         reply   0x00 PONG
-//!           0x01 PUT     name length, name, key length, value length, key, value      0x01 OK
-//!           0x02 GET     name length, name, key length, key                           0x02 VALUE length, value
-//!           0x03 DELETE  as GET                                                       0x01 OK
-//!                                                                                     0x03 NOT_FOUND
-//!                                                                                     0x04 ERROR length, text
+//! request  0x00 PING                                                       reply  0x00 PONG
+//!          0x01 PUT     name length, name, key and value lengths, key, value      0x01 OK
+//!          0x02 GET     name length, name, key length, key                        0x02 VALUE length, value
+//!          0x03 DELETE  as GET                                                    0x01 OK
+//!                                                                                 0x03 NOT_FOUND
+//!                                                                                 0x04 ERROR length, text
 //! ```
 //!
 //! The real server never sends NOT_FOUND: it answers a GET of a missing key with the error text
-//! [`MISSING_TEXT`]. Both are [`Answer::Missing`] to the client. What it does with wrong requests, and the texts
-//! of its errors, are those of [`Refusal`]; the connection stays usable after each. Only a frame beyond the
-//! limit ends a connection.
+//! [`MISSING_TEXT`]. Both are [`Answer::Missing`] to the client. What it does with wrong requests, and the
+//! texts of its errors, are those of [`Refusal`]; the connection stays usable after each. Only a frame beyond
+//! the limit ends a connection.
 
 mod error;
 mod frame;
@@ -26,7 +26,7 @@ mod reply;
 mod server;
 
 pub use error::{ProtocolError, TooLong, Truncated};
-pub use frame::{FrameHead, FrameWriter, ServerReply, write_reply, write_request};
+pub use frame::{FrameHead, FrameWriter, ServerReply, write_reply, write_request, write_value_head};
 pub use refusal::Refusal;
 pub use reply::{Answer, LONGEST_ERROR_TEXT, Owed, Reply, ReplyClient};
 pub use server::{FrameTooLong, Request, RequestServer};

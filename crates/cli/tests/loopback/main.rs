@@ -7,6 +7,7 @@
 mod accounts;
 mod accuracy;
 mod backends;
+mod cache;
 mod contract;
 mod data;
 mod elsewhere;

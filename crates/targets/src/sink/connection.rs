@@ -1,4 +1,4 @@
-//! The state of one connection of the sink, and the table of all of them.
+//! The state of one connection of the sink.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
@@ -136,54 +136,9 @@ impl Connection {
     }
 }
 
-/// The connections of one thread by slot.
-#[derive(Debug, Default)]
-pub(crate) struct Table {
-    slots: Vec<Option<Connection>>,
-}
-
-impl Table {
-    pub(crate) fn insert(&mut self, connection: Connection) {
-        let slot = connection.id.slot();
-        if slot >= self.slots.len() {
-            self.slots.resize_with(slot + 1, || None);
-        }
-        self.slots[slot] = Some(connection);
-    }
-
-    /// The connection, unless it is gone.
-    #[inline]
-    pub(crate) fn get(&mut self, id: ConnId) -> Option<&mut Connection> {
-        self.slots.get_mut(id.slot())?.as_mut().filter(|connection| connection.id == id)
-    }
-
-    /// Takes the connection out, unless it is gone.
-    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Connection> {
-        self.get(id)?;
-        self.slots[id.slot()].take()
-    }
-
-    /// The ids of all connections.
-    pub(crate) fn ids(&self) -> Vec<ConnId> {
-        self.slots.iter().flatten().map(|connection| connection.id).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stale_id_finds_and_removes_nothing() {
-        let mut table = Table::default();
-        let (old, new) = (ConnId::new(2, 1), ConnId::new(2, 2));
-        table.insert(Connection::new(old, None));
-        table.insert(Connection::new(new, None));
-        assert!(table.get(old).is_none() && table.remove(old).is_none());
-        assert_eq!(table.ids(), [new]);
-        assert_eq!(table.remove(new).map(|connection| connection.id), Some(new));
-        assert!(table.get(new).is_none() && table.ids().is_empty());
-    }
 
     #[test]
     fn the_first_bytes_tell_the_protocol_however_they_are_cut() {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use plimsoll_driver::{Endpoint, SystemError};
 
+use crate::crew::NoThread;
+
 /// Why a sink did not start.
 #[derive(Debug)]
 pub enum SinkError {
@@ -46,3 +48,9 @@ impl fmt::Display for SinkError {
 }
 
 impl std::error::Error for SinkError {}
+
+impl From<NoThread> for SinkError {
+    fn from(NoThread(error): NoThread) -> Self {
+        Self::Thread(error)
+    }
+}

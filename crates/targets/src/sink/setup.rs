@@ -1,11 +1,12 @@
 //! What the threads of a sink share, and what each of them counts.
 
 use std::ops::AddAssign;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::options::SinkOptions;
 use super::reply::Forms;
 use super::truth::Action;
+use crate::crew::Stopper;
 
 /// What the threads of a sink share. Only the counter is written to while requests are served.
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub(crate) struct Setup {
     pub(crate) options: SinkOptions,
     pub(crate) forms: Forms,
     counter: OwnLine,
-    stop: AtomicBool,
+    pub(crate) stopper: Stopper,
 }
 
 /// The counter on a cache line of its own (128 bytes: x86 fetches lines in pairs), so that counting does not
@@ -25,7 +26,7 @@ struct OwnLine(AtomicU64);
 impl Setup {
     pub(crate) fn new(options: SinkOptions) -> Self {
         let forms = Forms::new(&options);
-        Self { options, forms, counter: OwnLine::default(), stop: AtomicBool::new(false) }
+        Self { options, forms, counter: OwnLine::default(), stopper: Stopper::default() }
     }
 
     /// Counts one request and gives it its number.
@@ -37,14 +38,6 @@ impl Setup {
 
     pub(crate) fn counted(&self) -> u64 {
         self.counter.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 }
 

@@ -8,13 +8,14 @@ use plimsoll_wire::tls::Session;
 
 use super::agenda::Agenda;
 use super::backlog::Stalled;
-use super::connection::{Connection, Farewell, Protocol, Table};
+use super::connection::{Connection, Farewell, Protocol};
 use super::desk::{CONTINUE, Desk};
 use super::freeze::Freezes;
 use super::outlet::Outlet;
 use super::reply::write_refusal;
 use super::setup::{Setup, Tally};
 use super::truth::{Action, FinishedSheet, Sheet};
+use crate::table::Table;
 
 /// A stop is noticed within this time.
 const STOP_POLL: Nanos = Nanos::from_millis(20);
@@ -35,7 +36,7 @@ pub(crate) struct Worker<B> {
     pub(super) setup: Arc<Setup>,
     pub(super) outlet: Outlet<B>,
     listener: ListenerId,
-    pub(super) table: Table,
+    pub(super) table: Table<Connection>,
     pub(super) desk: Desk,
     pub(super) agenda: Agenda,
     pub(super) stalled: Stalled,
@@ -81,7 +82,7 @@ impl<B: Backend> Worker<B> {
     pub(crate) fn run(mut self) -> (Tally, FinishedSheet) {
         loop {
             let now = self.outlet.backend.now();
-            if self.setup.is_stopped() || now >= self.ends_at {
+            if self.setup.stopper.is_stopped() || now >= self.ends_at {
                 break;
             }
             if self.freezes.next() <= now {
@@ -104,7 +105,7 @@ impl<B: Backend> Worker<B> {
     fn stand_still(&mut self, now: Nanos) {
         let mut now = now;
         while let Some(end) = self.freezes.until(now) {
-            if self.setup.is_stopped() || now >= self.ends_at {
+            if self.setup.stopper.is_stopped() || now >= self.ends_at {
                 return;
             }
             // Not the backend's wait: that would go on reading and writing.
@@ -156,7 +157,7 @@ impl<B: Backend> Worker<B> {
             }
         };
         self.tally.connections += 1;
-        self.table.insert(Connection::new(conn, tls));
+        self.table.insert(conn, Connection::new(conn, tls));
     }
 
     fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {

@@ -1,4 +1,4 @@
-//! The sink on real sockets, on both backends of the driver.
+//! The sink, and the cache server, on real sockets, on both backends of the driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 /// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
@@ -23,6 +23,8 @@ macro_rules! on_every_backend {
     )+};
 }
 
+mod cache;
+mod cache_http;
 mod client;
 mod crud;
 mod http1;

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use super::{Kind, LENGTH_BYTES, LONGEST_FRAME, Operation, TooLong};
 
-/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: what is given
-/// of them is not sent. If it is too long, `out` is as before.
+/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: what is
+/// given of them is not sent. If it is too long, `out` is as before.
 pub fn write_request(
     operation: Operation,
     cache: &[u8],
@@ -25,9 +25,9 @@ pub fn write_request(
     frame.finish(out).map(|_| ())
 }
 
-/// A request on its way into a buffer, part by part: [`begin`](Self::begin) writes all up to the key; append the
-/// key and call [`key_written`](Self::key_written); for a PUT append the value; then [`finish`](Self::finish).
-/// A PING is finished as soon as it has begun.
+/// A request on its way into a buffer, part by part: [`begin`](Self::begin) writes all up to the key; append
+/// the key and call [`key_written`](Self::key_written); for a PUT append the value; then
+/// [`finish`](Self::finish). A PING is finished as soon as it has begun.
 ///
 /// The lengths are filled in as they become known, so nothing is copied twice. It costs no memory.
 #[derive(Clone, Copy, Debug)]
@@ -150,8 +150,8 @@ pub enum ServerReply<'a> {
     Error(fmt::Arguments<'a>),
 }
 
-/// Appends a reply. A value of which the frame would be too long is the caller's mistake: whatever came in one
-/// frame goes out in one. A text that would not fit, as it names a cache of such a name, is cut.
+/// Appends a reply. A value of which the frame would be too long is the caller's mistake: whatever came in
+/// one frame goes out in one. A text that would not fit, as it names a cache of such a name, is cut.
 #[inline]
 pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     match reply {
@@ -159,16 +159,23 @@ pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
         ServerReply::Ok => out.extend_from_slice(&[0, 0, 0, 1, Kind::Ok.code()]),
         ServerReply::NotFound => out.extend_from_slice(&[0, 0, 0, 1, Kind::NotFound.code()]),
         ServerReply::Value(value) => {
-            let mut head = [0; 2 * LENGTH_BYTES + 1];
-            let content = u32::try_from(value.len()).expect("a value came in a frame, and fits one");
-            head[..LENGTH_BYTES].copy_from_slice(&(content + 5).to_be_bytes());
-            head[LENGTH_BYTES] = Kind::Value.code();
-            head[LENGTH_BYTES + 1..].copy_from_slice(&content.to_be_bytes());
-            out.extend_from_slice(&head);
+            write_value_head(value.len(), out);
             out.extend_from_slice(value);
         }
         ServerReply::Error(text) => write_error(text, out),
     }
+}
+
+/// Appends what comes before a value of so many bytes in its reply: for a server that does not want to copy
+/// it.
+#[inline]
+pub fn write_value_head(bytes: usize, out: &mut Vec<u8>) {
+    let mut head = [0; 2 * LENGTH_BYTES + 1];
+    let content = u32::try_from(bytes).expect("a value came in a frame, and fits one");
+    head[..LENGTH_BYTES].copy_from_slice(&(content + 5).to_be_bytes());
+    head[LENGTH_BYTES] = Kind::Value.code();
+    head[LENGTH_BYTES + 1..].copy_from_slice(&content.to_be_bytes());
+    out.extend_from_slice(&head);
 }
 
 fn write_error(text: fmt::Arguments<'_>, out: &mut Vec<u8>) {

@@ -55,8 +55,8 @@ pub struct Reply {
 /// is refused.
 ///
 /// Call [`next_into`](Self::next_into) with what was received until it gives `None`, [`finish`](Self::finish)
-/// when the server has closed, and [`reset`](Self::reset) before use on another connection. After an error only
-/// `reset` makes sense.
+/// when the server has closed, and [`reset`](Self::reset) before use on another connection. After an error
+/// only `reset` makes sense.
 ///
 /// It never asks for more than one reply at a time: `next_into` leaves the bytes of the next in its input.
 #[derive(Debug, Default)]
@@ -77,7 +77,8 @@ impl ReplyClient {
         Self { error: Vec::new(), head: [0; LONG_HEAD], gathered: 0, content: 0 }
     }
 
-    /// Consumes from the front of `input` until one reply is complete (`Some`) or the input is used up (`None`).
+    /// Consumes from the front of `input` until one reply is complete (`Some`) or the input is used up
+    /// (`None`).
     ///
     /// `owed` must be the same in every call for one reply. If it asks for that, the value, or the text of an
     /// error, is appended to `kept` as it comes, up to [`LONGEST_KEPT_BODY`] bytes in all.
@@ -109,8 +110,8 @@ impl ReplyClient {
         self.gathered > 0
     }
 
-    /// The text of the error that came last, its first [`LONGEST_ERROR_TEXT`] bytes: of the reply just given if
-    /// that is [`Answer::Refused`].
+    /// The text of the error that came last, its first [`LONGEST_ERROR_TEXT`] bytes: of the reply just given
+    /// if that is [`Answer::Refused`].
     pub fn error_text(&self) -> &[u8] {
         &self.error
     }
@@ -220,8 +221,8 @@ impl ReplyClient {
     }
 }
 
-/// The usual case at once: a whole reply in the input, and nothing about it wrong. Else `None`, and nothing has
-/// changed.
+/// The usual case at once: a whole reply in the input, and nothing about it wrong. Else `None`, and nothing
+/// has changed.
 #[inline]
 fn usual_reply(owed: Owed, input: &mut &[u8], kept: &mut Vec<u8>) -> Option<Reply> {
     let (head, rest) = input.split_first_chunk::<SHORT_REPLY>()?;

@@ -20,11 +20,11 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-/// Reads the requests of one connection. One per connection; 40 bytes, and on the heap no more than has come of
-/// a request that did not come whole.
+/// Reads the requests of one connection. One per connection; 40 bytes, and on the heap no more than has come
+/// of a request that did not come whole.
 ///
-/// Call [`next`](Self::next) with what was received until it gives `None`. After an error the connection has to
-/// be closed, as the real server does, without an answer.
+/// Call [`next`](Self::next) with what was received until it gives `None`. After an error the connection has
+/// to be closed, as the real server does, without an answer.
 #[derive(Debug, Default)]
 pub struct RequestServer {
     /// What came of a frame that is not whole, its length included; or the frame that was given last.
@@ -95,8 +95,8 @@ impl RequestServer {
         Ok(self.fill(LENGTH_BYTES + check(length)?, input))
     }
 
-    /// Takes bytes until there are so many of them; whether there are. It makes room for what has come, not for
-    /// what was announced.
+    /// Takes bytes until there are so many of them; whether there are. It makes room for what has come, not
+    /// for what was announced.
     fn fill(&mut self, wanted: usize, input: &mut &[u8]) -> bool {
         let missing = wanted.saturating_sub(self.spill.len());
         let (part, rest) = input.split_at(missing.min(input.len()));

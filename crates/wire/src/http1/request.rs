@@ -16,6 +16,8 @@ pub struct Request<'a> {
     pub method: &'a [u8],
     /// The request target, as sent.
     pub target: &'a [u8],
+    /// The whole head, for [`header`](Self::header).
+    pub head: &'a [u8],
     /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept has to be told that it is,
     /// by `connection: keep-alive`.
     pub version_minor: u8,
@@ -29,6 +31,28 @@ pub struct Request<'a> {
     pub expects_continue: bool,
     /// Value of the header field `x-plimsoll-id`.
     pub id: Option<&'a [u8]>,
+}
+
+impl<'a> Request<'a> {
+    /// The value of the first header field of this name (in any case of letters), without the white space
+    /// around it. Reads the head again: for servers that need a field now and then.
+    pub fn header(&self, name: &str) -> Option<&'a [u8]> {
+        let limits = Limits { head_bytes: usize::MAX, headers: usize::MAX, interim: 0 };
+        let mut found = None;
+        // It was parsed before it was given: this cannot fail.
+        let _ = parse_whole(self.head, &limits, |slots| {
+            let mut request = httparse::Request::new(&mut []);
+            let length = httparse::ParserConfig::default().parse_request_with_uninit_headers(
+                &mut request,
+                self.head,
+                slots,
+            )?;
+            let field = request.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+            found = field.map(|field| field.value.trim_ascii());
+            Ok(((), completed(length)?))
+        });
+        found
+    }
 }
 
 /// Reads the requests of one connection. One per connection; nothing on the heap between requests that came
@@ -88,7 +112,20 @@ impl RequestServer {
         memo: &mut RequestMemo,
         input: &mut &'i [u8],
     ) -> Result<Option<Request<'a>>, ProtocolError> {
-        let Some(place) = self.advance(limits, memo, input)? else {
+        self.next_into(limits, memo, input, None)
+    }
+
+    /// The same; the payload is appended to `kept` as it comes if there is one, up to
+    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it.
+    #[inline]
+    pub fn next_into<'a, 'i: 'a>(
+        &'a mut self,
+        limits: &Limits,
+        memo: &mut RequestMemo,
+        input: &mut &'i [u8],
+        kept: Option<&mut Vec<u8>>,
+    ) -> Result<Option<Request<'a>>, ProtocolError> {
+        let Some(place) = self.advance(limits, memo, input, kept)? else {
             return Ok(None);
         };
         let head = match place {
@@ -110,6 +147,7 @@ impl RequestServer {
         limits: &Limits,
         memo: &mut RequestMemo,
         input: &mut &'i [u8],
+        kept: Option<&mut Vec<u8>>,
     ) -> Result<Option<Place<'i>>, ProtocolError> {
         let mut place = Place::Spill;
         if self.phase == Phase::Idle {
@@ -129,7 +167,7 @@ impl RequestServer {
         self.continue_due &= input.is_empty();
         let done = match &mut self.phase {
             Phase::Body(body) => {
-                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept: None }, input)?
+                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept }, input)?
             }
             Phase::Idle | Phase::Head => false,
         };
@@ -259,6 +297,7 @@ impl RequestHead {
         Request {
             method: self.method.of_head(head),
             target: self.target.of_head(head),
+            head,
             version_minor: self.version_minor,
             keep_alive: self.keep_alive,
             head_request: self.head_request,

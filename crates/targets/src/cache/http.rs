@@ -1,0 +1,133 @@
+//! The HTTP port: reading requests, and writing replies.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer, write_response_head};
+
+use super::api::Api;
+use super::setup::{CacheReport, Setup};
+
+/// The most bytes of a body: what the real server takes.
+const LONGEST_BODY: u64 = 2 << 20;
+/// Memory that a connection keeps for bodies.
+const USUAL_BODY: usize = 16 * 1024;
+
+/// One connection of the HTTP port.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    reader: RequestServer,
+    /// What came of the present request's body.
+    body: Vec<u8>,
+}
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HttpReply {
+    pub(crate) status: u16,
+    /// `None` without a body.
+    pub(crate) content_type: Option<&'static str>,
+    pub(crate) body: String,
+    pub(crate) fields: Vec<(String, String)>,
+}
+
+impl HttpReply {
+    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
+        Self { body: body.to_string(), ..Self::new(status, Some("application/json")) }
+    }
+
+    pub(crate) fn text(status: u16, body: impl Into<String>) -> Self {
+        Self { body: body.into(), ..Self::new(status, Some("text/plain; charset=utf-8")) }
+    }
+
+    /// A reply without a body.
+    pub(crate) const fn empty(status: u16) -> Self {
+        Self::new(status, None)
+    }
+
+    const fn new(status: u16, content_type: Option<&'static str>) -> Self {
+        Self { status, content_type, body: String::new(), fields: Vec::new() }
+    }
+
+    pub(crate) fn with_field(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// Answers the HTTP requests of one thread.
+#[derive(Debug)]
+pub(crate) struct HttpDesk {
+    api: Api,
+    limits: Limits,
+    memo: RequestMemo,
+    /// Replies; the caller's to send, and to clear.
+    pub(crate) out: Vec<u8>,
+    requests: u64,
+}
+
+impl HttpDesk {
+    pub(crate) fn new(setup: Arc<Setup>) -> Self {
+        Self {
+            api: Api::new(setup),
+            limits: Limits::default(),
+            memo: RequestMemo::new(),
+            out: Vec::new(),
+            requests: 0,
+        }
+    }
+
+    /// Answers all requests that are whole with `input`, which came at `now`. Gives whether the connection
+    /// goes on, or an error if this is no HTTP.
+    pub(crate) fn read(&mut self, caller: &mut Caller, now: Nanos, mut input: &[u8]) -> Result<bool, NoHttp> {
+        loop {
+            let Caller { reader, body } = caller;
+            let request = match reader.next_into(&self.limits, &mut self.memo, &mut input, Some(body)) {
+                Ok(Some(request)) => request,
+                Ok(None) => {
+                    if reader.wants_continue() {
+                        self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                    }
+                    return Ok(true);
+                }
+                Err(_) => {
+                    write(&mut self.out, &HttpReply::empty(400), false, false);
+                    return Err(NoHttp);
+                }
+            };
+            let reply = if request.body_bytes > LONGEST_BODY {
+                HttpReply::text(413, "length limit exceeded")
+            } else {
+                self.api.answer(&request, body, now)
+            };
+            // A client of HTTP/1.0 would have to be told that it is kept.
+            let stays = request.keep_alive && request.version_minor > 0;
+            write(&mut self.out, &reply, request.head_request, stays);
+            self.requests += 1;
+            body.clear();
+            if body.capacity() > USUAL_BODY {
+                *body = Vec::new();
+            }
+            if !stays {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What was counted.
+    pub(crate) fn finish(self) -> CacheReport {
+        CacheReport { http_requests: self.requests, ..CacheReport::default() }
+    }
+}
+
+/// What came is no HTTP/1.1; the reply says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoHttp;
+
+fn write(out: &mut Vec<u8>, reply: &HttpReply, head_request: bool, stays: bool) {
+    let length = reply.body.len() as u64;
+    write_response_head(out, reply.status, reply.content_type, length, !stays, &reply.fields);
+    if !head_request {
+        out.extend_from_slice(reply.body.as_bytes());
+    }
+}

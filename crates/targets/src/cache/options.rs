@@ -1,0 +1,132 @@
+//! What a cache server is told.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
+
+/// The least bound of a cache: what the real server asks for.
+pub(crate) const SMALLEST_CACHE: u64 = 1 << 20;
+
+/// What a cache server is told.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// Where to speak the binary protocol.
+    pub listen: Endpoint,
+    /// Where to speak HTTP; `None`: nowhere.
+    pub http: Option<Endpoint>,
+    /// Threads; each serves both ports.
+    pub threads: u32,
+    /// Caches that exist from the start.
+    pub caches: Vec<String>,
+    /// Bytes of keys and values that a cache holds, each with some for its own upkeep, unless its creator
+    /// says otherwise.
+    pub max_bytes: u64,
+    /// How long a value lives.
+    pub time_to_live: Nanos,
+    /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server.
+    pub not_found: bool,
+    /// What is answered wrongly on the binary port. HTTP always tells the truth.
+    pub lie: Option<Lie>,
+    /// Seed of the choice of what is answered wrongly.
+    pub seed: u64,
+    /// Who may use the HTTP port,
+    pub user: String,
+    /// and by what password.
+    pub password: String,
+    /// Stop after this time.
+    pub duration: Option<Nanos>,
+}
+
+/// Some GETs are answered wrongly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lie {
+    /// How.
+    pub kind: LieKind,
+    /// How many of them, 0 to 1. Which ones depends on the seed and the number of the GET alone.
+    pub share: f64,
+}
+
+/// How a GET is answered wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LieKind {
+    /// With a value that nobody has put.
+    Wrong,
+    /// With what was there before the last PUT: the value before it, or that there is none.
+    Stale,
+    /// With the reply to the next GET that was read with it on its connection, which gets this one's. Where
+    /// none follows, with the reply to the GET before it on the same thread.
+    Swapped,
+}
+
+impl CacheOptions {
+    /// The server that tests of clients want: one thread, a cache `perf_test`, no lies; HTTP nowhere.
+    pub fn new(listen: Endpoint) -> Self {
+        Self {
+            listen,
+            http: None,
+            threads: 1,
+            caches: vec!["perf_test".to_owned()],
+            max_bytes: 512 << 20,
+            time_to_live: Nanos::from_secs(30 * 60),
+            not_found: false,
+            lie: None,
+            seed: 0,
+            user: "admin".to_owned(),
+            password: "admin123".to_owned(),
+            duration: None,
+        }
+    }
+
+    /// Everything that is wrong with these options, each as a sentence; empty if they are sound.
+    pub fn problems(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut require = |sound: bool, problem: String| {
+            if !sound {
+                found.push(problem);
+            }
+        };
+        require(self.threads > 0, "a server needs at least one thread".to_owned());
+        let on_path = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Unix(_));
+        require(
+            self.threads == 1 || !(on_path(&self.listen) || self.http.as_ref().is_some_and(on_path)),
+            "a unix socket cannot be shared by several threads: use one thread".to_owned(),
+        );
+        for name in &self.caches {
+            require(is_name(name), format!("`{name}` is no name of a cache: use letters, digits, - and _"));
+        }
+        require(self.max_bytes >= SMALLEST_CACHE, "a cache holds at least 1 MiB".to_owned());
+        require(self.time_to_live > Nanos::ZERO, "a value that lives no time cannot be found".to_owned());
+        require(
+            self.lie.is_none_or(|lie| (0.0..=1.0).contains(&lie.share)),
+            "the share of lies is between 0 and 1".to_owned(),
+        );
+        require(!self.user.contains(':'), "a user's name has no colon: Basic ends it there".to_owned());
+        found
+    }
+}
+
+/// Whether a cache may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let plain = CacheOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
+        assert_eq!(plain.problems(), Vec::<String>::new());
+        let bad = CacheOptions {
+            threads: 2,
+            http: Some(Endpoint::Unix("s".into())),
+            caches: vec!["good".into(), "a b".into(), String::new()],
+            max_bytes: 1000,
+            time_to_live: Nanos::ZERO,
+            lie: Some(Lie { kind: LieKind::Wrong, share: 1.5 }),
+            user: "a:b".into(),
+            ..plain
+        };
+        assert_eq!(bad.problems().len(), 7, "{:#?}", bad.problems());
+    }
+}

@@ -1,0 +1,93 @@
+//! What the threads of a cache server share, and what each of them counts.
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+use super::accounts::Accounts;
+use super::catalogue::Catalogue;
+use super::liar::Counter;
+use super::options::{CacheOptions, LieKind};
+use super::store::Store;
+use crate::crew::Stopper;
+
+/// What the threads of a cache server share.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) options: CacheOptions,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) accounts: Accounts,
+    pub(crate) counter: Arc<Counter>,
+    pub(crate) stopper: Stopper,
+}
+
+impl Setup {
+    pub(crate) fn new(options: CacheOptions) -> Self {
+        let setup = Self {
+            catalogue: Arc::default(),
+            accounts: Accounts::new(&options.user, &options.password),
+            counter: Arc::default(),
+            stopper: Stopper::default(),
+            options,
+        };
+        for name in &setup.options.caches {
+            setup.catalogue.add(name, || setup.store("ttl", setup.options.max_bytes));
+        }
+        setup
+    }
+
+    /// A new cache of this bound.
+    pub(crate) fn store(&self, eviction: &'static str, max_bytes: u64) -> Store {
+        let keeps_previous = self.options.lie.is_some_and(|lie| lie.kind == LieKind::Stale);
+        Store::new(eviction, max_bytes, self.options.time_to_live, keeps_previous)
+    }
+}
+
+/// What one thread counted, and what a server did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheReport {
+    /// Connections to the binary port.
+    pub connections: u64,
+    /// Connections to the HTTP port.
+    pub http_connections: u64,
+    /// PINGs.
+    pub pings: u64,
+    /// PUTs that were stored.
+    pub puts: u64,
+    /// GETs of caches that exist.
+    pub gets: u64,
+    /// Those of them that were answered with a value.
+    pub hits: u64,
+    /// DELETEs in caches that exist.
+    pub deletes: u64,
+    /// Requests on the binary port that were answered with an error, a missing key apart.
+    pub refusals: u64,
+    /// GETs that were answered wrongly on purpose.
+    pub lies: u64,
+    /// Requests over HTTP.
+    pub http_requests: u64,
+    /// Connections that were ended for what the client sent or did not read.
+    pub refused: u64,
+}
+
+impl CacheReport {
+    /// Requests on the binary port.
+    pub const fn operations(&self) -> u64 {
+        self.pings + self.puts + self.gets + self.deletes + self.refusals
+    }
+}
+
+impl AddAssign for CacheReport {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.http_connections += other.http_connections;
+        self.pings += other.pings;
+        self.puts += other.puts;
+        self.gets += other.gets;
+        self.hits += other.hits;
+        self.deletes += other.deletes;
+        self.refusals += other.refusals;
+        self.lies += other.lies;
+        self.http_requests += other.http_requests;
+        self.refused += other.refused;
+    }
+}

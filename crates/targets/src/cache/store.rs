@@ -1,0 +1,147 @@
+//! The values of one cache.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use plimsoll_core::Nanos;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+/// Bytes that a value costs beside itself and its key: places in tables and allocations, roughly.
+const UPKEEP: u64 = 96;
+/// The least share of a cache that has a lock of its own: a value that does not fit one is not held.
+const SMALLEST_SHARD: u64 = 32 << 20;
+
+/// One cache: values by key, bounded in bytes, each with its time to live. What is over that time is not
+/// found any more, and goes when its place is needed.
+#[derive(Debug)]
+pub(crate) struct Store {
+    entries: Cache<Box<[u8]>, Entry, Weight>,
+    time_to_live: Nanos,
+    /// Whether the value before the last PUT is remembered.
+    keeps_previous: bool,
+    pub(crate) max_bytes: u64,
+    /// What its creator called its way to make room: it is the same for all.
+    pub(crate) eviction: &'static str,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    value: Arc<[u8]>,
+    previous: Option<Arc<[u8]>>,
+    dies: Nanos,
+}
+
+#[derive(Clone, Debug)]
+struct Weight;
+
+impl Weighter<Box<[u8]>, Entry> for Weight {
+    fn weight(&self, key: &Box<[u8]>, entry: &Entry) -> u64 {
+        (key.len() + entry.value.len()) as u64 + UPKEEP
+    }
+}
+
+impl Store {
+    pub(crate) fn new(
+        eviction: &'static str,
+        max_bytes: u64,
+        time_to_live: Nanos,
+        keeps_previous: bool,
+    ) -> Self {
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let shards = (max_bytes / SMALLEST_SHARD).clamp(1, 4 * cores as u64);
+        let options = OptionsBuilder::new()
+            .shards(shards as usize)
+            // Memory for what was let go of lately is made by it: values are of some 200 bytes, or few.
+            .estimated_items_capacity((max_bytes / 256).clamp(1024, 1 << 20) as usize)
+            .weight_capacity(max_bytes)
+            .build()
+            .expect("both of the numbers that are asked for are there");
+        let entries =
+            Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { entries, time_to_live, keeps_previous, max_bytes, eviction }
+    }
+
+    #[inline]
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], now: Nanos) {
+        let previous = if self.keeps_previous { self.get(key, now) } else { None };
+        let dies = Nanos(now.0.saturating_add(self.time_to_live.0));
+        self.entries.insert(key.into(), Entry { value: value.into(), previous, dies });
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8], now: Nanos) -> Option<Arc<[u8]>> {
+        self.live(key, now).map(|entry| entry.value)
+    }
+
+    /// What was there before the last PUT of `key`.
+    pub(crate) fn previous(&self, key: &[u8], now: Nanos) -> Option<Arc<[u8]>> {
+        self.live(key, now)?.previous
+    }
+
+    /// Whether there was such a key.
+    pub(crate) fn remove(&self, key: &[u8], now: Nanos) -> bool {
+        self.entries.remove(key).is_some_and(|(_, entry)| now < entry.dies)
+    }
+
+    /// How many values it holds, those included that are over their time and still in their place.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
+    fn live(&self, key: &[u8], now: Nanos) -> Option<Entry> {
+        self.entries.get(key).filter(|entry| now < entry.dies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    #[test]
+    fn values_come_and_go() {
+        let store = Store::new("ttl", 1 << 20, SECOND, false);
+        assert_eq!(store.get(b"k", Nanos(0)), None);
+        store.put(b"k", b"one", Nanos(0));
+        store.put(b"", b"", Nanos(5));
+        assert_eq!(store.get(b"k", Nanos(1)).as_deref(), Some(&b"one"[..]));
+        assert_eq!(store.get(b"", SECOND).as_deref(), Some(&b""[..]));
+        assert_eq!(store.get(b"k", SECOND), None, "its time is over");
+        assert_eq!((store.remove(b"k", SECOND), store.len()), (false, 1));
+        assert_eq!((store.remove(b"", SECOND), store.remove(b"", SECOND)), (true, false));
+    }
+
+    #[test]
+    fn the_value_before_is_remembered_if_that_is_asked_for() {
+        for keeps_previous in [false, true] {
+            let store = Store::new("ttl", 1 << 20, SECOND, keeps_previous);
+            store.put(b"k", b"one", Nanos(0));
+            assert_eq!(store.previous(b"k", Nanos(0)), None);
+            store.put(b"k", b"two", Nanos(0));
+            let expected = if keeps_previous { Some(&b"one"[..]) } else { None };
+            assert_eq!(store.previous(b"k", Nanos(0)).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_cache_is_not_there_and_nothing_else_is_in_its_place() {
+        let store = Store::new("ttl", 1 << 20, SECOND, false);
+        store.put(b"k", b"small", Nanos(0));
+        store.put(b"k", &vec![7; 2 << 20], Nanos(0));
+        assert_eq!((store.get(b"k", Nanos(0)), store.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_cache_holds_no_more_than_its_bound() {
+        let store = Store::new("size", 1 << 20, SECOND, false);
+        for number in 0_u32..3000 {
+            store.put(&number.to_be_bytes(), &[7; 1000], Nanos(0));
+        }
+        assert!(store.len() * 1100 <= 1 << 20, "{} values of 1,100 bytes", store.len());
+        assert!(store.len() > 500, "{} values are far below the bound", store.len());
+    }
+}
