@@ -5,12 +5,16 @@ use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::ThreadUse;
-use plimsoll_monitor::{Sampler, Watch, host};
+use plimsoll_monitor::{Named, Sampler, Watch, host};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn nobody() -> Watch {
-    Watch::Listeners { ports: Vec::new(), sockets: Vec::new() }
+    Watch::default()
+}
+
+fn pid(number: u32) -> Watch {
+    Watch { named: vec![Named::Pid(number)], ..Watch::default() }
 }
 
 /// A folder of captured files, which goes with this.
@@ -110,7 +114,7 @@ fn differences_are_those_of_the_files() {
 #[test]
 fn nothing_at_all_is_no_failure() {
     let files = Captured::new("nothing");
-    let mut sampler = Sampler::open_below(&files.0, "worker-", &Watch::Process(5), SECOND);
+    let mut sampler = Sampler::open_below(&files.0, "worker-", &pid(5), SECOND);
     assert!(sampler.facts().missing.len() >= 6, "{:?}", sampler.facts());
     let interval = sampler.sample(SECOND * 2);
     assert!(interval.generator.is_none() && interval.target.is_none() && interval.cores.is_empty());
@@ -142,7 +146,7 @@ fn a_listening_process_is_found_by_its_port_and_its_path() {
     // This very process listens: it must not be taken for a target on its own.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
-    let watch = Watch::Listeners { ports: vec![port], sockets: Vec::new() };
+    let watch = Watch { ports: vec![port], ..Watch::default() };
     let sampler = Sampler::open("worker-", &watch, SECOND);
     assert_eq!(sampler.facts().target, None);
     let reasons = &sampler.facts().missing;
@@ -158,7 +162,7 @@ fn a_listening_process_is_found_by_its_port_and_its_path() {
     let stdout = child.stdout.take().expect("it is piped");
     std::io::BufReader::new(stdout).read_line(&mut line).expect("it says its port");
     let port = line.trim().parse().expect("a port");
-    let watch = Watch::Listeners { ports: vec![port], sockets: Vec::new() };
+    let watch = Watch { ports: vec![port], ..Watch::default() };
     let mut sampler = Sampler::open("worker-", &watch, SECOND);
     let target = sampler.facts().target.clone().expect("it is found");
     assert_eq!(target.pids, [child.id()]);
