@@ -202,7 +202,8 @@ impl Process {
         })
     }
 
-    /// What was moved since it began. What can no longer be read stays as it was: the process is about to end.
+    /// What was moved since it began. What can no longer be read stays as it was: the process is about to
+    /// end.
     fn read_files(&self, buffer: &mut Buffer) -> Option<FileUse> {
         let file = self.files.as_ref()?;
         Some(file.read(buffer).and_then(parse::files).unwrap_or(self.last_files))
@@ -256,8 +257,8 @@ fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
     }
 }
 
-/// Several processes that are one server, as one. What is not known of one of them is not known of all: a part
-/// of a sum is no sum.
+/// Several processes that are one server, as one. What is not known of one of them is not known of all: a
+/// part of a sum is no sum.
 pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<ProcessUse> {
     let plus = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     parts.reduce(|mut total, part| {

@@ -33,8 +33,8 @@ impl Tree {
     }
 }
 
-/// What is watched during a run: this machine, our process with its worker threads, the target's, and those of
-/// servers that were named.
+/// What is watched during a run: this machine, our process with its worker threads, the target's, and those
+/// of servers that were named.
 ///
 /// Open it when the workers run, and call [`sample`](Self::sample) once per interval, from a thread that is
 /// none of them. A look takes some tenths of a millisecond and allocates the lists of the interval, nothing

@@ -18,7 +18,8 @@ const REASONS: usize = 8;
 /// Bytes of a name that the system keeps beside a process: `TASK_COMM_LEN` less its end.
 const NAME_KEPT: usize = 15;
 
-/// Descriptors that the files of one named server take at most: four of each process, and those of its threads.
+/// Descriptors that the files of one named server take at most: some of each process, and those of its
+/// threads.
 pub const DESCRIPTORS_PER_SERVER: u32 = (4 * PROCESSES + THREADS_WATCHED) as u32;
 
 /// All processes of this system at one instant.
@@ -269,8 +270,8 @@ fn event(process: &Process, ended: bool) -> ProcessEvent {
     ProcessEvent { at: Nanos::ZERO, pid: process.pid, name: process.name.clone(), ended }
 }
 
-/// Takes away from parents what they inherited. When a parent hears of the end of a child, the system adds all
-/// that the child has moved to the parent's figures, and what was seen of it before would count twice.
+/// Takes away from parents what they inherited. When a parent hears of the end of a child, the system adds
+/// all that the child has moved to the parent's figures, and what was seen of it before would count twice.
 fn disown(gone: &[Process], uses: &mut [(u32, ProcessUse)]) {
     for process in gone {
         let mut heir = process.last.parent;

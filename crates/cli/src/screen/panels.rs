@@ -1,7 +1,7 @@
 //! The parts of the page: rates, times, requests, the instrument, the verdict.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{Model, Reason, figure, verdict};
+use plimsoll_metrics::{FoundBy, Model, Reason, WatchedProcess, WatchedUse, figure, verdict};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -259,11 +259,11 @@ fn more(figures: &Figures, number: usize) -> Option<Line<'static>> {
     let disk = used.files.map_or("-".to_owned(), |files| {
         let [read, written] = [files.read_bytes, files.written_bytes]
             .map(|bytes| figure::bytes((bytes as f64 / seconds) as u64));
-        format!("{read}/s read, {written}/s written")
+        format!("{read}/s in, {written}/s out")
     });
     let user = seen.share(used.cpu.since(used.system));
     let words = format!(
-        "user {user:.2}  system {:.2}  {} threads  {open} descriptors  disk {disk}",
+        "user {user:.2}  system {:.2}  {} threads  {open} open  disk {disk}",
         seen.share(used.system),
         figure::count(used.threads)
     );

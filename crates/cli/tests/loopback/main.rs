@@ -24,3 +24,4 @@ mod steering;
 mod terminal;
 mod thresholds;
 mod truth;
+mod watching;

@@ -266,7 +266,7 @@ fn text_fits_its_width_and_a_screen() {
                 assert!(line.chars().count() <= width, "{name} in {width} columns: {line}");
             }
             // At its usual width a report fits a screen, but for the huge run, whose figures are wrapped, and
-            // those in which all that HTTP/2, thresholds and a second server that is watched can tell happened.
+            // those in which all that HTTP/2, thresholds and a second watched server can tell happened.
             let long = ["huge", "http2", "thresholds", "machine"].contains(&name) || width < 100;
             let lines = text.lines().count();
             assert!(long || lines <= 60, "{name} in {width} columns: {lines} lines");
