@@ -1,5 +1,6 @@
 //! Threads and processes.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
@@ -237,12 +238,13 @@ pub(crate) const fn since(now: FileUse, last: FileUse) -> FileUse {
 /// The number of descriptors in a folder of `/proc`.
 fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
     // Since Linux 6.2 the size of the folder is their number; before it was zero, as if there were none.
-    let size = std::fs::metadata(folder).ok()?.len();
-    if size > 0 {
-        return Some(size);
-    }
-    match std::fs::read_dir(folder) {
-        Ok(entries) => {
+    let entries = std::fs::metadata(folder).and_then(|metadata| match metadata.len() {
+        0 => std::fs::read_dir(folder).map(Err),
+        size => Ok(Ok(size)),
+    });
+    match entries {
+        Ok(Ok(size)) => Some(size),
+        Ok(Err(entries)) => {
             let count = entries.take(DESCRIPTORS_COUNTED + 1).count();
             if count > DESCRIPTORS_COUNTED {
                 note(missing, format!("{}: more than {DESCRIPTORS_COUNTED}, not counted", folder.display()));
@@ -250,6 +252,8 @@ fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
             }
             Some(count as u64)
         }
+        // The process has ended this very moment.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {
             note(missing, format!("{}: {error}", folder.display()));
             None

@@ -20,7 +20,7 @@ const NAME_KEPT: usize = 15;
 
 /// Descriptors that the files of one named server take at most: some of each process, and those of its
 /// threads.
-pub const DESCRIPTORS_PER_SERVER: u32 = (4 * PROCESSES + THREADS_WATCHED) as u32;
+pub const DESCRIPTORS_PER_SERVER: u32 = (5 * PROCESSES + THREADS_WATCHED) as u32;
 
 /// All processes of this system at one instant.
 #[derive(Debug, Default)]

@@ -123,6 +123,28 @@ fn nothing_at_all_is_no_failure() {
 }
 
 #[test]
+fn what_cannot_be_read_of_a_server_is_not_known_and_says_why() {
+    let files = Captured::new("unreadable");
+    for folder in ["proc/77", "proc/78"] {
+        files.thread(folder, [0, 0, 0]);
+    }
+    let io = "rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\n";
+    files.write("proc/78/io", io);
+    let named = vec![Named::Pid(77), Named::Pid(78), Named::Name("a b".to_owned())];
+    let watch = Watch { named, ..Watch::default() };
+    let mut sampler = Sampler::open_below(&files.0, "worker-", &watch, SECOND);
+    files.write("proc/78/io", &io.replace("4096", "5000"));
+    let interval = sampler.sample(SECOND * 2);
+    let read = |number: usize| interval.watched[number].used.map(|used| used.files.map(|f| f.read_bytes));
+    // Of both together a part would be known.
+    assert_eq!([read(0), read(1), read(2)], [Some(None), Some(Some(904)), Some(None)]);
+    assert_eq!(interval.watched[2].processes, 2);
+    let reasons = |number: usize| sampler.facts().watched[number].missing.clone();
+    assert!(reasons(0).iter().any(|reason| reason.contains("77/io: No such file")), "{:?}", reasons(0));
+    assert_eq!(reasons(1), [""; 0]);
+}
+
+#[test]
 fn a_look_allocates_the_lists_of_its_interval_and_nothing_else() {
     let mut sampler = Sampler::open("", &nobody(), SECOND);
     sampler.sample(SECOND);
