@@ -1,5 +1,5 @@
 import type { Axis } from "./chart.tsx";
-import { count, nanos, seconds, share, short } from "./figure.ts";
+import { bytes, count, nanos, seconds, share, short } from "./figure.ts";
 
 /** Seconds since the start of a run. */
 export const TIME: Axis = {
@@ -30,6 +30,9 @@ export const COUNT: Axis = {
 
 /** Shares of one from zero. */
 export const SHARE: Axis = fromZero((value) => short(share(value)));
+
+/** Bytes from zero. */
+export const BYTES: Axis = fromZero((value) => short(bytes(value)));
 
 /** A little more than the values take, on a logarithmic axis, and not less than a factor of four. */
 function aroundLog(low: number, high: number): [number, number] {

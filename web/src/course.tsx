@@ -1,9 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { COUNT, fromZero, NANOS_LOG, SHARE, TIME } from "./axes.ts";
-import { Chart, type Line } from "./chart.tsx";
+import { BYTES, COUNT, fromZero, NANOS_LOG, SHARE, TIME } from "./axes.ts";
+import { type Axis, Chart, type Line } from "./chart.tsx";
 import type { Mark, RunData, Span } from "./data.ts";
-import { count, nanos, perSecond, seconds, share, short } from "./figure.ts";
+import { bytes, count, nanos, perSecond, seconds, share, short } from "./figure.ts";
 import { color } from "./theme.tsx";
 
 type Values = (number | null | undefined)[];
@@ -87,27 +87,76 @@ export function CourseCharts({ runs }: { runs: RunData[] }) {
   );
 }
 
-/** CPU time of the generator's threads and of the target, over time. */
-export function MachineChart({ runs }: { runs: RunData[] }) {
+/** What the charts of the machine show: the series that begin with a word, or are one. */
+interface MachineKind {
+  title: string;
+  about: string;
+  words: string[];
+  axis: Axis;
+  value: (value: number) => string;
+}
+
+const perS = (value: number) => `${bytes(value)}/s`;
+const MACHINE: MachineKind[] = [
+  {
+    title: "CPU over time",
+    about: "shares of one processor",
+    words: ["worker ", "target", "server "],
+    axis: SHARE,
+    value: share,
+  },
+  {
+    title: "Memory over time",
+    about: "resident memory of servers that were watched",
+    words: ["memory "],
+    axis: BYTES,
+    value: bytes,
+  },
+  {
+    title: "Disk over time",
+    about: "what servers that were watched read and wrote",
+    words: ["disk "],
+    axis: fromZero((value) => short(perS(value))),
+    value: perS,
+  },
+  {
+    title: "Descriptors and threads over time",
+    about: "those of servers that were watched",
+    words: ["open "],
+    axis: COUNT,
+    value: count,
+  },
+];
+
+/** CPU time of the generator's threads and of the target, and what servers that were watched took, over time. */
+export function MachineCharts({ runs }: { runs: RunData[] }) {
   const time = useMemo(() => timeOf(runs), [runs]);
-  const lines = useMemo(() => machineLines(runs, time), [runs, time]);
-  if (lines.length === 0) return null;
+  const charts = useMemo(
+    () => MACHINE.map((kind) => ({ kind, lines: machineLines(runs, time, kind.words) })),
+    [runs, time],
+  );
   return (
-    <Chart
-      title="CPU over time"
-      about={<small>shares of one processor</small>}
-      x={time.x}
-      lines={lines}
-      xAxis={TIME}
-      yAxis={SHARE}
-      height={170}
-      first={1}
-      group={GROUP}
-      at={(index) => where(runs, time.x, index)}
-      value={share}
-      below={(plot) => drawSpans(plot, runs)}
-      above={(plot) => drawMarks(plot, runs)}
-    />
+    <>
+      {charts
+        .filter(({ lines }) => lines.length > 0)
+        .map(({ kind, lines }) => (
+          <Chart
+            title={kind.title}
+            about={<small>{kind.about}</small>}
+            x={time.x}
+            lines={lines}
+            xAxis={TIME}
+            yAxis={kind.axis}
+            height={170}
+            first={1}
+            group={GROUP}
+            at={(index) => where(runs, time.x, index)}
+            value={kind.value}
+            below={(plot) => drawSpans(plot, runs)}
+            above={(plot) => drawMarks(plot, runs)}
+          />
+        ))}
+    </>
   );
 }
 
@@ -220,18 +269,20 @@ function flightLines(runs: RunData[], time: Time): Line[] {
   });
 }
 
-function machineLines(runs: RunData[], time: Time): Line[] {
+function machineLines(runs: RunData[], time: Time, words: string[]): Line[] {
   const single = runs.length === 1;
   let number = 0;
   return runs.flatMap((run, at) =>
     run.course.series.flatMap(({ name }) => {
-      if (!name.startsWith("worker ") && name !== "target") return [];
+      const word = words.find((word) => name === word || (word.endsWith(" ") && name.startsWith(word)));
+      if (word === undefined) return [];
       const values = time.of(at, name) ?? [];
       const look = runLook(single ? number : at);
       number += 1;
       // The target's lines are thin dots, whatever its run looks like.
       const thin = name === "target" ? { dash: [2, 3], width: 1.5 } : {};
-      return [{ ...look, ...thin, label: single ? name : `${run.name} ${name}`, values, steps: -1 as const }];
+      const label = word === "worker " || word === "target" ? name : name.slice(word.length);
+      return [{ ...look, ...thin, label: single ? label : `${run.name} ${label}`, values, steps: -1 as const }];
     }),
   );
 }

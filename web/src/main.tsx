@@ -1,7 +1,7 @@
 import { render, type ComponentChildren } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./page.css";
-import { CourseCharts, MachineChart } from "./course.tsx";
+import { CourseCharts, MachineCharts } from "./course.tsx";
 import { type ChartData, readData } from "./data.ts";
 import { HeatMaps } from "./heat.tsx";
 import { HistogramChart } from "./histogram.tsx";
@@ -14,7 +14,7 @@ const CHARTS: Record<string, (data: ChartData) => ComponentChildren> = {
   histogram: (data) => <HistogramChart runs={data.runs} />,
   course: (data) => <CourseCharts runs={data.runs} />,
   heat: (data) => <HeatMaps runs={data.runs} />,
-  machine: (data) => <MachineChart runs={data.runs} />,
+  machine: (data) => <MachineCharts runs={data.runs} />,
 };
 
 followTheme();

@@ -197,7 +197,7 @@ fn measure_on<O: Open + Clone + 'static>(
     quiet: bool,
 ) -> Result<(CalibrationCell, RunRecord), Failure> {
     let mut plan = plan.at_full_speed(WARMUP, length);
-    let campaign = Campaign::begin(&mut plan, open, quiet)?;
+    let campaign = Campaign::begin(&mut plan, open, quiet, 0)?;
     let go_on: &mut dyn FnMut(&Progress<'_>) -> bool = &mut |_| true;
     let full = campaign.run(&plan, go_on)?;
     interrupted(&campaign)?;

@@ -9,6 +9,7 @@ use plimsoll_plan::{Plan, Problem};
 
 use crate::progress::ProgressLine;
 use crate::signals::SignalWatch;
+use crate::watch_flags::Ends;
 use crate::{Failure, run, wrk};
 
 /// Several runs of one plan under different loads. The targets are resolved and tried once, and a signal ends
@@ -27,8 +28,9 @@ pub(crate) struct Campaign<'a, O> {
 
 impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of `plan`, and tries them unless it says not to.
-    pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool) -> Result<Self, Failure> {
-        run::fit_descriptors(plan, 0).map_err(Failure::environment)?;
+    /// Watching takes so many descriptors `beside` the plan's.
+    pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool, beside: u32) -> Result<Self, Failure> {
+        run::fit_descriptors(plan, beside).map_err(Failure::environment)?;
         let addresses = resolve(plan).map_err(run::failure)?;
         let control = Arc::new(Mutex::new(Control::default()));
         let (current, speak) = (control.clone(), run::say(quiet));
@@ -69,7 +71,10 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         }
         let mut line = ProgressLine::new(self.quiet);
         let _wrk = wrk::Conversation::begin(plan, &self.addresses)?;
+        let say = run::say(self.quiet);
+        let mut ends = Ends::new(&say);
         let mut observe = |progress: Progress<'_>| {
+            ends.note(&progress);
             line.show(&progress);
             if !go_on(&progress) {
                 control.stop(Stop::Drain);
@@ -85,7 +90,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     }
 
     fn next_control(&self) -> Control {
-        let control = Control::default().watching(self.watched);
+        let control = Control::default().watching(self.watched.clone());
         *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
         control
     }

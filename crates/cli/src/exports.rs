@@ -80,7 +80,11 @@ impl Exporters {
             paused: progress.paused,
             ..Gauges::default()
         };
-        lock(totals).add(progress.started_unix, progress.interval, gauges);
+        let mut totals = lock(totals);
+        totals.add(progress.started_unix, progress.interval, gauges);
+        if let Some(seen) = progress.machine {
+            totals.watch(progress.facts, seen);
+        }
     }
 
     /// Tells how the run ended, and what came of the telling. Whoever does not listen holds it up for two

@@ -14,6 +14,7 @@ use plimsoll_statistics::{
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SearchSpec};
 use crate::search::{Begun, finding_name, is_served, objectives, was_applied};
+use crate::watch_flags::WatchArgs;
 use crate::{Exit, Failure, describe, import, outputs, run, sweep};
 
 /// Shortest lead-in of a trial: time to open connections and to fill caches.
@@ -49,9 +50,9 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     let json = outputs::json_file(args.output.json.as_ref())?;
     let options = BackendOptions::default();
     let (result, exit) = if run::uses_uring(plan.backend)? {
-        Finder::begin(plan, &OpenUring(options), objectives, &spec, args.output.quiet)?.find()?
+        Finder::begin(plan, &OpenUring(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
     } else {
-        Finder::begin(plan, &OpenEpoll(options), objectives, &spec, args.output.quiet)?.find()?
+        Finder::begin(plan, &OpenEpoll(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
     };
     outputs::write_table(
         json.as_ref(),
@@ -89,9 +90,10 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         open: &'a O,
         objectives: Vec<Objective>,
         spec: &'a SearchSpec,
+        watch: &WatchArgs,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let campaign = Campaign::begin(&mut plan, open, quiet)?;
+        let campaign = watch.campaign(&mut plan, open, quiet)?;
         let unit = plan.end.duration.unwrap_or(SHORTEST_LEAD);
         let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
         plan.drain = plan.drain.min(LONGEST_DRAIN);

@@ -8,6 +8,7 @@ use plimsoll_schedule::{parse_duration, parse_rate};
 use crate::flags::PlanArgs;
 use crate::output_flags::TableOutputArgs;
 use crate::share::parse_percent;
+use crate::watch_flags::WatchArgs;
 
 /// Rate of the first trial where nothing says another.
 const FROM: &str = "100";
@@ -24,6 +25,8 @@ pub(crate) struct FindArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) output: TableOutputArgs,
 }

@@ -25,6 +25,7 @@ use crate::saving::SaveArgs;
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
+use crate::watch_flags::WatchArgs;
 
 /// Finds and proves the load line of a server: a load generator whose numbers can be believed
 #[derive(Debug, Parser)]
@@ -557,14 +558,8 @@ pub(crate) struct LiveArgs {
         allow_negative_numbers = true
     )]
     pub(crate) failed_limit: Option<String>,
-    /// Watch this process as the target's, too; one that listens on this machine is found by itself
-    #[arg(
-        long,
-        value_name = "PID",
-        hide_short_help = true,
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    pub(crate) watch: Option<u32>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) exports: MonitoringArgs,
 }

@@ -54,6 +54,7 @@ mod steering;
 mod sweep;
 mod target_flags;
 mod terminal;
+mod watch_flags;
 mod wrk;
 
 use std::io::{IsTerminal as _, Write as _};

@@ -1,6 +1,7 @@
 //! `plimsoll run --repeat N`: several runs of one plan, each with new connections and its own seed.
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_engine::Watched;
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{RepeatedResult, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
@@ -112,8 +113,9 @@ fn carry_out<O: Open + Clone + 'static>(
     output: &OutputArgs,
     before: &Before,
 ) -> Result<Made, Failure> {
-    let watched = run::watched(live)?;
-    let mut campaign = Campaign::begin(&mut plan, open, output.quiet)?.watching(watched);
+    let named = live.watch.named()?;
+    let campaign = Campaign::begin(&mut plan, open, output.quiet, live.watch.descriptors())?;
+    let mut campaign = campaign.watching(Watched::Machine(named));
     let say = run::say(output.quiet);
     let (mut results, mut exit, mut unsaved, mut shown) = (Vec::new(), Exit::Success, None, Vec::new());
     let seed = plan.seed;

@@ -27,6 +27,7 @@ use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
+use crate::watch_flags::Ends;
 use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, report, screen, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
@@ -176,16 +177,16 @@ fn execute_on<O: Open + Clone + 'static>(
 ) -> Result<Outcome, Failure> {
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
     let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
-    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max);
+    let watched = live.watch.named()?;
+    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + live.watch.descriptors();
     fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
     let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
-    let watched = watched(live)?;
     let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
     let look = before.look.filter(|_| shows && screen::is_possible());
     let stage = look.map(|_| Stage::default());
-    let (spec, control) = (control, Control::default().watching(watched));
+    let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
     let control = if look.is_some() { control.in_detail() } else { control };
     let say = say(output.quiet);
     let notice = say.clone();
@@ -211,7 +212,9 @@ fn execute_on<O: Open + Clone + 'static>(
         None => None,
     };
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr() || screen.is_some());
+    let mut ends = Ends::new(&say);
     let mut observe = |progress: Progress<'_>| {
+        ends.note(&progress);
         statistics.add(&progress);
         line.show(&progress);
         screen.iter().for_each(|screen| screen.show(&progress));
@@ -334,16 +337,6 @@ pub(crate) fn conclude(
     }
     let exit = exit_of(record);
     (RunResult::new(record, context), exit)
-}
-
-/// What is watched beside the load.
-pub(crate) fn watched(live: &LiveArgs) -> Result<Watched, Failure> {
-    let Some(pid) = live.watch else { return Ok(Watched::Machine) };
-    if std::path::Path::new("/proc").join(pid.to_string()).exists() {
-        return Ok(Watched::Process(pid));
-    }
-    let problem = Problem::new(format!("--watch {pid}: there is no such process on this machine"));
-    Err(Failure::usage(problem.with_hint("give the target's process number, or leave it away")))
 }
 
 /// Says something on stderr, unless nobody wants to hear it: see [`screen::tell`].

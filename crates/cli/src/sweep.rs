@@ -11,6 +11,7 @@ use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 use crate::campaign::Campaign;
 use crate::find_flags::{FindArgs, SweepSpec, SweptSetting};
 use crate::search::{Begun, finding_name, objectives, was_applied};
+use crate::watch_flags::WatchArgs;
 use crate::{Exit, Failure, describe, import, outputs, run};
 
 /// Lead-in of a level, where the plan has none.
@@ -48,11 +49,11 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         false => objectives(&first).map_err(Failure::usage)?,
     };
     let json = outputs::json_file(args.output.json.as_ref())?;
-    let (quiet, options) = (args.output.quiet, BackendOptions::default());
+    let (options, by) = (BackendOptions::default(), (spec, &args.watch, args.output.quiet));
     let (result, interrupted) = if run::uses_uring(first.backend)? {
-        sweep(&first, plans, &OpenUring(options), &objectives, spec, quiet)?
+        sweep(&first, plans, &OpenUring(options), &objectives, by)?
     } else {
-        sweep(&first, plans, &OpenEpoll(options), &objectives, spec, quiet)?
+        sweep(&first, plans, &OpenEpoll(options), &objectives, by)?
     };
     outputs::write_table(
         json.as_ref(),
@@ -68,15 +69,14 @@ fn sweep<O: Open + Clone + 'static>(
     plans: Vec<(String, Plan)>,
     open: &O,
     objectives: &[Objective],
-    spec: &SweepSpec,
-    quiet: bool,
+    (spec, watch, quiet): (&SweepSpec, &WatchArgs, bool),
 ) -> Result<(SweepResult, Option<i32>), Failure> {
     let begun = Begun::now();
     let mut levels = Vec::new();
     let mut points = Vec::new();
     let plans = plans.into_iter().map(|(text, plan)| Ok((text, of_level(plan)?)));
     let plans: Vec<(String, Plan)> = plans.collect::<Result<_, Failure>>()?;
-    let campaign = Campaign::begin(&mut first.clone(), open, quiet)?;
+    let campaign = watch.campaign(&mut first.clone(), open, quiet)?;
     for (text, plan) in plans {
         let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
         if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))

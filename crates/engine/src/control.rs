@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, RateChange, SteeredBy};
+use plimsoll_monitor::Named;
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
@@ -32,15 +33,14 @@ pub enum Stop {
 
 /// What is watched from the run control beside the load. The default is nothing, as for runs whose time is
 /// virtual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
     /// Nothing: the record of the run has no [machine](plimsoll_metrics::RunRecord::machine).
     #[default]
     Nothing,
-    /// This machine and this process; the target's, too, if it listens on an address of this machine.
-    Machine,
-    /// This machine, this process, and the process with this number as the target's.
-    Process(u32),
+    /// This machine and this process; the target's, too, if it listens on an address of this machine, and the
+    /// servers that are named here.
+    Machine(Vec<Named>),
 }
 
 /// A handle that steers a run from other threads: stops it, changes its rate, pauses it. Workers look at it
@@ -98,8 +98,8 @@ impl Control {
         self.detailed
     }
 
-    pub(crate) fn watched(&self) -> Watched {
-        self.watched
+    pub(crate) const fn watched(&self) -> &Watched {
+        &self.watched
     }
 
     /// Asks to stop. A later, weaker wish does not take back a stronger one.

@@ -25,16 +25,12 @@ pub(crate) struct MachineWatch {
 
 impl MachineWatch {
     /// Takes the first look, if the machine is to be watched at all; the worker threads run already.
-    pub(crate) fn open(watched: Watched, addresses: &[Arc<[Site]>]) -> Self {
-        let watch = match watched {
-            Watched::Nothing => return Self::default(),
-            Watched::Machine => local_listeners(addresses),
-            Watched::Process(pid) => Watch::Process(pid),
-        };
+    pub(crate) fn open(watched: &Watched, addresses: &[Arc<[Site]>]) -> Self {
+        let Watched::Machine(named) = watched else { return Self::default() };
+        let watch = Watch { named: named.clone(), ..local_listeners(addresses) };
         let now = clock::monotonic();
         let sampler = Sampler::open(WORKER_NAME, &watch, now);
-        let record = MachineRecord { facts: sampler.facts().clone(), intervals: Vec::new() };
-        Self { sampler: Some(sampler), last: now, record }
+        Self { sampler: Some(sampler), last: now, record: MachineRecord::default() }
     }
 
     /// When the first look was over, on the clock of real backends; `None` if nothing is watched.
@@ -52,17 +48,19 @@ impl MachineWatch {
         self.last = now;
         let mut found = sampler.sample(now);
         (found.at, found.warmup) = (interval.at, interval.warmup);
+        found.watched.iter_mut().for_each(|server| server.set_time(interval.at));
         self.record.push(found.clone());
         Some(found)
     }
 
     /// What does not change.
-    pub(crate) const fn facts(&self) -> &MachineFacts {
-        &self.record.facts
+    pub(crate) fn facts(&self) -> &MachineFacts {
+        self.sampler.as_ref().map_or(&self.record.facts, Sampler::facts)
     }
 
     pub(crate) fn finish(self) -> MachineRecord {
-        self.record
+        let facts = self.facts().clone();
+        MachineRecord { facts, ..self.record }
     }
 }
 
@@ -76,5 +74,5 @@ fn local_listeners(addresses: &[Arc<[Site]>]) -> Watch {
             Endpoint::Unix(path) => sockets.push(path.clone()),
         }
     }
-    Watch::Listeners { ports, sockets }
+    Watch { ports, sockets, named: Vec::new() }
 }

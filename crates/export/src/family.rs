@@ -3,7 +3,7 @@
 use plimsoll_core::ErrorClass;
 
 use crate::times::Times;
-use crate::totals::{StepTotals, Totals};
+use crate::totals::{ServerTotals, StepTotals, Totals};
 
 /// Labels of a point.
 pub(crate) type Labels<'a> = Vec<(&'static str, &'a str)>;
@@ -56,6 +56,7 @@ pub(crate) fn families(totals: &Totals) -> Vec<Family<'_>> {
     let mut families = requests(totals);
     families.extend(load(totals));
     families.extend(generator(totals));
+    families.extend(servers(totals));
     families.retain(|family| !family.points.is_empty());
     families
 }
@@ -201,4 +202,49 @@ fn generator(totals: &Totals) -> Vec<Family<'_>> {
             gauges.memory_bytes.map(|bytes| bytes as f64),
         ),
     ]
+}
+
+/// What the servers that are watched have taken.
+fn servers(totals: &Totals) -> Vec<Family<'_>> {
+    let (mut cpu, mut disk) = (Vec::new(), Vec::new());
+    for server in &totals.servers {
+        let labels = labels_of(server);
+        for (mode, time) in [("user", server.user), ("system", server.system)] {
+            cpu.push((with(&labels, "mode", mode), time.as_secs_f64()));
+        }
+        if let Some(files) = server.files {
+            disk.push((with(&labels, "direction", "read"), files.read_bytes));
+            disk.push((with(&labels, "direction", "written"), files.written_bytes));
+        }
+    }
+    let family = |name, help, unit, points| Family { name, help, unit, points };
+    let read = |name, help, unit, of: fn(&ServerTotals) -> Option<u64>| {
+        let known = totals.servers.iter().filter_map(|server| Some((labels_of(server), of(server)? as f64)));
+        family(name, help, unit, Points::Gauges(known.collect()))
+    };
+    vec![
+        family("plimsoll.server_cpu", "CPU time of a watched server.", Unit::Seconds, Points::Sums(cpu)),
+        read("plimsoll.server_memory", "Resident memory of a watched server.", Unit::Bytes, |server| {
+            server.now?.rss_bytes
+        }),
+        read("plimsoll.server_threads", "Threads of a watched server.", Unit::None, |server| {
+            Some(server.now?.threads)
+        }),
+        read("plimsoll.server_descriptors", "Open descriptors of a watched server.", Unit::None, |server| {
+            server.now?.descriptors
+        }),
+        read("plimsoll.server_processes", "Processes of a watched server.", Unit::None, |server| {
+            Some(server.processes)
+        }),
+        family(
+            "plimsoll.server_disk",
+            "Bytes that a watched server moved from and to storage.",
+            Unit::Bytes,
+            Points::Counts(disk),
+        ),
+    ]
+}
+
+fn labels_of(server: &ServerTotals) -> Labels<'_> {
+    vec![("server", server.name.as_str()), ("number", server.number.as_str())]
 }

@@ -2,7 +2,10 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::usage;
-use plimsoll_metrics::{Interval, Outline, Tally};
+use plimsoll_metrics::{
+    FileUse, FoundBy, Interval, MachineFacts, MachineInterval, Outline, ProcessUse, Tally, WatchedProcess,
+    WatchedUse,
+};
 
 use crate::times::Times;
 
@@ -19,6 +22,7 @@ pub struct Totals {
     pub(crate) warmup: Vec<StepTotals>,
     pub(crate) measured: Vec<StepTotals>,
     pub(crate) gauges: Gauges,
+    pub(crate) servers: Vec<ServerTotals>,
     pub(crate) valid: Option<bool>,
 }
 
@@ -41,6 +45,45 @@ pub struct Gauges {
     pub cpu: Option<(Nanos, Nanos)>,
     /// Resident memory of this process in bytes.
     pub memory_bytes: Option<u64>,
+}
+
+/// A server whose processes are watched.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ServerTotals {
+    pub(crate) name: String,
+    /// Its place among them, from 1 on: several may have one name.
+    pub(crate) number: String,
+    pub(crate) processes: u64,
+    pub(crate) user: Nanos,
+    pub(crate) system: Nanos,
+    /// What it moved; `None` from when it is not known on.
+    pub(crate) files: Option<FileUse>,
+    /// Its gauges; `None` while it has no process.
+    pub(crate) now: Option<ProcessUse>,
+}
+
+impl ServerTotals {
+    fn new(number: usize, facts: &WatchedProcess) -> Self {
+        let name = match &facts.found_by {
+            FoundBy::Name(name) => name.clone(),
+            _ => facts.name.clone(),
+        };
+        let number = (number + 1).to_string();
+        Self { name, number, files: Some(FileUse::default()), ..Self::default() }
+    }
+
+    fn add(&mut self, watched: &WatchedUse) {
+        self.processes = watched.processes;
+        self.now = watched.used;
+        let Some(used) = &watched.used else { return };
+        self.system += used.system;
+        self.user += used.cpu.since(used.system);
+        // A part of a sum is no sum.
+        self.files = self.files.zip(used.files).map(|(mut sum, part)| {
+            sum.add(&part);
+            sum
+        });
+    }
 }
 
 /// The counts of one step.
@@ -107,6 +150,16 @@ impl Totals {
             thresholds_failed: interval.thresholds_failed,
             ..gauges
         };
+    }
+
+    /// Adds what the watched servers used in an interval.
+    pub fn watch(&mut self, facts: &MachineFacts, seen: &MachineInterval) {
+        for (number, (facts, watched)) in facts.watched.iter().zip(&seen.watched).enumerate() {
+            if self.servers.len() <= number {
+                self.servers.push(ServerTotals::new(number, facts));
+            }
+            self.servers[number].add(watched);
+        }
     }
 
     /// The run is over, and its figures can be believed or not. From then on the gauges of the load are zero.

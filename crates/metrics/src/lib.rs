@@ -30,10 +30,11 @@ pub use objective::Objective;
 pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    Accounting, Censored, ConnectionRecord, CoreUse, GroupLimits, Http2Record, Interval, IterationRecord,
-    LogRecord, MachineFacts, MachineInterval, MachineRecord, Model, NetworkUse, Peer, PhaseMerger,
-    PhaseRecord, ProcessUse, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering,
-    StepRecord, TargetProcess, ThreadUse, Throttling, WorkerRecord,
+    Accounting, Censored, ConnectionRecord, CoreUse, FileUse, FoundBy, GroupLimits, Http2Record, Interval,
+    IterationRecord, LogRecord, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
+    NetworkUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord, Sample,
+    ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Throttling,
+    WatchedProcess, WatchedUse, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineKeeper};

@@ -5,6 +5,7 @@ mod connection;
 mod machine;
 mod phase;
 mod steering;
+mod watched;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use self::machine::{
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
+pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 use crate::{Histogram, Slice, Standing, Tally, ThresholdResult, Timeline, Verdict};
 
 /// One ended request. All instants are on the driver's clock.

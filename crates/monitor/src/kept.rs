@@ -27,13 +27,17 @@ pub(crate) struct Kept(File);
 impl Kept {
     /// Opens it; a failure is noted in `missing`.
     pub(crate) fn open(path: &Path, missing: &mut Vec<String>) -> Option<Self> {
-        match File::open(path) {
-            Ok(file) => Some(Self(file)),
-            Err(error) => {
-                missing.push(format!("{}: {error}", path.display()));
-                None
-            }
-        }
+        Self::noted(path, File::open(path), missing)
+    }
+
+    /// The same with a first read: files of other users' processes can be opened, but not read.
+    pub(crate) fn open_readable(path: &Path, missing: &mut Vec<String>) -> Option<Self> {
+        let read = |file: File| file.read_at(&mut [0; 64], 0).map(|_| file);
+        Self::noted(path, File::open(path).and_then(read), missing)
+    }
+
+    fn noted(path: &Path, opened: io::Result<File>, missing: &mut Vec<String>) -> Option<Self> {
+        opened.map_err(|error| note(missing, format!("{}: {error}", path.display()))).ok().map(Self)
     }
 
     /// Opens it if it is there.
@@ -60,6 +64,13 @@ impl Kept {
                 bytes.resize(filled * 2, 0);
             }
         }
+    }
+}
+
+/// Notes a reason once.
+pub(crate) fn note(missing: &mut Vec<String>, reason: String) {
+    if !missing.contains(&reason) {
+        missing.push(reason);
     }
 }
 

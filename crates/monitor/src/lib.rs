@@ -17,7 +17,9 @@ mod network;
 pub mod parse;
 mod process;
 mod sampler;
+mod server;
 mod target;
 
 pub use sampler::Sampler;
-pub use target::Watch;
+pub use server::{DESCRIPTORS_PER_SERVER, is_there};
+pub use target::{Named, Watch};

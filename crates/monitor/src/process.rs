@@ -1,16 +1,20 @@
 //! Threads and processes.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use plimsoll_metrics::{ProcessUse, ThreadUse};
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{FileUse, ProcessUse, ThreadUse};
 
 use crate::cgroup::Groups;
-use crate::kept::{Buffer, Kept, text};
+use crate::kept::{Buffer, Kept, note, text};
 use crate::parse::process::{self as parse, Schedule, Stat};
 use crate::sampler::Tree;
 
 /// Threads of one process that are looked at one by one.
-const THREADS_WATCHED: usize = 256;
+pub(crate) const THREADS_WATCHED: usize = 256;
+/// Descriptors that are counted one by one, where the system does not tell their number.
+const DESCRIPTORS_COUNTED: usize = 4096;
 
 /// One of our own threads, in detail.
 #[derive(Debug)]
@@ -91,41 +95,79 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 /// A process as a whole.
 #[derive(Debug)]
 pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
     tasks: PathBuf,
     descriptors: PathBuf,
     stat: Kept,
     status: Option<Kept>,
+    files: Option<Kept>,
     threads: Vec<(Kept, Schedule)>,
-    last: Stat,
+    threads_watched: usize,
+    pub(crate) last: Stat,
+    /// What was moved since the process began.
+    pub(crate) last_files: FileUse,
     pub(crate) groups: Groups,
 }
 
 impl Process {
-    /// The process whose folder in `/proc` this is; `None` if it cannot be read.
+    /// The process whose folder in `/proc` this is; `None` if it cannot be read, or is over. So many of its
+    /// threads are looked at one by one.
     pub(crate) fn open(
         tree: &Tree,
         folder: &Path,
+        threads_watched: usize,
         buffer: &mut Buffer,
         missing: &mut Vec<String>,
     ) -> Option<Self> {
         let stat = Kept::open(&folder.join("stat"), missing)?;
-        let last = parse::stat(stat.read(buffer)?)?;
+        let bytes = stat.read(buffer)?;
+        let name = String::from_utf8_lossy(parse::name(bytes)?).into_owned();
+        let last = parse::stat(bytes).filter(|stat| !stat.is_over)?;
         let mut process = Self {
+            pid: folder.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap_or(0),
+            name,
             tasks: folder.join("task"),
             descriptors: folder.join("fd"),
             stat,
             status: Kept::open(&folder.join("status"), missing),
+            files: Kept::open_readable(&folder.join("io"), missing),
             threads: Vec::new(),
+            threads_watched: threads_watched.min(THREADS_WATCHED),
             last,
+            last_files: FileUse::default(),
             groups: Groups::of(tree, folder),
         };
+        process.last_files = process.read_files(buffer).unwrap_or_default();
         process.find_threads(buffer);
         Some(process)
     }
 
+    /// Counts all that it did since it began as of the interval that goes on.
+    pub(crate) fn count_from_its_beginning(&mut self) {
+        (self.last.user, self.last.system) = (Nanos::ZERO, Nanos::ZERO);
+        self.last_files = FileUse::default();
+        self.threads.iter_mut().for_each(|(_, seen)| *seen = Schedule::default());
+    }
+
+    /// Resident memory now, in bytes.
+    pub(crate) fn rss_bytes(&self, buffer: &mut Buffer) -> Option<u64> {
+        self.status.as_ref().and_then(|file| parse::resident(file.read(buffer)?))
+    }
+
+    /// Its threads that are looked at one by one.
+    pub(crate) const fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether its number is no longer taken: it has ended, and its parent has heard of it.
+    pub(crate) fn is_gone(&self, buffer: &mut Buffer) -> bool {
+        self.stat.read(buffer).and_then(parse::stat).is_none()
+    }
+
     /// What happened since the last call; `None` if the process has ended.
-    pub(crate) fn sample(&mut self, buffer: &mut Buffer) -> Option<ProcessUse> {
-        let now = parse::stat(self.stat.read(buffer)?)?;
+    pub(crate) fn sample(&mut self, buffer: &mut Buffer, missing: &mut Vec<String>) -> Option<ProcessUse> {
+        let now = parse::stat(self.stat.read(buffer)?).filter(|stat| !stat.is_over)?;
         let last = std::mem::replace(&mut self.last, now);
         let (mut busiest, mut delayed) = (None, None);
         let mut ended = false;
@@ -141,24 +183,40 @@ impl Process {
         if ended || now.threads != last.threads {
             self.find_threads(buffer);
         }
-        // Since Linux 6.2 the size of the folder is the number of descriptors; before it was zero.
-        let descriptors = std::fs::metadata(&self.descriptors).ok().map(|folder| folder.len());
+        let files = self.read_files(buffer).map(|now| {
+            let last = std::mem::replace(&mut self.last_files, now);
+            since(now, last)
+        });
+        let rss_bytes = self.rss_bytes(buffer);
         Some(ProcessUse {
             cpu: (now.user + now.system).since(last.user + last.system),
+            system: now.system.since(last.system),
             busiest_thread: busiest,
             run_delay: delayed,
             threads: now.threads,
-            rss_bytes: self.status.as_ref().and_then(|file| parse::resident(file.read(buffer)?)),
-            descriptors: descriptors.filter(|count| *count > 0),
+            rss_bytes,
+            last_rss_bytes: rss_bytes,
+            descriptors: descriptors(&self.descriptors, missing),
+            files,
             throttling: self.groups.throttling(buffer),
             group_memory_bytes: self.groups.memory_bytes(buffer),
         })
     }
 
+    /// What was moved since it began. What can no longer be read stays as it was: the process is about to
+    /// end.
+    fn read_files(&self, buffer: &mut Buffer) -> Option<FileUse> {
+        let file = self.files.as_ref()?;
+        Some(file.read(buffer).and_then(parse::files).unwrap_or(self.last_files))
+    }
+
     /// Looks which threads there are. Those of a pool stay; who starts one per request is not followed.
     fn find_threads(&mut self, buffer: &mut Buffer) {
         self.threads.clear();
-        for folder in folders(&self.tasks).iter().take(THREADS_WATCHED) {
+        if self.threads_watched == 0 {
+            return;
+        }
+        for folder in folders(&self.tasks).iter().take(self.threads_watched) {
             let Some(file) = Kept::find(&folder.join("schedstat")) else { continue };
             if let Some(seen) = file.read(buffer).and_then(parse::schedule) {
                 self.threads.push((file, seen));
@@ -167,49 +225,96 @@ impl Process {
     }
 }
 
-/// Several processes that are one service, as one.
-pub(crate) fn together(processes: &mut [Process], buffer: &mut Buffer) -> Option<ProcessUse> {
-    let mut total: Option<ProcessUse> = None;
-    for part in processes.iter_mut().filter_map(|process| process.sample(buffer)) {
-        let Some(total) = &mut total else {
-            total = Some(part);
-            continue;
-        };
-        let plus = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().reduce(u64::saturating_add);
+/// What was moved between two looks.
+pub(crate) const fn since(now: FileUse, last: FileUse) -> FileUse {
+    FileUse {
+        read_bytes: now.read_bytes.saturating_sub(last.read_bytes),
+        written_bytes: now.written_bytes.saturating_sub(last.written_bytes),
+        read_calls: now.read_calls.saturating_sub(last.read_calls),
+        write_calls: now.write_calls.saturating_sub(last.write_calls),
+    }
+}
+
+/// The number of descriptors in a folder of `/proc`.
+fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
+    // Since Linux 6.2 the size of the folder is their number; before it was zero, as if there were none.
+    let entries = std::fs::metadata(folder).and_then(|metadata| match metadata.len() {
+        0 => std::fs::read_dir(folder).map(Err),
+        size => Ok(Ok(size)),
+    });
+    match entries {
+        Ok(Ok(size)) => Some(size),
+        Ok(Err(entries)) => {
+            let count = entries.take(DESCRIPTORS_COUNTED + 1).count();
+            if count > DESCRIPTORS_COUNTED {
+                note(missing, format!("{}: more than {DESCRIPTORS_COUNTED}, not counted", folder.display()));
+                return None;
+            }
+            Some(count as u64)
+        }
+        // The process has ended this very moment.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => {
+            note(missing, format!("{}: {error}", folder.display()));
+            None
+        }
+    }
+}
+
+/// Several processes that are one server, as one. What is not known of one of them is not known of all: a
+/// part of a sum is no sum.
+pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<ProcessUse> {
+    let plus = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    parts.reduce(|mut total, part| {
         total.cpu += part.cpu;
+        total.system += part.system;
         total.busiest_thread = total.busiest_thread.max(part.busiest_thread);
         total.run_delay = total.run_delay.max(part.run_delay);
         total.threads += part.threads;
         total.rss_bytes = plus(total.rss_bytes, part.rss_bytes);
+        total.last_rss_bytes = total.rss_bytes;
         total.descriptors = plus(total.descriptors, part.descriptors);
+        total.files = total.files.zip(part.files).map(|(mut total, part)| {
+            total.add(&part);
+            total
+        });
         // They share a group as a rule, and its figures with it.
         if part.throttled_time() > total.throttled_time() {
             total.throttling = part.throttling;
         }
         total.group_memory_bytes = total.group_memory_bytes.max(part.group_memory_bytes);
-    }
-    total
+        total
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Nanos;
-
     use super::*;
 
     #[test]
     fn this_process_is_seen_to_work() {
         let (tree, mut buffer, mut missing) = (Tree::system(), Buffer::new(), Vec::new());
         let folder = tree.at("/proc/self");
-        let mut process =
-            Process::open(&tree, &folder, &mut buffer, &mut missing).expect("it can look at itself");
+        let mut process = Process::open(&tree, &folder, THREADS_WATCHED, &mut buffer, &mut missing)
+            .expect("it can look at itself");
         let mut used = ProcessUse::default();
         // Until a tick of 10 ms has passed on a processor.
         while used.cpu == Nanos::ZERO {
-            used = process.sample(&mut buffer).expect("it runs");
+            used = process.sample(&mut buffer, &mut missing).expect("it runs");
         }
         assert!(used.threads >= 1 && used.rss_bytes > Some(100 << 10), "{used:?}");
         assert!(used.busiest_thread.is_some(), "{used:?}");
         assert_eq!(missing, [""; 0]);
+    }
+
+    #[test]
+    fn a_part_of_a_sum_is_no_sum() {
+        let of = |rss, files| ProcessUse { cpu: Nanos(1), rss_bytes: rss, files, ..ProcessUse::default() };
+        let known = of(Some(3), Some(FileUse { written_bytes: 4, ..FileUse::default() }));
+        let both = together([known, known].into_iter()).expect("there are two");
+        assert_eq!((both.rss_bytes, both.files.map(|files| files.written_bytes)), (Some(6), Some(8)));
+        let half = together([known, of(None, None)].into_iter()).expect("there are two");
+        assert_eq!((half.cpu, half.rss_bytes, half.files), (Nanos(2), None, None));
+        assert_eq!(together(std::iter::empty()), None);
     }
 }

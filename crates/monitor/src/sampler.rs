@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{MachineFacts, MachineInterval, TargetProcess};
+use plimsoll_metrics::{MachineFacts, MachineInterval, TargetProcess, WatchedProcess, WatchedUse};
 
 use crate::kept::{Buffer, text};
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::parse;
-use crate::process::{self, Process, Thread};
+use crate::process::{self, Process, THREADS_WATCHED, Thread};
+use crate::server::{Census, Server};
 use crate::target::{self, Watch};
 
 /// Where the files are: below the root of the system, or of a captured one in tests.
@@ -32,18 +33,21 @@ impl Tree {
     }
 }
 
-/// What is watched during a run: this machine, our process with its worker threads, the target's.
+/// What is watched during a run: this machine, our process with its worker threads, the target's, and those
+/// of servers that were named.
 ///
 /// Open it when the workers run, and call [`sample`](Self::sample) once per interval, from a thread that is
 /// none of them. A look takes some tenths of a millisecond and allocates the lists of the interval, nothing
-/// else.
+/// else. Where servers were named it looks at all processes of the system, some ten microseconds for each.
 #[derive(Debug)]
 pub struct Sampler {
+    tree: Tree,
     buffer: Buffer,
     last: Nanos,
     workers: Vec<Thread>,
     generator: Option<Process>,
-    target: Vec<Process>,
+    /// In the order of those of the facts.
+    servers: Vec<Server>,
     machine: Machine,
     network: Network,
     facts: MachineFacts,
@@ -63,28 +67,24 @@ impl Sampler {
     fn open_in(tree: &Tree, worker_prefix: &str, watch: &Watch, now: Nanos) -> Self {
         let (mut buffer, mut missing) = (Buffer::new(), Vec::new());
         let own = tree.at("/proc/self");
-        let generator = Process::open(tree, &own, &mut buffer, &mut missing);
-        let pids = target::find(tree, watch, &mut missing);
-        let mut target = Vec::new();
-        for pid in &pids {
-            let folder = tree.at("/proc").join(pid.to_string());
-            target.extend(Process::open(tree, &folder, &mut buffer, &mut missing));
-        }
+        let generator = Process::open(tree, &own, THREADS_WATCHED, &mut buffer, &mut missing);
         let mut facts = facts(tree);
         facts.limits = generator.as_ref().map(|process| process.groups.limits).unwrap_or_default();
-        facts.target = target.first().zip(pids.first()).map(|(process, pid)| TargetProcess {
-            pids: pids.clone(),
-            name: text(&tree.at("/proc").join(pid.to_string()).join("comm")).unwrap_or_default(),
-            limits: process.groups.limits,
+        let (servers, watched) = servers(tree, watch, &mut buffer, &mut missing);
+        facts.target = watched.iter().find(|server| server.is_target).map(|server| TargetProcess {
+            pids: server.pids.clone(),
+            name: server.name.clone(),
+            limits: server.limits,
         });
+        facts.watched = watched;
         let machine = Machine::open(tree, &mut buffer, &mut missing);
         let network = Network::open(tree, &mut buffer, &mut missing);
         let workers = process::workers(tree, worker_prefix, &mut buffer);
         facts.missing = missing;
-        Self { buffer, last: now, workers, generator, target, machine, network, facts }
+        Self { tree: tree.clone(), buffer, last: now, workers, generator, servers, machine, network, facts }
     }
 
-    /// What does not change.
+    /// What does not change; what could not be read may become more.
     pub fn facts(&self) -> &MachineFacts {
         &self.facts
     }
@@ -92,23 +92,57 @@ impl Sampler {
     /// What happened since the last look; `now` is on the same clock as that of [`open`](Self::open). When
     /// the interval of the run ended, and whether it was warm-up, is left to the caller.
     pub fn sample(&mut self, now: Nanos) -> MachineInterval {
-        let buffer = &mut self.buffer;
+        let (buffer, facts) = (&mut self.buffer, &mut self.facts);
         let length = now.since(std::mem::replace(&mut self.last, now));
         let mut cores = Vec::new();
         self.machine.cores(buffer, &mut cores);
+        let is_asked = self.servers.iter().any(Server::comes_and_goes);
+        let census = is_asked.then(|| Census::take(&self.tree, buffer));
+        let servers = self.servers.iter_mut().zip(&mut facts.watched);
+        let watched: Vec<WatchedUse> = servers
+            .map(|(server, facts)| server.sample(&self.tree, census.as_ref(), buffer, facts))
+            .collect();
+        let target = facts.watched.iter().position(|server| server.is_target);
         MachineInterval {
             at: now,
             length,
             warmup: false,
             workers: self.workers.iter_mut().map(|thread| thread.sample(buffer)).collect(),
-            generator: self.generator.as_mut().and_then(|process| process.sample(buffer)),
-            target: process::together(&mut self.target, buffer),
+            generator: self.generator.as_mut().and_then(|process| process.sample(buffer, &mut facts.missing)),
+            target: target.and_then(|number| watched[number].used),
+            watched,
             cores,
             pressure: self.machine.pressure(buffer),
             load_hundredths: self.machine.load_hundredths(buffer),
             network: self.network.sample(buffer),
         }
     }
+}
+
+/// The servers that are watched, and what does not change about each. The target's is the one that listens on
+/// its address, or, if none was found, the first that was named.
+fn servers(
+    tree: &Tree,
+    watch: &Watch,
+    buffer: &mut Buffer,
+    missing: &mut Vec<String>,
+) -> (Vec<Server>, Vec<WatchedProcess>) {
+    let census = if watch.named.is_empty() { Census::default() } else { Census::take(tree, buffer) };
+    let (mut servers, mut watched): (Vec<Server>, Vec<WatchedProcess>) =
+        watch.named.iter().map(|named| Server::named(tree, named, &census, buffer)).unzip();
+    let listening = target::find(tree, watch, missing);
+    let known = servers.iter().position(|server| server.has_all(&listening));
+    if known.is_none() || servers.is_empty() {
+        let (server, facts) = Server::of(tree, &listening, buffer);
+        if !server.is_nobody() {
+            servers.insert(0, server);
+            watched.insert(0, facts);
+        }
+    }
+    if let Some(target) = watched.get_mut(known.unwrap_or(0)) {
+        target.is_target = true;
+    }
+    (servers, watched)
 }
 
 fn facts(tree: &Tree) -> MachineFacts {

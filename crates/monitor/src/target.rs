@@ -1,4 +1,4 @@
-//! The process of the target, if it is on this machine: named by its number, or found by where it listens.
+//! Which processes are watched: those of the target, found by where it listens, and those that were named.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -9,26 +9,29 @@ use crate::sampler::Tree;
 /// Processes of one target that are watched: the workers of a server with one per processor.
 const PROCESSES: usize = 32;
 
-/// Which process is the target's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Watch {
-    /// The one with this number.
-    Process(u32),
-    /// Those that listen on one of these TCP ports or unix sockets; with none of either, nothing is watched.
-    Listeners {
-        /// TCP ports.
-        ports: Vec<u16>,
-        /// Paths of unix sockets.
-        sockets: Vec<PathBuf>,
-    },
+/// Which processes are watched beside the generator's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// TCP ports of this machine that the target listens on.
+    pub ports: Vec<u16>,
+    /// Unix sockets that the target listens on.
+    pub sockets: Vec<PathBuf>,
+    /// Servers that were named, each of them one.
+    pub named: Vec<Named>,
 }
 
-/// The numbers of the target's processes, in their order.
+/// A server that was named. Its descendants belong to it, those too that begin while it is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// The process with this number.
+    Pid(u32),
+    /// All processes with this name: what `/proc/PID/comm` says, or the file name of the program.
+    Name(String),
+}
+
+/// The numbers of the processes that listen on the target's ports and sockets, in their order.
 pub(crate) fn find(tree: &Tree, watch: &Watch, missing: &mut Vec<String>) -> Vec<u32> {
-    let (ports, sockets) = match watch {
-        Watch::Process(pid) => return vec![*pid],
-        Watch::Listeners { ports, sockets } => (ports, sockets),
-    };
+    let Watch { ports, sockets, .. } = watch;
     if ports.is_empty() && sockets.is_empty() {
         return Vec::new();
     }

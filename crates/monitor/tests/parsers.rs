@@ -8,6 +8,8 @@ use proptest::prelude::*;
 /// Everything that reads bytes, on the same bytes.
 fn read_all(bytes: &[u8]) {
     let _ = process::stat(bytes);
+    let _ = process::name(bytes);
+    let _ = process::files(bytes);
     let _ = process::schedule(bytes);
     let _ = process::switches(bytes);
     let _ = process::resident(bytes);

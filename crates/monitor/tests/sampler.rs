@@ -5,12 +5,16 @@ use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::ThreadUse;
-use plimsoll_monitor::{Sampler, Watch, host};
+use plimsoll_monitor::{Named, Sampler, Watch, host};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn nobody() -> Watch {
-    Watch::Listeners { ports: Vec::new(), sockets: Vec::new() }
+    Watch::default()
+}
+
+fn pid(number: u32) -> Watch {
+    Watch { named: vec![Named::Pid(number)], ..Watch::default() }
 }
 
 /// A folder of captured files, which goes with this.
@@ -110,12 +114,34 @@ fn differences_are_those_of_the_files() {
 #[test]
 fn nothing_at_all_is_no_failure() {
     let files = Captured::new("nothing");
-    let mut sampler = Sampler::open_below(&files.0, "worker-", &Watch::Process(5), SECOND);
+    let mut sampler = Sampler::open_below(&files.0, "worker-", &pid(5), SECOND);
     assert!(sampler.facts().missing.len() >= 6, "{:?}", sampler.facts());
     let interval = sampler.sample(SECOND * 2);
     assert!(interval.generator.is_none() && interval.target.is_none() && interval.cores.is_empty());
     let host = host::host_below(&files.0);
     assert_eq!(host, host::Host::default());
+}
+
+#[test]
+fn what_cannot_be_read_of_a_server_is_not_known_and_says_why() {
+    let files = Captured::new("unreadable");
+    for folder in ["proc/77", "proc/78"] {
+        files.thread(folder, [0, 0, 0]);
+    }
+    let io = "rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\n";
+    files.write("proc/78/io", io);
+    let named = vec![Named::Pid(77), Named::Pid(78), Named::Name("a b".to_owned())];
+    let watch = Watch { named, ..Watch::default() };
+    let mut sampler = Sampler::open_below(&files.0, "worker-", &watch, SECOND);
+    files.write("proc/78/io", &io.replace("4096", "5000"));
+    let interval = sampler.sample(SECOND * 2);
+    let read = |number: usize| interval.watched[number].used.map(|used| used.files.map(|f| f.read_bytes));
+    // Of both together a part would be known.
+    assert_eq!([read(0), read(1), read(2)], [Some(None), Some(Some(904)), Some(None)]);
+    assert_eq!(interval.watched[2].processes, 2);
+    let reasons = |number: usize| sampler.facts().watched[number].missing.clone();
+    assert!(reasons(0).iter().any(|reason| reason.contains("77/io: No such file")), "{:?}", reasons(0));
+    assert_eq!(reasons(1), [""; 0]);
 }
 
 #[test]
@@ -142,7 +168,7 @@ fn a_listening_process_is_found_by_its_port_and_its_path() {
     // This very process listens: it must not be taken for a target on its own.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
-    let watch = Watch::Listeners { ports: vec![port], sockets: Vec::new() };
+    let watch = Watch { ports: vec![port], ..Watch::default() };
     let sampler = Sampler::open("worker-", &watch, SECOND);
     assert_eq!(sampler.facts().target, None);
     let reasons = &sampler.facts().missing;
@@ -158,7 +184,7 @@ fn a_listening_process_is_found_by_its_port_and_its_path() {
     let stdout = child.stdout.take().expect("it is piped");
     std::io::BufReader::new(stdout).read_line(&mut line).expect("it says its port");
     let port = line.trim().parse().expect("a port");
-    let watch = Watch::Listeners { ports: vec![port], sockets: Vec::new() };
+    let watch = Watch { ports: vec![port], ..Watch::default() };
     let mut sampler = Sampler::open("worker-", &watch, SECOND);
     let target = sampler.facts().target.clone().expect("it is found");
     assert_eq!(target.pids, [child.id()]);

@@ -26,6 +26,7 @@ use crate::result::{
 };
 use crate::slices::SlicesResult;
 use crate::summary::{Summary, missing};
+use crate::watched::WatchedResult;
 use crate::{SCHEMA_VERSION, timestamp};
 
 /// The scenario of steps whose plan names none.
@@ -519,6 +520,7 @@ impl Generator {
             workers: record.workers.iter().map(Worker::new).collect(),
             machine: MachineSummary::new(record),
             target_process: TargetProcessResult::new(record),
+            watched: WatchedResult::all(record),
         }
     }
 }

@@ -38,6 +38,7 @@ pub mod sweep;
 mod text;
 mod timestamp;
 pub mod trial;
+pub mod watched;
 
 use std::io;
 

@@ -7,6 +7,8 @@ use plimsoll_metrics::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::watched::WatchedInterval;
+
 /// What the machine did in a time, as its system counts it. What that does not tell is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
@@ -18,6 +20,9 @@ pub struct MachineUse {
     pub generator: Option<ProcessResult>,
     /// The target's processes together, if they are on this machine and were found.
     pub target: Option<ProcessResult>,
+    /// The servers that were watched, in the order of `generator.watched`; left away if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedInterval>,
     /// Share of its time, from 0 to 1, in which each processor worked, for whomever.
     pub cores_busy_share: Vec<f64>,
     /// Share of all processors' time that went into the work of interrupts, that of the network above all.
@@ -53,6 +58,9 @@ pub struct ThreadResult {
 pub struct ProcessResult {
     /// CPU time of both kinds as a multiple of the time: 2 is two processors used up.
     pub cpus: f64,
+    /// The part of it in the kernel.
+    #[serde(default)]
+    pub system_cpus: Option<f64>,
     /// CPU time of its busiest thread as a share of the time.
     pub busiest_thread_share: Option<f64>,
     /// The longest time in seconds for which one of its threads was ready to run but had no processor.
@@ -63,6 +71,18 @@ pub struct ProcessResult {
     pub rss_bytes: Option<u64>,
     /// Open descriptors at most.
     pub descriptors: Option<u64>,
+    /// Bytes fetched from storage; null where the system does not tell, as of another user's process.
+    #[serde(default)]
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes handed to storage, or to the cache in front of it; null as above.
+    #[serde(default)]
+    pub disk_written_bytes: Option<u64>,
+    /// System calls that read, from files, sockets or pipes; null as above.
+    #[serde(default)]
+    pub read_calls: Option<u64>,
+    /// System calls that write, to files, sockets or pipes; null as above. Those of io_uring do not count.
+    #[serde(default)]
+    pub write_calls: Option<u64>,
     /// Share of the periods in which its control group had used up its CPU time; null without such a limit.
     pub throttled_share: Option<f64>,
     /// CPU time in seconds for which its control group was held up; null without such a limit.
@@ -143,6 +163,7 @@ impl MachineUse {
             workers: interval.workers.iter().map(|thread| ThreadResult::new(thread, interval)).collect(),
             generator: interval.generator.map(|process| ProcessResult::new(&process, interval)),
             target: interval.target.map(|process| ProcessResult::new(&process, interval)),
+            watched: interval.watched.iter().map(|server| WatchedInterval::new(server, interval)).collect(),
             cores_busy_share: interval.cores.iter().map(busy).collect(),
             softirq_share: rounded(interval.cores_share(|core| core.softirq)),
             steal_share: rounded(interval.cores_share(|core| core.steal)),
@@ -166,14 +187,19 @@ impl ThreadResult {
 }
 
 impl ProcessResult {
-    fn new(process: &ProcessUse, interval: &MachineInterval) -> Self {
+    pub(crate) fn new(process: &ProcessUse, interval: &MachineInterval) -> Self {
         Self {
             cpus: rounded(interval.share(process.cpu)),
+            system_cpus: Some(rounded(interval.share(process.system))),
             busiest_thread_share: process.busiest_thread.map(|cpu| rounded(interval.share(cpu))),
             run_delay_s: process.run_delay.map(seconds),
             threads: process.threads,
             rss_bytes: process.rss_bytes,
             descriptors: process.descriptors,
+            disk_read_bytes: process.files.map(|files| files.read_bytes),
+            disk_written_bytes: process.files.map(|files| files.written_bytes),
+            read_calls: process.files.map(|files| files.read_calls),
+            write_calls: process.files.map(|files| files.write_calls),
             throttled_share: process
                 .throttling
                 .map(|groups| rounded(groups.throttled as f64 / groups.periods.max(1) as f64)),
@@ -218,7 +244,8 @@ impl MachineSummary {
         let facts = &record.machine.facts;
         let measured = measured(record)?;
         Some(Self {
-            used: MachineUse::new(&measured),
+            // They are listed beside it.
+            used: MachineUse { watched: Vec::new(), ..MachineUse::new(&measured) },
             ports: facts.ports,
             soft_descriptors: facts.soft_descriptors,
             limits: LimitsResult::new(facts.limits),
@@ -228,7 +255,7 @@ impl MachineSummary {
 }
 
 impl LimitsResult {
-    fn new(limits: GroupLimits) -> Self {
+    pub(crate) fn new(limits: GroupLimits) -> Self {
         Self { cpus: limits.cpus, memory_bytes: limits.memory_bytes }
     }
 }
@@ -247,7 +274,8 @@ impl TargetProcessResult {
     }
 }
 
-fn measured(record: &RunRecord) -> Option<MachineInterval> {
+/// What happened in the measured part.
+pub(crate) fn measured(record: &RunRecord) -> Option<MachineInterval> {
     record.machine.measured(record.warmup + record.duration)
 }
 
@@ -262,6 +290,6 @@ fn seconds(time: Nanos) -> f64 {
 }
 
 /// Six decimals: none of the sources is more exact over a second.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -15,6 +15,7 @@ use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
 use crate::slices::SlicesResult;
 use crate::summary::Summary;
+use crate::watched::WatchedResult;
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -727,6 +728,9 @@ pub struct Generator {
     /// The target's process in the measured part; null if it is not on this machine, or was not found.
     #[serde(default)]
     pub target_process: Option<TargetProcessResult>,
+    /// The servers whose processes were watched in the measured part, the target's among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedResult>,
 }
 
 /// One worker thread of the generator.

@@ -5,6 +5,8 @@ mod probe;
 mod remarks;
 mod wire;
 
+use std::iter;
+
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
@@ -596,6 +598,16 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
             line.push_str(&format!(", which were read {p50} later (at most {max})"));
         }
         page.field("", &line);
+    }
+    watched(page, result);
+}
+
+/// The servers whose processes were watched.
+fn watched(page: &mut Page<'_>, result: &RunResult) {
+    for server in &result.generator.watched {
+        let lines = server.lines();
+        let labels = iter::once("watched").chain(iter::repeat(""));
+        lines.iter().zip(labels).for_each(|(line, label)| page.field(label, line));
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Summary;
 use crate::result::Finding;
+use crate::watched::WatchedResult;
 
 /// The figures of one of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +34,9 @@ pub struct TrialFigures {
     pub limited_by: String,
     /// What was found about the instrument.
     pub findings: Vec<Finding>,
+    /// The servers whose processes were watched; left away if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedResult>,
 }
 
 impl TrialFigures {
@@ -58,6 +62,7 @@ impl TrialFigures {
             error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
             limited_by: verdict.limited_by.what.name().to_owned(),
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
+            watched: WatchedResult::all(record),
         }
     }
 

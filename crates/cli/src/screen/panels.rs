@@ -1,7 +1,7 @@
 //! The parts of the page: rates, times, requests, the instrument, the verdict.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{Model, Reason, figure, verdict};
+use plimsoll_metrics::{FoundBy, Model, Reason, WatchedProcess, WatchedUse, figure, verdict};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -137,6 +137,7 @@ pub(super) fn instrument(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     } else {
         rows.push(stalls);
         rows.extend(target);
+        rows.extend(others(figures).iter().map(|(_, line)| line.clone()));
         rows.extend(machine(figures));
     }
     write(inner, &rows, buffer);
@@ -220,6 +221,55 @@ fn target(figures: &Figures) -> Option<Line<'static>> {
     ))
 }
 
+/// CPU and memory of the servers that are watched beside the target's process, with their numbers.
+fn others(figures: &Figures) -> Vec<(usize, Line<'static>)> {
+    let Some(seen) = &figures.machine else { return Vec::new() };
+    let servers = figures.facts.watched.iter().zip(&seen.watched).enumerate();
+    let row = |(number, (facts, watched)): (usize, (&WatchedProcess, &WatchedUse))| {
+        let name = match (&facts.found_by, facts.name.as_str()) {
+            (FoundBy::Name(name), "") => name.clone(),
+            (_, name) => name.to_owned(),
+        };
+        let Some(used) = watched.used else {
+            let words = Span::styled(format!("{name} has ended"), BAD);
+            return (number, labelled("watched", vec![words]));
+        };
+        let memory = used.rss_bytes.map_or("-".to_owned(), figure::bytes);
+        let processes = match watched.processes {
+            1 => String::new(),
+            several => format!("  {} processes", figure::count(several)),
+        };
+        let spans = vec![
+            Span::styled(format!("{:.2} CPUs", seen.share(used.cpu)), HEADING),
+            Span::raw(format!("  {memory}  {name}")),
+            Span::styled(processes, LABEL),
+        ];
+        (number, labelled("watched", spans))
+    };
+    servers.filter(|(_, (facts, _))| !facts.is_target).map(row).collect()
+}
+
+/// Threads, descriptors and disk of a server that is watched; `None` if it has ended.
+fn more(figures: &Figures, number: usize) -> Option<Line<'static>> {
+    let seen = figures.machine.as_ref()?;
+    let (facts, used) = (figures.facts.watched.get(number)?, seen.watched.get(number)?.used?);
+    let seconds = seen.length.as_secs_f64().max(1e-9);
+    let limit = facts.descriptor_limit.map_or(String::new(), |limit| format!("/{}", figure::count(limit)));
+    let open = used.descriptors.map_or("-".to_owned(), |count| format!("{}{limit}", figure::count(count)));
+    let disk = used.files.map_or("-".to_owned(), |files| {
+        let [read, written] = [files.read_bytes, files.written_bytes]
+            .map(|bytes| figure::bytes((bytes as f64 / seconds) as u64));
+        format!("{read}/s in, {written}/s out")
+    });
+    let user = seen.share(used.cpu.since(used.system));
+    let words = format!(
+        "user {user:.2}  system {:.2}  {} threads  {open} open  disk {disk}",
+        seen.share(used.system),
+        figure::count(used.threads)
+    );
+    Some(labelled("", vec![Span::styled(words, LABEL)]))
+}
+
 /// The processors of this machine.
 fn machine(figures: &Figures) -> Option<Line<'static>> {
     let seen = figures.machine.as_ref().filter(|seen| !seen.cores.is_empty())?;
@@ -236,6 +286,12 @@ fn machine(figures: &Figures) -> Option<Line<'static>> {
 pub(super) fn whole_instrument(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let mut rows = vec![cpu(figures), lag(figures, false), stalls(figures)];
     rows.extend(target(figures));
+    let of_target = figures.facts.watched.iter().position(|server| server.is_target);
+    rows.extend(of_target.and_then(|number| more(figures, number)));
+    for (number, row) in others(figures) {
+        rows.push(row);
+        rows.extend(more(figures, number));
+    }
     rows.extend(machine(figures));
     if let Some(seen) = &figures.machine {
         for (number, thread) in seen.workers.iter().enumerate() {

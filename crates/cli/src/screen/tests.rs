@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorClass, Outcome};
 use plimsoll_metrics::{
-    CoreUse, Gauges, IntervalMerger, IterationRecord, Model, Outline, ProcessUse, Recorder, Sample,
-    ScenarioOutline, Standing, TargetProcess, ThreadUse, WorkerRecord,
+    CoreUse, FileUse, Gauges, IntervalMerger, IterationRecord, Model, Outline, ProcessUse, Recorder, Sample,
+    ScenarioOutline, Standing, TargetProcess, ThreadUse, WatchedProcess, WatchedUse, WorkerRecord,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -141,17 +141,35 @@ fn machine(at: Nanos, warmup: bool) -> (MachineInterval, MachineFacts) {
         rss_bytes: Some(12 << 20),
         ..ProcessUse::default()
     };
+    let store = ProcessUse {
+        cpu: Nanos::from_millis(70),
+        system: Nanos::from_millis(20),
+        threads: 5,
+        rss_bytes: Some(300 << 20),
+        descriptors: Some(60),
+        files: Some(FileUse { written_bytes: 5 << 20, ..FileUse::default() }),
+        ..ProcessUse::default()
+    };
     let seen = MachineInterval {
         at,
         length: SECOND,
         warmup,
         workers: vec![thread],
         target: Some(target),
+        watched: [Some(target), Some(store)]
+            .map(|used| WatchedUse { processes: 1, used, ..WatchedUse::default() })
+            .into(),
         cores: vec![CoreUse { busy: Nanos::from_millis(420), ..CoreUse::default() }; 2],
         ..MachineInterval::default()
     };
     let target = Some(TargetProcess { name: "nginx".to_owned(), pids: vec![7], ..TargetProcess::default() });
-    (seen, MachineFacts { target, ..MachineFacts::default() })
+    let watched = [("nginx", true), ("redis-server", false)].map(|(name, is_target)| WatchedProcess {
+        name: name.to_owned(),
+        is_target,
+        descriptor_limit: Some(1_024),
+        ..WatchedProcess::default()
+    });
+    (seen, MachineFacts { target, watched: watched.into(), ..MachineFacts::default() })
 }
 
 fn drawn(figures: &Figures, page: &mut Page, (width, height): (u16, u16), look: Look) -> String {

@@ -25,3 +25,4 @@ mod steering;
 mod terminal;
 mod thresholds;
 mod truth;
+mod watching;

@@ -88,6 +88,11 @@ impl Process {
         Self::try_start(&mut plimsoll(args)).expect("the program was built")
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id();

@@ -2,7 +2,10 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_export::{Gauges, Totals};
-use plimsoll_metrics::{IntervalMerger, Outline, Recorder, Sample, ScenarioOutline};
+use plimsoll_metrics::{
+    FileUse, IntervalMerger, MachineFacts, MachineInterval, Outline, ProcessUse, Recorder, Sample,
+    ScenarioOutline, WatchedProcess, WatchedUse,
+};
 
 /// The start of the run in Unix time.
 pub(crate) const START: Nanos = Nanos::from_secs(1_772_366_400);
@@ -64,8 +67,29 @@ pub(crate) fn totals() -> Totals {
     for interval in merger.finish() {
         let gauges = Gauges { target_per_second: Some(1_000.0), ..Gauges::default() };
         totals.add(START, &interval, gauges);
+        let (facts, seen) = servers();
+        totals.watch(&facts, &seen);
     }
     totals
+}
+
+/// Two servers with one name, the second of which is another user's.
+fn servers() -> (MachineFacts, MachineInterval) {
+    let used = ProcessUse {
+        cpu: Nanos::from_millis(300),
+        system: Nanos::from_millis(100),
+        threads: 4,
+        rss_bytes: Some(12 << 20),
+        descriptors: Some(70),
+        files: Some(FileUse { read_bytes: 512, written_bytes: 4_096, ..FileUse::default() }),
+        ..ProcessUse::default()
+    };
+    let foreign = ProcessUse { files: None, descriptors: None, ..used };
+    let facts = WatchedProcess { name: "nginx".to_owned(), ..WatchedProcess::default() };
+    let facts = MachineFacts { watched: vec![facts; 2], ..MachineFacts::default() };
+    let watched =
+        [used, foreign].map(|used| WatchedUse { processes: 2, used: Some(used), ..WatchedUse::default() });
+    (facts, MachineInterval { watched: watched.into(), ..MachineInterval::default() })
 }
 
 /// What a run that has just begun has to tell.

@@ -2,6 +2,8 @@
 
 use plimsoll_core::Nanos;
 
+use super::watched::{FileUse, WatchedProcess, WatchedUse};
+
 /// Intervals that are kept one by one: more than an hour of seconds. Of a longer run neighbours are joined,
 /// so that its record stays as large as this.
 const INTERVALS_KEPT: usize = 4096;
@@ -26,6 +28,8 @@ pub struct MachineFacts {
     pub limits: GroupLimits,
     /// The target's process, if it is on this machine and was found.
     pub target: Option<TargetProcess>,
+    /// The servers whose processes are watched; the target's is one of them.
+    pub watched: Vec<WatchedProcess>,
     /// What could not be read, and why; each once.
     pub missing: Vec<String>,
 }
@@ -65,6 +69,8 @@ pub struct MachineInterval {
     pub generator: Option<ProcessUse>,
     /// The target's processes together, if they are on this machine and were found.
     pub target: Option<ProcessUse>,
+    /// The watched servers, in the order of [`MachineFacts::watched`].
+    pub watched: Vec<WatchedUse>,
     /// The processors.
     pub cores: Vec<CoreUse>,
     /// Time for which some task on this machine waited for a processor (pressure stall information).
@@ -95,16 +101,22 @@ pub struct ThreadUse {
 pub struct ProcessUse {
     /// CPU time of both kinds, in ticks of 10 ms.
     pub cpu: Nanos,
+    /// The part of it in the kernel.
+    pub system: Nanos,
     /// CPU time of the thread that used most of it.
     pub busiest_thread: Option<Nanos>,
     /// The longest time for which one of its threads was ready to run but had no processor.
     pub run_delay: Option<Nanos>,
     /// Threads at the end.
     pub threads: u64,
-    /// Resident memory at the end, in bytes.
+    /// Resident memory at the end, in bytes; of several intervals that are joined the largest.
     pub rss_bytes: Option<u64>,
+    /// The same, of joined intervals that of the last.
+    pub last_rss_bytes: Option<u64>,
     /// Open descriptors at the end.
     pub descriptors: Option<u64>,
+    /// What was moved from and to files; `None` where the system does not tell.
+    pub files: Option<FileUse>,
     /// How its control group held it up.
     pub throttling: Option<Throttling>,
     /// Memory of its control group at the end, in bytes.
@@ -196,6 +208,10 @@ impl MachineInterval {
         self.workers.iter_mut().zip(&next.workers).for_each(|(mine, theirs)| mine.join(theirs));
         self.generator = joined(self.generator, next.generator, ProcessUse::join);
         self.target = joined(self.target, next.target, ProcessUse::join);
+        if self.watched.len() < next.watched.len() {
+            self.watched.resize_with(next.watched.len(), WatchedUse::default);
+        }
+        self.watched.iter_mut().zip(&next.watched).for_each(|(mine, theirs)| mine.join(theirs));
         if self.cores.len() < next.cores.len() {
             self.cores.resize(next.cores.len(), CoreUse::default());
         }
@@ -233,13 +249,20 @@ impl ThreadUse {
 }
 
 impl ProcessUse {
-    fn join(&mut self, next: &Self) {
+    pub(super) fn join(&mut self, next: &Self) {
         self.cpu += next.cpu;
+        self.system += next.system;
         self.busiest_thread = joined(self.busiest_thread, next.busiest_thread, |a, b| *a += *b);
         self.run_delay = joined(self.run_delay, next.run_delay, |a, b| *a += *b);
         self.threads = self.threads.max(next.threads);
         self.rss_bytes = self.rss_bytes.max(next.rss_bytes);
+        self.last_rss_bytes = next.last_rss_bytes.or(self.last_rss_bytes);
         self.descriptors = self.descriptors.max(next.descriptors);
+        // A part of a sum is no sum.
+        self.files = self.files.zip(next.files).map(|(mut mine, theirs)| {
+            mine.add(&theirs);
+            mine
+        });
         self.throttling = joined(self.throttling, next.throttling, |a, b| {
             a.periods += b.periods;
             a.throttled += b.throttled;
@@ -270,7 +293,7 @@ impl NetworkUse {
 }
 
 /// Two parts that may be unknown: what is known of them.
-fn joined<T: Copy>(mine: Option<T>, theirs: Option<T>, join: impl Fn(&mut T, &T)) -> Option<T> {
+pub(super) fn joined<T: Copy>(mine: Option<T>, theirs: Option<T>, join: impl Fn(&mut T, &T)) -> Option<T> {
     match (mine, theirs) {
         (Some(mut mine), Some(theirs)) => {
             join(&mut mine, &theirs);

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::result::{IntervalResult, RunResult};
 use crate::text;
+use crate::watched::ADDRESS;
 
 /// Points of each series at most: more than a chart has columns.
 const MOST_POINTS: usize = 1_200;
@@ -139,6 +140,37 @@ fn columns(result: &RunResult) -> Vec<Column> {
     }
     if machines().any(|machine| machine.target.is_some()) {
         columns.push(column("target", |i| Some(i.machine.as_ref()?.target?.cpus)));
+    }
+    columns.extend(watched(result));
+    columns
+}
+
+/// The figures of the servers that were watched; the CPU time of the target is among those of the threads.
+fn watched(result: &RunResult) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for (number, server) in result.generator.watched.iter().enumerate() {
+        let used = move |i: &IntervalResult| i.machine.as_ref()?.watched.get(number)?.used;
+        let name = server.title();
+        if !server.is_target {
+            columns.push((format!("server {name}"), Box::new(move |i| Some(used(i)?.cpus))));
+        }
+        let memory = move |i: &IntervalResult| Some(used(i)?.rss_bytes? as f64);
+        columns.push((format!("memory {name}"), Box::new(memory)));
+        if server.found_by == ADDRESS {
+            continue;
+        }
+        let per_s = |bytes: Option<u64>, i: &IntervalResult| {
+            let length = i.machine.as_ref()?.length_s;
+            Some(bytes? as f64 / length).filter(|_| length > 0.0)
+        };
+        let written = move |i: &IntervalResult| per_s(used(i)?.disk_written_bytes, i);
+        let read = move |i: &IntervalResult| per_s(used(i)?.disk_read_bytes, i);
+        columns.push((format!("disk {name} written"), Box::new(written)));
+        columns.push((format!("disk {name} read"), Box::new(read)));
+        let descriptors = move |i: &IntervalResult| Some(used(i)?.descriptors? as f64);
+        columns.push((format!("open {name} descriptors"), Box::new(descriptors)));
+        let threads = move |i: &IntervalResult| Some(used(i)?.threads as f64);
+        columns.push((format!("open {name} threads"), Box::new(threads)));
     }
     columns
 }

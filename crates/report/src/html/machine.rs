@@ -8,6 +8,7 @@ use super::times::seconds;
 use crate::machine::{MachineSummary, ProcessResult};
 use crate::result::RunResult;
 use crate::text;
+use crate::watched::{ADDRESS, WatchedResult, rate};
 
 /// Workers that have a row of their own.
 const MOST_WORKERS: usize = 64;
@@ -52,6 +53,39 @@ pub(super) fn generator(page: &mut Markup, result: &RunResult) {
         page.element("h3", "", &format!("The target's process, {}", target.name));
         page.facts(&process(&target.used, "/generator/target_process"));
     }
+    result.generator.watched.iter().enumerate().for_each(|(number, server)| watched(page, number, server));
+}
+
+/// A server that was watched. What else is known of the target's process stands above.
+fn watched(page: &mut Markup, number: usize, server: &WatchedResult) {
+    let at = format!("/generator/watched/{number}");
+    let mut facts = Vec::new();
+    match &server.used {
+        Some(used) if server.found_by != ADDRESS => {
+            facts.push(("processes", Cell::text(figure::count(server.processes))));
+            facts.extend(process(used, &format!("{at}/used")));
+        }
+        Some(_) => {}
+        None => facts.push(("processes", Cell::text("none in the measured part"))),
+    }
+    let memory = &server.memory;
+    let bytes = [
+        ("memory at first", "first_bytes", memory.first_bytes),
+        ("memory at last", "last_bytes", memory.last_bytes),
+    ];
+    for (label, key, value) in bytes {
+        if let Some(value) = value {
+            let at = format!("{at}/memory/{key}");
+            facts.push((label, Cell::figure(figure::bytes(value), at, Unit::Bytes)));
+        }
+    }
+    if let Some(growth) = memory.growth_bytes_per_min {
+        facts.push(("memory over time", Cell::text(rate(growth))));
+    }
+    page.element("h3", "", &format!("Watched: {}", server.title()));
+    page.facts(&facts);
+    server.ends().iter().for_each(|line| page.element("p", "hint", line));
+    server.missing.iter().for_each(|reason| page.element("p", "hint", &format!("not read: {reason}")));
 }
 
 fn workers(page: &mut Markup, result: &RunResult) {
@@ -140,6 +174,18 @@ fn process(used: &ProcessResult, at: &str) -> Vec<(&'static str, Cell)> {
     if let Some(bytes) = used.rss_bytes {
         let at = format!("{at}/rss_bytes");
         facts.push(("memory at most", Cell::figure(figure::bytes(bytes), at, Unit::Bytes)));
+    }
+    let counts = [
+        ("descriptors at most", "descriptors", used.descriptors, Unit::Count),
+        ("read from disk", "disk_read_bytes", used.disk_read_bytes, Unit::Bytes),
+        ("written to disk", "disk_written_bytes", used.disk_written_bytes, Unit::Bytes),
+        ("write calls", "write_calls", used.write_calls, Unit::Count),
+    ];
+    for (label, key, value, unit) in counts {
+        if let Some(value) = value {
+            let words = if unit == Unit::Bytes { figure::bytes(value) } else { figure::count(value) };
+            facts.push((label, Cell::figure(words, format!("{at}/{key}"), unit)));
+        }
     }
     if let Some(throttled) = used.throttled_share {
         facts.push(("periods in which it was throttled", share(throttled, "throttled_share")));

@@ -256,6 +256,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.generator.turnaround_mean_ns = None;
     result.generator.machine = None;
     result.generator.target_process = None;
+    result.generator.watched = Vec::new();
     judgement(result, runs);
 }
 

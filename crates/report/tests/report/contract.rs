@@ -46,6 +46,8 @@ const CONTRACT: &str = "
     generator.machine.cores_busy_share[] generator.machine.network.retransmitted
     generator.machine.limits.cpus generator.machine.missing[]
     generator.target_process.pids[] generator.target_process.name
+    generator.watched[].name generator.watched[].memory.growth_bytes_per_min generator.watched[].used.cpus
+    generator.watched[].events[].pid intervals[].machine.watched[].used.rss_bytes
     generator.target_process.busiest_thread_share generator.target_process.throttled_share
     intervals[].machine.length_s intervals[].machine.generator.cpus intervals[].machine.target.threads
     in_stall.response_time.count in_stall.response_time_without.p.99

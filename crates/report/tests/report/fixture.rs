@@ -2,11 +2,12 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, CoreUse, Gauges, GroupLimits, Histogram, Http2Record, Interval, IntervalMerger,
-    IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline, Peer, PhaseMerger,
-    PhaseOutline, ProcessUse, RateChange, Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall,
-    SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch,
-    Throttling, TimelineKeeper, WorkerRecord, judge,
+    Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Histogram, Http2Record, Interval,
+    IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline,
+    Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder, RunRecord, Sample,
+    ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold,
+    ThresholdSpec, ThresholdWatch, Throttling, TimelineKeeper, WatchedProcess, WatchedUse, WorkerRecord,
+    judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -331,6 +332,24 @@ pub(crate) fn overloaded() -> RunResult {
     result(record, OPEN)
 }
 
+/// A store that grows, and one of whose two processes ends; it belongs to another user.
+fn store(second: u64) -> WatchedUse {
+    let rss = Some((100 + 2 * second) << 20);
+    let used = ProcessUse {
+        cpu: us(120_000),
+        system: us(20_000),
+        threads: 4,
+        rss_bytes: rss,
+        last_rss_bytes: rss,
+        descriptors: Some(70),
+        ..ProcessUse::default()
+    };
+    let event = ProcessEvent { at: SECOND * 2, pid: 91, name: "redis-rdb-bgsav".to_owned(), ended: true };
+    let events = if second == 2 { vec![event] } else { Vec::new() };
+    let (processes, ended) = if second == 2 { (1, 1) } else { (2, 0) };
+    WatchedUse { processes, used: Some(used), ended, events, ..WatchedUse::default() }
+}
+
 /// A run on a machine that was watched, whose generator was stopped for a while, beside the target's process.
 pub(crate) fn machine() -> RunResult {
     let mut record = recorded(GET, Model::Open, (0..2_000).map(quiet));
@@ -343,6 +362,25 @@ pub(crate) fn machine() -> RunResult {
             name: "nginx".to_owned(),
             ..TargetProcess::default()
         }),
+        watched: vec![
+            WatchedProcess {
+                name: "nginx".to_owned(),
+                is_target: true,
+                pids: vec![77, 78],
+                descriptor_limit: Some(1_024),
+                first_rss_bytes: Some(9 << 20),
+                ..WatchedProcess::default()
+            },
+            WatchedProcess {
+                name: "redis-server".to_owned(),
+                found_by: FoundBy::Name("redis-server".to_owned()),
+                pids: vec![90],
+                descriptor_limit: Some(10_000),
+                first_rss_bytes: Some(100 << 20),
+                missing: vec!["/proc/90/io: Permission denied".to_owned()],
+                ..WatchedProcess::default()
+            },
+        ],
         missing: vec!["/proc/pressure/cpu: not found".to_owned()],
     };
     let process = ProcessUse {
@@ -351,7 +389,10 @@ pub(crate) fn machine() -> RunResult {
         run_delay: Some(us(1_500)),
         threads: 3,
         rss_bytes: Some(9 << 20),
+        last_rss_bytes: Some(9 << 20),
         descriptors: Some(80),
+        system: us(200_000),
+        files: Some(FileUse { written_bytes: 3 << 20, write_calls: 1_200, ..FileUse::default() }),
         throttling: Some(Throttling { periods: 10, throttled: 1, time: us(20_000) }),
         group_memory_bytes: Some(50 << 20),
     };
@@ -368,6 +409,10 @@ pub(crate) fn machine() -> RunResult {
             }],
             generator: Some(process),
             target: Some(process),
+            watched: vec![
+                WatchedUse { processes: 2, used: Some(process), ..WatchedUse::default() },
+                store(second),
+            ],
             cores: vec![CoreUse { busy: us(700_000), softirq: us(50_000), steal: us(10_000) }; 2],
             load_hundredths: Some(125),
             network: NetworkUse {
