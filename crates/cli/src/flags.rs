@@ -3,6 +3,7 @@
 //! Flags are not parsed here beyond their text: `plimsoll_plan` does that, so that all problems of a command
 //! are reported together and a plan file will be read by the same rules.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_plan::{CrudPatch, Document, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
+use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
@@ -78,6 +80,11 @@ pub(crate) enum Command {
     Check(Box<PlanArgs>),
     /// Show what a plan file, or a URL and flags, come to: each setting and where it is from, steps, totals
     Explain(Box<PlanArgs>),
+    /// Put load on a cache that speaks Carbon's binary protocol: PUT, GET and DELETE over TCP
+    ///
+    /// By default 10,000 times a PUT and then a GET of a key of its own, on 100 connections, and each GET is
+    /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run` hold.
+    Cache(Box<CacheArgs>),
     /// Find the highest rate at which a server holds what is asked of it: an interval, not a number
     ///
     /// Trials in the open model, each of the length -d (5s) or a multiple of it: rates grow until one breaks,
@@ -222,8 +229,11 @@ pub(crate) struct PlanArgs {
     ///
     /// A plan is YAML or JSON, and its name ends in .yaml, .yml or .json. A plan without scenarios goes
     /// together with URLs: its settings apply to them.
-    #[arg(value_name = "PLAN|URL", required_unless_present = "h2loadrunner")]
+    #[arg(value_name = "PLAN|URL")]
     urls: Vec<String>,
+    /// The name and the text of a plan that a workload's flags come to.
+    #[arg(skip)]
+    pub(crate) made: OnceCell<(String, String)>,
     /// Run this JSON configuration of h2loadrunner; flags override it
     #[arg(long, value_name = "FILE", conflicts_with = "urls", hide_short_help = true)]
     pub(crate) h2loadrunner: Option<PathBuf>,
@@ -697,6 +707,21 @@ const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey'
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 
 impl PlanArgs {
+    /// Whether a plan file or a URL is named.
+    pub(crate) fn has_urls(&self) -> bool {
+        !self.urls.is_empty() || self.h2loadrunner.is_some()
+    }
+
+    /// Whether it is said how long the load lasts.
+    pub(crate) fn has_duration(&self) -> bool {
+        self.load.duration.is_some()
+    }
+
+    /// Whether it is said how much load there is over time.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.load.rate.is_some() || self.load.stages.is_some()
+    }
+
     /// The plan file, the environment and the flags. The first argument that names a plan file is it.
     pub(crate) fn to_command(&self, mut surroundings: Surroundings) -> plimsoll_plan::Command {
         let environment = std::mem::take(&mut surroundings.settings);

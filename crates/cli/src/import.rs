@@ -61,6 +61,11 @@ pub(crate) fn resolve_amended(
 ) -> Result<Resolved, Failure> {
     let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
     amend(&mut command.flags).map_err(Failure::usage)?;
+    if let Some((name, text)) = args.made.get() {
+        command.plan = Some(name.clone());
+        let files = WithPlan { name: PathBuf::from(name), text: text.clone() };
+        return Ok(command.resolve(&files)?);
+    }
     let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;

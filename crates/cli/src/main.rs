@@ -1,6 +1,8 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod cache;
+mod cache_flags;
 mod cache_target_flags;
 mod calibrate;
 mod campaign;
@@ -179,6 +181,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),
+        Command::Cache(args) => cache::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),
         Command::Find(args) => find::command(args, &style),

@@ -28,8 +28,15 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
+    ("workloads", &[]),
     // Layer 4: the binary.
-    ("cli", &[PURE, &["driver", "monitor", "engine", "report", "store", "export", "targets", "import"]]),
+    (
+        "cli",
+        &[
+            PURE,
+            &["driver", "monitor", "engine", "report", "store", "export", "targets", "import", "workloads"],
+        ],
+    ),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[]),

@@ -10,6 +10,8 @@ use crate::flags::RunArgs;
 const ADMIN_PORT: u16 = 8080;
 
 #[derive(Debug, Args)]
+// What is meant by a key here is not that of a certificate.
+#[command(mut_arg("key", |arg| arg.long("client-key")))]
 pub(crate) struct CacheArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
@@ -41,8 +43,8 @@ struct WorkloadArgs {
     #[arg(long, value_name = "MIX", default_value = "put+get")]
     mix: String,
     /// Which keys: sequential, random, fixed, zipf or zipf:EXPONENT
-    #[arg(long, value_name = "PATTERN", default_value = "sequential")]
-    key: String,
+    #[arg(long = "key", value_name = "PATTERN", default_value = "sequential")]
+    key_pattern: String,
     /// How many keys there are [default: sequential: a new one each time; random, zipf: 10000]
     #[arg(long, value_name = "N")]
     keys: Option<u64>,
@@ -59,8 +61,8 @@ struct WorkloadArgs {
     #[arg(long)]
     no_verify: bool,
     /// Judge the run by Carbon's own targets: throughput, mean, p95, p99 and success
-    #[arg(long, value_enum, value_name = "SET")]
-    thresholds: Option<ThresholdSet>,
+    #[arg(long = "thresholds", value_enum, value_name = "SET")]
+    threshold_set: Option<ThresholdSet>,
 }
 
 #[derive(Debug, Args)]
@@ -121,11 +123,12 @@ impl CacheArgs {
             cache: args.cache.clone(),
             verify: !args.no_verify && (args.verify || mix == Mix::PutGet),
             mix,
-            keys: KeyPattern::parse(&args.key, args.keys).map_err(|error| problem("--key", &error))?,
+            keys: KeyPattern::parse(&args.key_pattern, args.keys)
+                .map_err(|error| problem("--key", &error))?,
             key_size: args.key_size,
             value_size: args.value_size.clone(),
             size,
-            targets: match args.thresholds {
+            targets: match args.threshold_set {
                 None => Targets::None,
                 Some(ThresholdSet::Carbon) => Targets::Carbon,
             },

@@ -1,0 +1,123 @@
+//! `plimsoll cache`: load on a cache, as a plan that a few flags come to.
+
+use std::path::PathBuf;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, OpenEpoll};
+use plimsoll_engine::{Control, resolve};
+use plimsoll_metrics::RunRecord;
+use plimsoll_plan::document::{Document, Source};
+use plimsoll_plan::{Command, Given, PlanPatch, Problem, Problems};
+use plimsoll_report::Style;
+use serde_json::{Value, json};
+
+use crate::cache_flags::{CacheArgs, problem};
+use crate::import::WithPlan;
+use crate::screen::Look;
+use crate::{Exit, Failure, run};
+
+/// What the plan is called in messages.
+const NAME: &str = "the plan of `plimsoll cache`";
+/// How long a request before the load may take.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// The command.
+pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    if args.run.plan.has_urls() {
+        let problem = Problem::new("`plimsoll cache` takes no URL and no plan file");
+        return Err(Failure::usage(
+            problem.with_hint("name the server with --server, the cache with --cache"),
+        ));
+    }
+    let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
+    let text = document.to_string();
+    if args.setup.print_plan {
+        let mut problems = Problems::default();
+        let source = Source { name: NAME.to_owned(), text };
+        let Some(document) = Document::read(&source, &mut problems) else {
+            return Err(Failure::usage(problems));
+        };
+        run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
+        return Ok(Exit::Success);
+    }
+    if args.setup.create {
+        create(&args.admin(), &args.setup.user, &load.cache)?;
+    }
+    reach(&load.server, &load.cache)?;
+    // It is asked for once in the life of the process.
+    let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    run::command(&args.run, look, style)
+}
+
+/// Creates the cache. One that is there already is as good.
+fn create(admin: &str, user: &str, cache: &str) -> Result<(), Failure> {
+    let flags = PlanPatch { basic: Some(Given::new("--user", user)), ..PlanPatch::default() };
+    let request = json!({
+        "post": format!("{}/admin/caches", admin.trim_end_matches('/')),
+        // What its documentation says besides is refused by the server.
+        "json": { "name": cache, "eviction": "ttl" },
+    });
+    let record = once(json!({ "scenarios": [{ "steps": [request] }] }), flags)?;
+    match record.total.statuses.keys().next() {
+        Some(200..300) => Ok(()),
+        Some(401 | 403) => Err(Failure::environment(
+            Problem::new(format!("--create: {admin} does not accept the user"))
+                .with_hint("name another with --user USER:PASSWORD"),
+        )),
+        Some(status) => Err(Failure::environment(
+            Problem::new(format!("--create: {admin} answered {status} to the cache `{cache}`"))
+                .with_hint("names have letters, digits, - and _"),
+        )),
+        None => Err(Failure::environment(
+            Problem::new(format!("--create: no answer from {admin}: {}", reason(&record)))
+                .with_hint("name the server's HTTP API with --admin URL"),
+        )),
+    }
+}
+
+/// Whether the server answers, and has the cache: else a run would measure how fast it says no.
+fn reach(server: &str, cache: &str) -> Result<(), Failure> {
+    let record = once(
+        json!({
+            "targets": { "cache": format!("carbon://{server}/{cache}") },
+            "scenarios": [{ "steps": [
+                { "cache": { "get": "plimsoll" }, "expect": { "status": [200, 404] } },
+            ] }],
+        }),
+        PlanPatch::default(),
+    )?;
+    if record.accounting.ok > 0 {
+        return Ok(());
+    }
+    let why = reason(&record);
+    let problem = match why.starts_with("Cache not found") {
+        true => Problem::new(format!("the server {server} has no cache `{cache}`")).with_hint(
+            "add --create, or create it: curl -u admin:admin123 -H 'Content-Type: application/json' \
+             -d '{\"name\":\"NAME\",\"eviction\":\"ttl\"}' http://HOST:8080/admin/caches",
+        ),
+        false => Problem::new(format!("no answer from the cache server {server}: {why}")).with_hint(
+            "is it running, and is this its TCP port (5500 by default)? `lsof -i :5500` shows who listens",
+        ),
+    };
+    Err(Failure::environment(problem))
+}
+
+/// Carries one iteration of a plan out, and nothing else.
+fn once(mut document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
+    document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
+    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
+    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
+    let mut plan = command.resolve(&files)?.plan;
+    (plan.timeout, plan.connect_timeout) = (PATIENCE, PATIENCE);
+    let addresses = resolve(&plan).map_err(run::failure)?;
+    let open = OpenEpoll(BackendOptions::default());
+    let record = plimsoll_engine::run(&plan, &open, &addresses, &Control::default(), &mut |_| {});
+    record.map_err(run::failure)
+}
+
+/// Why a request failed, in words.
+fn reason(record: &RunRecord) -> String {
+    let example = record.error_examples.values().next().cloned();
+    example.unwrap_or_else(|| "nothing came in time".to_owned())
+}
