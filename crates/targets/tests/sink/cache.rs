@@ -299,6 +299,6 @@ fn a_value_is_gone_after_its_time() {
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"v");
-    // However fast this machine is: the time comes.
-    while caller.get(b"k").is_some() {}
+    // However fast this machine is: by so many round trips the time has come.
+    assert!((0..1_000_000).any(|_| caller.get(b"k").is_none()));
 }

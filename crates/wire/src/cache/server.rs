@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-/// Reads the requests of one connection. One per connection; 40 bytes, and on the heap no more than has come
+/// Reads the requests of one connection. One per connection; 32 bytes, and on the heap no more than has come
 /// of a request that did not come whole.
 ///
 /// Call [`next`](Self::next) with what was received until it gives `None`. After an error the connection has
@@ -161,3 +161,23 @@ impl fmt::Display for FrameTooLong {
 }
 
 impl std::error::Error for FrameTooLong {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_that_of_what_has_come() {
+        assert!(size_of::<RequestServer>() <= 32);
+        let (mut server, ping) = (RequestServer::new(), [0, 0, 0, 1, 0]);
+        assert!(server.next(&mut &ping[..]).unwrap().is_some());
+        assert_eq!(server.spill.capacity(), 0, "a whole request");
+        // The longest frame is announced, and little of it comes.
+        assert_eq!(server.next(&mut &[0, 0x80, 0, 0, 1][..]), Ok(None));
+        assert!(server.spill.capacity() < 1024, "{}", server.spill.capacity());
+        let rest = vec![1; LONGEST_FRAME - 1];
+        assert!(server.next(&mut &rest[..]).unwrap().is_some());
+        assert_eq!(server.next(&mut &b""[..]), Ok(None));
+        assert_eq!(server.spill.capacity(), 0, "that of a large request is given back");
+    }
+}

@@ -211,3 +211,20 @@ fn a_reset_server_begins_anew() {
     let mut input = &b"GET / HTTP/1.1\r\n\r\n"[..];
     assert_eq!(server.next(&limits, &mut memo, &mut input).unwrap().unwrap().method, b"GET");
 }
+
+#[test]
+fn fields_and_payload_of_a_request_can_be_had() {
+    let bytes = b"\r\nPUT /a HTTP/1.1\r\nAuthorization:  Basic x \r\ncontent-length: 5\r\n\r\nhelloGET /";
+    for size in [1, 3, bytes.len()] {
+        let (mut server, mut memo, mut kept) = (RequestServer::new(), RequestMemo::new(), Vec::new());
+        let mut told = None;
+        for mut piece in bytes.chunks(size) {
+            let limits = Limits::default();
+            let request = server.next_into(&limits, &mut memo, &mut piece, Some(&mut kept)).unwrap();
+            let field = |name| request.and_then(|request| request.header(name)).map(<[u8]>::to_vec);
+            told = told.or(request.map(|_| [field("authorization"), field("CONTENT-LENGTH"), field("host")]));
+        }
+        let expected = [Some(b"Basic x".to_vec()), Some(b"5".to_vec()), None];
+        assert_eq!((told, &kept[..]), (Some(expected), &b"hello"[..]), "in pieces of {size}");
+    }
+}
