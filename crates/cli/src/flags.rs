@@ -872,10 +872,11 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "run",
     "check",
     "explain",
+    "cache",
     "find",
     "calibrate",
     "sink",
@@ -969,7 +970,7 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, find, calibrate, sink, target, demo, import, compare, history, \
+                "commands: run, check, explain, cache, find, calibrate, sink, target, demo, import, compare, history, \
                  report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )

@@ -86,3 +86,70 @@ pub(crate) fn operation(method: &str) -> Result<Operation, TemplateError> {
             .with_hint("there are PUT, GET, DELETE and PING")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::cache::write_request;
+
+    use super::*;
+    use crate::{Body, Dialect, RequestSpec, RequestTemplate, Scope, SentRequest};
+
+    fn compiled(method: &str, key: &str, body: Body) -> Result<RequestTemplate, TemplateError> {
+        let spec = RequestSpec {
+            dialect: Dialect::Cache { name: "perf_test".to_owned() },
+            method: method.to_owned(),
+            target: key.to_owned(),
+            body,
+            ..RequestSpec::default()
+        };
+        RequestTemplate::compile(&spec, &Scope::default(), None)
+    }
+
+    /// What is sent, a shared value included, and what the log of failures would show.
+    fn sent(request: &RequestTemplate, index: u64) -> (Vec<u8>, SentRequest) {
+        let context = Context { index, ..Context::default() };
+        let (mut random, mut out, mut shown) = (Random::new(5, 1), Vec::new(), SentRequest::default());
+        request.render_request(&context, &mut random.clone(), &mut shown);
+        request.render(&context, &mut random, &mut Vec::new(), &mut out);
+        if let Some(value) = request.shared_body() {
+            out.extend_from_slice(value);
+        }
+        (out, shown)
+    }
+
+    #[test]
+    fn frames_are_those_of_the_protocol() {
+        let large = Body::Raw(vec![b'x'; 100_000].into());
+        let text = |text: &str| Body::Text(text.as_bytes().to_vec());
+        for (method, operation, key, body) in [
+            ("PING", Operation::Ping, "", Body::None),
+            ("GET", Operation::Get, "fixed", Body::None),
+            ("GET", Operation::Get, "key-${sequence}", Body::None),
+            ("DELETE", Operation::Delete, "k${random_hex(9)}", Body::None),
+            ("PUT", Operation::Put, "fixed", text("value")),
+            ("PUT", Operation::Put, "", Body::None),
+            ("PUT", Operation::Put, "key-${sequence}", text("${fill(9-99,${uuid})}")),
+            ("PUT", Operation::Put, "key-${random_int(1,99999)}", large.clone()),
+            ("PUT", Operation::Put, "fixed", large),
+        ] {
+            let request = compiled(method, key, body).unwrap();
+            assert_eq!(request.cache_operation(), Some(operation));
+            for index in [0, 7, 12_345] {
+                let (out, shown) = sent(&request, index);
+                let mut expected = Vec::new();
+                write_request(operation, b"perf_test", &shown.path, &shown.body, &mut expected).unwrap();
+                assert_eq!(out, expected, "{method} {key} {index}");
+                assert_eq!(shown.method, method.as_bytes());
+            }
+            assert_eq!(request.is_static(), !key.contains("${"), "{method} {key}");
+        }
+    }
+
+    #[test]
+    fn what_no_server_takes_is_refused() {
+        let body = Body::Raw(vec![0; LONGEST_FRAME].into());
+        let error = compiled("PUT", "key", body).unwrap_err();
+        assert!(error.message().contains("a frame has no more than 8388608"), "{error:?}");
+        assert!(compiled("POST", "key", Body::None).unwrap_err().hint().is_some());
+    }
+}

@@ -61,6 +61,7 @@ mod tests {
 
     fn redirected(method: &str, status: u16) -> String {
         let spec = RequestSpec {
+            dialect: crate::Dialect::Http,
             method: method.to_owned(),
             target: "/form?${sequence}".to_owned(),
             scheme: Scheme::Http,

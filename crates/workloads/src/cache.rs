@@ -409,3 +409,75 @@ impl CacheLoad {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(load: &CacheLoad) -> Value {
+        load.document().unwrap()["scenarios"][0]["steps"].clone()
+    }
+
+    #[test]
+    fn the_default_is_carbons_own_load_test() {
+        let document = CacheLoad::default().document().unwrap();
+        assert_eq!(document["targets"]["cache"], "carbon://127.0.0.1:5500/perf_test");
+        assert_eq!(document["run"], json!({ "connections": 100, "iterations": 10_000 }));
+        let value = "${fill(100,\"key-${sequence}:${sequence}-\")}";
+        let expected = json!([
+            { "set": { "value": value } },
+            { "name": "put", "cache": { "put": "key-${sequence}", "value": "${value}" } },
+            { "name": "get", "cache": { "get": "key-${sequence}" }, "expect": { "body": { "equals": "${value}" } } },
+        ]);
+        assert_eq!(document["scenarios"][0]["steps"], expected);
+        assert!(document.get("thresholds").is_none());
+    }
+
+    #[test]
+    fn shared_keys_are_compared_by_what_begins_their_values() {
+        for (text, keys) in
+            [("random", None), ("zipf:1.5", Some(20)), ("fixed", None), ("sequential", Some(100))]
+        {
+            let keys = KeyPattern::parse(text, keys).unwrap();
+            let steps = steps(&CacheLoad { keys, ..CacheLoad::default() });
+            let get = steps.as_array().unwrap().last().unwrap();
+            let mark =
+                get["expect"]["body"]["starts"].as_str().unwrap_or_else(|| panic!("{text}: {steps:#}"));
+            assert!(mark.ends_with(':'), "{text}: {mark}");
+        }
+        let drawn = KeyPattern::parse("zipf:1.5", Some(20)).unwrap();
+        let first = steps(&CacheLoad { keys: drawn, ..CacheLoad::default() })[0].clone();
+        assert_eq!(first, json!({ "set": { "key": "key-${zipf(20,1.500)}" } }));
+        // More keys than iterations that can be under way: each is one's own.
+        let own = KeyPattern::parse("sequential", Some(101)).unwrap();
+        let steps = steps(&CacheLoad { keys: own, ..CacheLoad::default() });
+        assert_eq!(steps[2]["expect"]["body"]["equals"], "${value}");
+        assert_eq!(steps[1]["cache"]["put"], "key-${range(0,101)}");
+    }
+
+    #[test]
+    fn weights_become_scenarios() {
+        let mix = Mix::parse("put=1, get=9").unwrap();
+        let load = CacheLoad { mix, verify: false, ..CacheLoad::default() };
+        let scenarios = load.document().unwrap()["scenarios"].clone();
+        assert_eq!((&scenarios[0]["weight"], &scenarios[1]["weight"]), (&json!(1), &json!(9)));
+        assert_eq!(scenarios[1]["steps"][0]["expect"], json!({ "status": [200, 404] }));
+        for wrong in ["", "put+delete", "put=0", "put,put", "put=1,list=2", "get=x"] {
+            assert!(Mix::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn presets_and_targets_are_those_of_the_description() {
+        let sizes = Preset::ALL.map(Preset::size);
+        let told = sizes.map(|size| (size.iterations.unwrap(), size.connections, size.rate));
+        let expected =
+            [(50_000, 200, None), (100_000, 50, Some(5_000)), (10_000, 500, None), (60_000, 10, Some(1_000))];
+        assert_eq!(told, expected);
+        let thresholds = |size| {
+            let load = CacheLoad { size, targets: Targets::Carbon, ..CacheLoad::default() };
+            load.document().unwrap()["thresholds"].as_array().unwrap().len()
+        };
+        assert_eq!(sizes.map(thresholds), [5, 4, 5, 4]);
+    }
+}

@@ -7,14 +7,14 @@ use std::net::TcpStream;
 use crate::process::{Finished, Process, run};
 
 /// A running cache server.
-struct CacheTarget {
+pub(crate) struct CacheTarget {
     process: Process,
-    frames: String,
-    http: String,
+    pub(crate) frames: String,
+    pub(crate) http: String,
 }
 
 impl CacheTarget {
-    fn start(args: &str) -> Self {
+    pub(crate) fn start(args: &str) -> Self {
         let command = format!("target cache --listen 127.0.0.1:0 --http 127.0.0.1:0 {args}");
         let mut process = Process::plimsoll(&command);
         let http = process.stderr.wait_for("target cache: HTTP API on http://");
@@ -39,7 +39,7 @@ impl CacheTarget {
         String::from_utf8(Self::told(&self.http, request.as_bytes(), 1 << 20)).expect("it is text")
     }
 
-    fn stop(self) -> Finished {
+    pub(crate) fn stop(self) -> Finished {
         self.process.signal("TERM");
         self.process.finish()
     }

@@ -8,6 +8,7 @@ mod accounts;
 mod accuracy;
 mod backends;
 mod cache;
+mod cache_load;
 mod contract;
 mod data;
 mod elsewhere;

@@ -1,0 +1,181 @@
+//! `plimsoll cache` against the cache server, against lies, and against servers that break the protocol.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::Value;
+
+use crate::cache::CacheTarget;
+use crate::process::{Finished, Folder, run};
+
+fn json(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))
+}
+
+fn count(result: &Value, pointer: &str) -> u64 {
+    result.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {result:#}"))
+}
+
+/// Runs a load on a cache with JSON as its output.
+fn load(server: &str, args: &str) -> Finished {
+    run(&format!("cache --server {server} --quiet -o json {args}"))
+}
+
+#[test]
+fn what_is_put_is_read_back() {
+    let target = CacheTarget::start("");
+    for args in [
+        "--requests 500 -c 10",
+        "--requests 500 -c 10 --keys 50 --value-size 1-3000 --key-size 40",
+        "--requests 500 -c 10 --keys 5 --value-size 100-300 --pipeline 4",
+        "--requests 500 -c 10 --key zipf --keys 20",
+        "--requests 500 -c 10 --key random --pipeline 16",
+        "--requests 500 -c 10 --key fixed -t 2",
+        "--rate 1000 -d 500ms --value-size exp:20 -c 4",
+    ] {
+        let finished = load(&target.frames, args);
+        let result = json(&finished);
+        // A busy machine may make the run invalid.
+        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
+        assert_eq!(count(&result, "/accounting/ok"), 1_000, "{args}");
+        assert_eq!(count(&result, "/accounting/failed"), 0, "{args}");
+        assert_eq!(count(&result, "/statuses/200"), 1_000, "{args}");
+        assert_eq!(count(&result, "/protocols/carbon"), 1_000, "{args}");
+        assert_eq!(result["steps"][0]["name"], "put");
+        assert_eq!(count(&result, "/steps/1/ok"), 500);
+    }
+    let stopped = target.stop();
+    assert!(stopped.stderr.contains("3500 PUT, "), "{}", stopped.stderr);
+}
+
+#[test]
+fn weights_share_the_load_and_a_miss_is_an_answer() {
+    let target = CacheTarget::start("--not-found");
+    let finished =
+        load(&target.frames, "--mix put=1,get=8,delete=1 --requests 1000 -c 4 --key random --keys 100");
+    let result = json(&finished);
+    assert_eq!(count(&result, "/accounting/ok"), 1_000, "{result:#}");
+    let steps = result["steps"].as_array().expect("steps");
+    let shares: Vec<u64> = steps.iter().map(|step| step["ok"].as_u64().expect("a count")).collect();
+    assert_eq!(shares, [100, 800, 100]);
+    assert!(count(&result, "/statuses/404") > 0, "{result:#}");
+}
+
+#[test]
+fn lies_are_found_counted_and_shown_with_their_key() {
+    for (lie, args) in [
+        ("wrong:20%", "--requests 1000 -c 5"),
+        ("stale:20%", "--requests 1000 -c 5 --keys 50"),
+        ("swapped:20%", "--requests 1000 -c 5 --pipeline 8"),
+    ] {
+        let (target, folder) = (CacheTarget::start(&format!("--lie {lie} --seed 5")), Folder::new());
+        let failed = folder.file("failed.txt");
+        let result = json(&load(&target.frames, &format!("{args} --failed {failed}")));
+        let found = count(&result, "/accounting/failed");
+        let stopped = target.stop();
+        assert!(found > 50, "{lie}: {found}: {}", stopped.stderr);
+        let shown = std::fs::read_to_string(&failed).expect("it was written");
+        assert!(shown.contains(":path: key-"), "{lie}: {shown}");
+    }
+}
+
+#[test]
+fn a_cache_that_is_not_there_has_no_throughput() {
+    let target = CacheTarget::start("");
+    let missing = load(&target.frames, "--cache nope --requests 10");
+    assert_eq!((missing.code, &missing.stdout[..]), (Some(1), ""));
+    assert!(missing.stderr.contains("has no cache `nope`"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("--create"), "{}", missing.stderr);
+    let admin = format!("--admin http://{}", target.http);
+    let refused = load(&target.frames, &format!("--cache nope --create {admin} --user me:wrong"));
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("does not accept the user"), "{}", refused.stderr);
+    let created = load(&target.frames, &format!("--cache nope --create {admin} --requests 10 -c 1"));
+    assert_eq!(count(&json(&created), "/accounting/ok"), 20);
+    // It is there already: that is as good.
+    let again = load(&target.frames, &format!("--cache nope --create {admin} --requests 10 -c 1"));
+    assert_eq!(count(&json(&again), "/accounting/ok"), 20);
+    // The HTTP API is no cache.
+    let http = load(&target.http, "--requests 10");
+    assert_eq!((http.code, &http.stdout[..]), (Some(1), ""));
+    let nobody = load("127.0.0.1:1", "--requests 10");
+    assert_eq!(nobody.code, Some(1));
+    assert!(nobody.stderr.contains("is it running"), "{}", nobody.stderr);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (args, message) in [
+        ("http://127.0.0.1:1/", "takes no URL"),
+        ("--mix put+delete", "no mix of operations"),
+        ("--key some", "no pattern of keys"),
+        ("--key fixed --keys 5", "--keys has no effect"),
+        ("--mix get --verify", "only put+get knows"),
+        ("--key-size 8", "would not be told apart"),
+        ("--key random --value-size 10", "too short"),
+        ("--value-size huge", "is no length"),
+        ("--cache a/b", "no name of a cache"),
+    ] {
+        let finished = run(&format!("cache {args}"));
+        assert_eq!(finished.code, Some(2), "{args}");
+        assert!(finished.stderr.contains(message), "{args}: {}", finished.stderr);
+        assert!(finished.stderr.contains("hint: "), "{args}: {}", finished.stderr);
+    }
+}
+
+/// A server that answers every frame of its first three connections as it should, and the first frame of each
+/// further one with these bytes; then it closes.
+fn breaking(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+            std::thread::spawn(move || serve(stream, if number < 3 { None } else { Some(bytes) }));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, broken: Option<&[u8]>) {
+    let mut left = if broken.is_some() { 3 } else { 20 };
+    let mut length = [0; 4];
+    while stream.read_exact(&mut length).is_ok() {
+        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+        if stream.read_exact(&mut frame).is_err() {
+            return;
+        }
+        left -= 1;
+        let answer: &[u8] = match (frame.first(), broken) {
+            (_, Some(broken)) if left == 0 => broken,
+            (Some(1), _) => b"\0\0\0\x01\x01",
+            _ => b"\0\0\0\x06\x02\0\0\0\x01v",
+        };
+        if stream.write_all(answer).is_err() || left == 0 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn servers_that_break_the_protocol_are_counted_and_left() {
+    for (bytes, class) in [
+        (&b"\0\0\0\0"[..], "protocol"),
+        (b"\0\x80\0\x01\x02", "protocol"),
+        (b"\0\0\0\x01\x09", "protocol"),
+        (b"\0\0\0\x09\x02\0\0\0\x09v", "protocol"),
+        (b"\0\0\0\x01\0", "protocol"),
+        (b"\0\0\0\x09\x02\0\0", "closed_in_response"),
+        (b"", "closed_before_response"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "wrong_protocol"),
+    ] {
+        let finished = load(&breaking(bytes), "--no-verify --requests 100 -c 1");
+        let result = json(&finished);
+        let failed = count(&result, &format!("/errors/{class}"));
+        assert!(failed > 3, "{class}: {result:#}");
+        let accounting = &result["accounting"];
+        assert_eq!(accounting["failed"], failed, "{class}: {accounting}");
+        // New connections were opened, and some of what went on them was answered.
+        assert!(count(&result, "/connections/opened") > 3, "{result:#}");
+        assert!(count(&result, "/accounting/ok") > 3, "{result:#}");
+    }
+}
