@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cache_flags::{CacheArgs, problem};
 use crate::import::WithPlan;
 use crate::screen::Look;
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll cache`";
@@ -41,12 +41,14 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
         run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
         return Ok(Exit::Success);
     }
+    // It is asked for once in the life of the process.
+    let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    // What is wrong with the plan is said before anybody is asked for anything.
+    import::resolve(&args.run.plan, true)?;
     if args.setup.create {
         create(&args.admin(), &args.setup.user, &load.cache)?;
     }
-    reach(&load.server, &load.cache)?;
-    // It is asked for once in the life of the process.
-    let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    reach(&load.server, &load.cache, &args.admin())?;
     run::command(&args.run, look, style)
 }
 
@@ -77,7 +79,7 @@ fn create(admin: &str, user: &str, cache: &str) -> Result<(), Failure> {
 }
 
 /// Whether the server answers, and has the cache: else a run would measure how fast it says no.
-fn reach(server: &str, cache: &str) -> Result<(), Failure> {
+fn reach(server: &str, cache: &str, admin: &str) -> Result<(), Failure> {
     let record = once(
         json!({
             "targets": { "cache": format!("carbon://{server}/{cache}") },
@@ -92,10 +94,13 @@ fn reach(server: &str, cache: &str) -> Result<(), Failure> {
     }
     let why = reason(&record);
     let problem = match why.starts_with("Cache not found") {
-        true => Problem::new(format!("the server {server} has no cache `{cache}`")).with_hint(
-            "add --create, or create it: curl -u admin:admin123 -H 'Content-Type: application/json' \
-             -d '{\"name\":\"NAME\",\"eviction\":\"ttl\"}' http://HOST:8080/admin/caches",
-        ),
+        true => {
+            let body = json!({ "name": cache, "eviction": "ttl" });
+            Problem::new(format!("the server {server} has no cache `{cache}`")).with_hint(format!(
+                "add --create, or create it: curl -u USER:PASSWORD -H 'Content-Type: application/json' \
+                 -d '{body}' {admin}/admin/caches"
+            ))
+        }
         false => Problem::new(format!("no answer from the cache server {server}: {why}")).with_hint(
             "is it running, and is this its TCP port (5500 by default)? `lsof -i :5500` shows who listens",
         ),

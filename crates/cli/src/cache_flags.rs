@@ -127,6 +127,7 @@ impl CacheArgs {
                 .map_err(|error| problem("--key", &error))?,
             key_size: args.key_size,
             value_size: args.value_size.clone(),
+            at_once: self.run.plan.at_once(size.connections),
             size,
             targets: match args.threshold_set {
                 None => Targets::None,

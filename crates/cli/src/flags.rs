@@ -17,6 +17,7 @@ use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::export_flags::MonitoringArgs;
 use crate::find_flags::FindArgs;
+use crate::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::import_flags::ImportArgs;
 use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
@@ -83,7 +84,8 @@ pub(crate) enum Command {
     /// Put load on a cache that speaks Carbon's binary protocol: PUT, GET and DELETE over TCP
     ///
     /// By default 10,000 times a PUT and then a GET of a key of its own, on 100 connections, and each GET is
-    /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run` hold.
+    /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run`
+    /// hold.
     Cache(Box<CacheArgs>),
     /// Find the highest rate at which a server holds what is asked of it: an interval, not a number
     ///
@@ -156,32 +158,6 @@ pub(crate) enum Command {
     #[command(hide = true)]
     Reference(ReferenceArgs),
 }
-
-const COMPARE_HELP: &str = "\
-Exit codes:
-  0 better, the same or undecided    2 bad usage, or runs that cannot be compared
-  3 nothing judged, because a run is invalid    4 worse    5 undecided, with --strict";
-
-const TEMPLATE_HELP: &str = "\
-Templates:
-  URL paths, header values and --body text may contain slots that differ from request to request:
-    ${sequence}  index in the run, unique        ${worker}                index of the thread
-    ${uuid}      random UUID (version 4)         ${random_int(low,high)}  both ends included
-    ${timestamp_s}, _ms, _us, _ns  time since 1970
-    ${random_hex(n)}, ${random_string(n)}  n random hexadecimal digits, letters and digits
-    ${range(start,end)}  start, start + 1, … up to but without end, and again
-  Write $${ for a literal ${. The body of -b @file is sent as it is.
-
-Exit codes:
-  0 ran, numbers valid    1 unreachable target or unexpected error    2 bad usage
-  3 measurement invalid   99 a threshold failed on a valid run
-  130/143 interrupted, the partial result was written";
-
-const FIND_HELP: &str = "\
-Exit codes:
-  0 found, or nothing breaks up to --to    1 unreachable target or unexpected error    2 bad usage
-  3 the generator was the limit, or the search was ended by --max-time before there was an upper end
-  99 no rate that was tried holds          130/143 interrupted, what was known was written";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -710,6 +686,20 @@ impl PlanArgs {
     /// Whether a plan file or a URL is named.
     pub(crate) fn has_urls(&self) -> bool {
         !self.urls.is_empty() || self.h2loadrunner.is_some()
+    }
+
+    /// Iterations that may be under way at the same time, with so many connections where nothing else is
+    /// said: no limit, if it is said in a way that only a plan understands.
+    pub(crate) fn at_once(&self, connections: u32) -> u64 {
+        let number = |given: &Option<String>, default: u64| match given {
+            None => default,
+            Some(text) => text.parse().unwrap_or(u64::MAX),
+        };
+        if self.load.users.is_some() || self.load.user_stages.is_some() {
+            return u64::MAX;
+        }
+        let connections = number(&self.load.connections, u64::from(connections));
+        connections.saturating_mul(number(&self.connection.pipeline, 1))
     }
 
     /// Whether it is said how long the load lasts.

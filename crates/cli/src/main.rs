@@ -22,6 +22,7 @@ mod exports;
 mod find;
 mod find_flags;
 mod flags;
+mod help;
 mod history;
 mod import;
 mod import_flags;

@@ -166,8 +166,8 @@ fn carry_out<O: Open + Clone + 'static>(
         }
         true
     });
-    // What a signal has cut short says nothing, be it a record or an error. It may also have come when the level
-    // was over.
+    // What a signal has cut short says nothing, be it a record or an error. It may also have come when the
+    // level was over.
     if campaign.interrupted().is_some() && !record.as_ref().is_ok_and(|record| is_whole(plan, record)) {
         return Ok(None);
     }

@@ -7,9 +7,10 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
-use plimsoll_driver::last_words;
+use plimsoll_core::Nanos;
+use plimsoll_driver::{clock, last_words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, Winsize};
@@ -18,6 +19,10 @@ use rustix::{process, stdio, termios};
 use crate::screen::surface::LEAVE;
 
 static STATE: Mutex<State> = Mutex::new(State { before: None, screen: Screen::Off, turns: 0 });
+
+/// How long to wait for who has the state, and how often.
+const MOMENT: Nanos = Nanos::from_millis(1);
+const MOMENTS: u32 = 200;
 
 struct State {
     /// The modes that it had; `None` while it has them.
@@ -74,15 +79,14 @@ pub(crate) fn take() -> bool {
 /// Gives the terminal back what it had, and leaves the screen. Who is in the background has no right to
 /// change modes, and no need: the shell did.
 pub(crate) fn give_back() {
-    // In a panic the lock may be held by this very thread.
-    let Ok(mut state) = STATE.try_lock() else { return };
-    state.leave(Screen::Left);
-    if let Some(modes) = state.before.take()
-        && is_ours()
-    {
-        let _ = termios::tcsetattr(stdio::stdin(), OptionalActions::Now, &modes);
+    // Whoever paints has the lock for a moment. In a panic this very thread may have it, for ever.
+    for _ in 0..MOMENTS {
+        match STATE.try_lock() {
+            Ok(mut state) => return state.give_back(),
+            Err(TryLockError::Poisoned(state)) => return state.into_inner().give_back(),
+            Err(TryLockError::WouldBlock) => clock::sleep_until(clock::monotonic() + MOMENT),
+        }
     }
-    last_words::forget_modes();
 }
 
 /// Shows the screen, from an empty one.
@@ -130,6 +134,16 @@ pub(crate) fn size() -> Option<(u16, u16)> {
 }
 
 impl State {
+    fn give_back(&mut self) {
+        self.leave(Screen::Left);
+        if let Some(modes) = self.before.take()
+            && is_ours()
+        {
+            let _ = termios::tcsetattr(stdio::stdin(), OptionalActions::Now, &modes);
+        }
+        last_words::forget_modes();
+    }
+
     fn enter(&mut self) {
         self.screen = Screen::On;
         self.turns += 1;

@@ -172,7 +172,8 @@ fn next_reply(
     }
 }
 
-/// The status of HTTP that says what an answer of a cache says: all that judges and counts replies knows these.
+/// The status of HTTP that says what an answer of a cache says: all that judges and counts replies knows
+/// these.
 const fn status_of(answer: Answer) -> u16 {
     match answer {
         Answer::Pong | Answer::Done | Answer::Value => 200,
@@ -332,8 +333,8 @@ impl Conn {
         }
     }
 
-    /// Whether it can take one more request. `pipeline` is the depth where replies come in turn, `expected` what a
-    /// connection that is being established will probably take.
+    /// Whether it can take one more request. `pipeline` is the depth where replies come in turn, `expected`
+    /// what a connection that is being established will probably take.
     #[inline]
     pub(crate) fn has_room(&self, pipeline: u32, expected: u32, max_requests: Option<u64>) -> bool {
         let room = match (self.state, &self.client) {

@@ -348,8 +348,8 @@ impl Lane {
         }
     }
 
-    /// The scenario of an arrival of this worker; none if it is another lane's. Or nobody's: before a scenario
-    /// joins nothing is scheduled.
+    /// The scenario of an arrival of this worker; none if it is another lane's. Or nobody's: before a
+    /// scenario joins nothing is scheduled.
     #[inline]
     fn scenario_of(&self, arrival: Arrival, workers: u64) -> Option<u32> {
         if self.only.is_some() {

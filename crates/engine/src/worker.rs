@@ -557,7 +557,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.expire(now);
         }
         let (end, delay_end) = cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay()));
-        // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say nothing.
+        // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
+        // nothing.
         if self.io.name() != SIMULATED {
             self.record.cpu_user = end.user - cpu.user;
             self.record.cpu_system = end.system - cpu.system;

@@ -115,8 +115,8 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     plimsoll_statistics::growth(&counts, spacing, scheduled as f64 / length)
 }
 
-/// Mean number of requests in flight over the measured part, by Little's law: the times that they spent between
-/// start and end, whatever their outcome, by the length of that part.
+/// Mean number of requests in flight over the measured part, by Little's law: the times that they spent
+/// between start and end, whatever their outcome, by the length of that part.
 pub fn mean_in_flight(record: &RunRecord) -> f64 {
     let total = &record.total;
     let times = total.response_time.sum() + total.failed_response_time.sum();

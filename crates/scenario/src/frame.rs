@@ -55,8 +55,8 @@ impl Frame {
         self.operation
     }
 
-    /// Appends the frame, but for a shared value. What variables make longer than a frame may be is written all
-    /// the same: it is for the server to refuse.
+    /// Appends the frame, but for a shared value. What variables make longer than a frame may be is written
+    /// all the same: it is for the server to refuse.
     pub(crate) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let mut frame = self.head.begin(out);
         let mut behind = 0;

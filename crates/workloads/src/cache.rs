@@ -30,6 +30,8 @@ pub struct CacheLoad {
     pub verify: bool,
     /// Iterations, connections and rate that are part of the workload: flags replace them.
     pub size: Size,
+    /// Iterations that may be under way at the same time, at most.
+    pub at_once: u64,
     /// What has to hold.
     pub targets: Targets,
 }
@@ -90,8 +92,8 @@ pub enum Targets {
     /// Nothing.
     #[default]
     None,
-    /// The table of targets in Carbon's description of its load test. That of the throughput is one of what the
-    /// server carries: it is left out where the load has a rate.
+    /// The table of targets in Carbon's description of its load test. That of the throughput is one of what
+    /// the server carries: it is left out where the load has a rate.
     Carbon,
 }
 
@@ -243,11 +245,6 @@ impl KeyPattern {
         }
     }
 
-    /// What a value says about its key: the key, without what fills it up.
-    fn mark(self) -> String {
-        if self.is_drawn() { "${key}".to_owned() } else { self.template() }
-    }
-
     /// Whether each rendering within an iteration is another one.
     const fn is_drawn(self) -> bool {
         matches!(self, Self::Random(_) | Self::Zipf(..))
@@ -255,9 +252,9 @@ impl KeyPattern {
 
     /// Whether two iterations that are under way may have the same key, so that one reads what the other has
     /// put.
-    fn is_shared(self, in_flight: u64) -> bool {
+    fn is_shared(self, at_once: u64) -> bool {
         match self {
-            Self::Sequential(keys) => keys.is_some_and(|keys| keys <= in_flight),
+            Self::Sequential(keys) => keys.is_some_and(|keys| keys <= at_once),
             _ => true,
         }
     }
@@ -275,6 +272,7 @@ impl Default for CacheLoad {
             value_size: "100".to_owned(),
             verify: true,
             size: Size { iterations: Some(10_000), connections: 100, rate: None },
+            at_once: 100,
             targets: Targets::None,
         }
     }
@@ -288,6 +286,8 @@ impl CacheLoad {
     pub fn document(&self) -> Result<Value, CacheError> {
         let Size { iterations, connections, rate } = self.size;
         let mut run = Map::new();
+        // A connection without an iteration would be an error.
+        let connections = iterations.map_or(connections, |all| u64::from(connections).min(all) as u32);
         run.insert("connections".to_owned(), connections.into());
         run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
         run.extend(rate.map(|rate| ("rate".to_owned(), rate.into())));
@@ -337,7 +337,10 @@ impl CacheLoad {
     fn put_and_get(&self) -> Result<Vec<Value>, CacheError> {
         let mut set = Map::new();
         let template = self.filled(&self.keys.template())?;
-        let key = match self.keys.is_drawn() {
+        let is_shared = self.keys.is_shared(self.at_once);
+        // What is drawn is another one each time, and what a reply is compared with can name only variables.
+        let is_set = self.keys.is_drawn() || (self.verify && is_shared && self.keys != KeyPattern::Fixed);
+        let key = match is_set {
             true => {
                 set.insert("key".to_owned(), template.into());
                 "${key}".to_owned()
@@ -345,9 +348,8 @@ impl CacheLoad {
             false => template,
         };
         // A value says to which key it belongs, and which iteration has put it.
-        let mark = format!("{}:", self.keys.mark());
+        let mark = format!("{}:", if is_set { key.clone() } else { self.keys.template() });
         let value = format!("{mark}${{sequence}}");
-        let is_shared = self.keys.is_shared(u64::from(self.size.connections));
         let mut get = json!({ "name": "get", "cache": { "get": key } });
         let mut put = json!({ "name": "put", "cache": self.put(&key, &value) });
         match (self.verify, is_shared) {

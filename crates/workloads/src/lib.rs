@@ -1,7 +1,8 @@
-//! Ready-made workloads: a few settings become a plan, which is carried out like any other. There is no code of
-//! a workload in the engine, and what it does can be printed and changed.
+//! Ready-made workloads: a few settings become a plan, which is carried out like any other. There is no code
+//! of a workload in the engine, and what it does can be printed and changed.
 //!
-//! A workload is a struct with its settings and their defaults; its `document` makes the content of a plan file.
+//! A workload is a struct with its settings and their defaults; its `document` makes the content of a plan
+//! file.
 #![forbid(unsafe_code)]
 
 pub mod cache;

@@ -36,8 +36,8 @@ if pid == 0:
 everything = seen = b''
 def read_some():
     global seen, everything
-    if not select.select([master], [], [], 60)[0]:
-        print('silent after', everything); sys.exit(1)
+    if not select.select([master], [], [], 50)[0]:
+        print('code', 'silent after', everything); sys.exit(1)
     new = os.read(master, 65536)
     seen, everything = seen + new, everything + new
 columns = 80
@@ -51,15 +51,19 @@ for step in steps:
         while word not in seen:
             read_some()
     elif kind == b'w':
-        # Everything is drawn anew in another size: then the words are whole.
-        while True:
-            seen = b''
+        # Everything is drawn anew in another size: then the words are whole. What is just being drawn for the
+        # first time has the size already, and nothing is new about it: then another one is tried.
+        whole = False
+        while not whole or word not in seen:
+            seen, whole = b'', False
             columns = 180 - columns
             resize(columns, 30)
-            while b'\x1b[?2026l' not in seen.split(b'\x1b[2J')[-1] or b'\x1b[2J' not in seen:
-                read_some()
-            if word in seen:
-                break
+            tried = 0
+            while not whole and tried < 20:
+                if select.select([master], [], [], 0.25)[0]:
+                    read_some()
+                tried += 1
+                whole = b'\x1b[2J' in seen and b'\x1b[?2026l' in seen.split(b'\x1b[2J')[-1]
     elif kind == b's':
         if word == b'SIGCONT':
             # It leaves the screen before it stops: one that came in between would be lost.

@@ -121,8 +121,8 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
-    /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on. What was not yet
-    /// sent moves to another connection.
+    /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on.
+    /// What was not yet sent moves to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let lane = conn.lane;

@@ -74,6 +74,7 @@ fn around(of: &str, value: Value) -> Value {
         "ScenarioSpec" => json!({"scenarios": [value]}),
         "StepSpec" => step(value),
         "PauseSpec" => step(json!({"think": value})),
+        "CacheSpec" => step(json!({"cache": value})),
         "ExpectSpec" => step(json!({"expect": value})),
         "MatchSpec" => step(json!({"expect": {"body": value}})),
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
@@ -95,7 +96,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 13, "{types:?}");
+    assert_eq!(types.len(), 14, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

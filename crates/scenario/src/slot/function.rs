@@ -173,7 +173,8 @@ impl Function {
     }
 }
 
-/// Repeats what stands from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat: `x`.
+/// Repeats what stands from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat:
+/// `x`.
 fn fill(start: usize, len: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.push(b'x');

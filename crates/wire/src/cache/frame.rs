@@ -69,8 +69,8 @@ impl FrameWriter {
         Ok(self.finish_before(0, out))
     }
 
-    /// The same for a PUT of whose value `more` bytes are sent behind what is in `out`, and for a frame that is to
-    /// be sent even if it is too long for the server. Below 4 GiB there is no limit then.
+    /// The same for a PUT of whose value `more` bytes are sent behind what is in `out`, and for a frame that
+    /// is to be sent even if it is too long for the server. Below 4 GiB there is no limit then.
     #[inline]
     pub fn finish_before(self, more: usize, out: &mut [u8]) -> usize {
         let whole = out.len() - self.start + more;

@@ -1,0 +1,27 @@
+//! What stands below the flags in the long help of commands.
+
+pub(crate) const COMPARE_HELP: &str = "\
+Exit codes:
+  0 better, the same or undecided    2 bad usage, or runs that cannot be compared
+  3 nothing judged, because a run is invalid    4 worse    5 undecided, with --strict";
+
+pub(crate) const TEMPLATE_HELP: &str = "\
+Templates:
+  URL paths, header values and --body text may contain slots that differ from request to request:
+    ${sequence}  index in the run, unique        ${worker}                index of the thread
+    ${uuid}      random UUID (version 4)         ${random_int(low,high)}  both ends included
+    ${timestamp_s}, _ms, _us, _ns  time since 1970
+    ${random_hex(n)}, ${random_string(n)}  n random hexadecimal digits, letters and digits
+    ${range(start,end)}  start, start + 1, … up to but without end, and again
+  Write $${ for a literal ${. The body of -b @file is sent as it is.
+
+Exit codes:
+  0 ran, numbers valid    1 unreachable target or unexpected error    2 bad usage
+  3 measurement invalid   99 a threshold failed on a valid run
+  130/143 interrupted, the partial result was written";
+
+pub(crate) const FIND_HELP: &str = "\
+Exit codes:
+  0 found, or nothing breaks up to --to    1 unreachable target or unexpected error    2 bad usage
+  3 the generator was the limit, or the search was ended by --max-time before there was an upper end
+  99 no rate that was tried holds          130/143 interrupted, what was known was written";
