@@ -9,7 +9,7 @@ use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, cloc
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
 use plimsoll_plan::{
-    BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, ScriptHost, ScriptPatch, Switch,
+    BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, Protocol, ScriptHost, ScriptPatch, Switch,
     parse_backend,
 };
 use plimsoll_report::calibration::WARNING_SHARE;
@@ -318,6 +318,11 @@ fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
 
 /// Calibrates by the requests of a plan itself, put on the built-in server instead of its targets.
 pub(crate) fn of_plan(args: &PlanArgs, plan: &Plan, quiet: bool) -> Result<CalibrationCell, Failure> {
+    if plan.targets.iter().any(|target| target.protocol == Protocol::Cache) {
+        let problem = Problem::new("--calibrate: the built-in server speaks HTTP, and the plan asks a cache");
+        let hint = "put the same load on `plimsoll target cache` to see what this machine generates at most";
+        return Err(Failure::usage(problem.with_hint(hint)));
+    }
     let tls = plan.targets.iter().any(|target| target.tls.is_some());
     if tls && plan.targets.iter().any(|target| target.tls.is_none()) {
         let problem = Problem::new("--calibrate: targets with TLS and without cannot be calibrated together");

@@ -95,6 +95,13 @@ fn a_cache_that_is_not_there_has_no_throughput() {
     // It is there already: that is as good.
     let again = load(&target.frames, &format!("--cache nope --create {admin} --requests 10 -c 1"));
     assert_eq!(count(&json(&again), "/accounting/ok"), 20);
+    let calibrated = load(&target.frames, "--requests 10 --calibrate");
+    assert_eq!(calibrated.code, Some(2));
+    assert!(
+        calibrated.stderr.contains("--calibrate: the built-in server speaks HTTP"),
+        "{}",
+        calibrated.stderr
+    );
     // The HTTP API is no cache.
     let http = load(&target.http, "--requests 10");
     assert_eq!((http.code, &http.stdout[..]), (Some(1), ""));
