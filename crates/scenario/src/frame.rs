@@ -10,7 +10,6 @@ use crate::{Context, Template, TemplateError};
 /// One frame, compiled: what comes before the key is always the same.
 #[derive(Clone)]
 pub(crate) struct Frame {
-    operation: Operation,
     head: FrameHead,
     key: Template,
     value: Value,
@@ -48,11 +47,11 @@ impl Frame {
             );
             return Err(TemplateError::new(message).with_hint("store a smaller value"));
         }
-        Ok(Self { operation, head: FrameHead::new(operation, cache.as_bytes()), key, value })
+        Ok(Self { head: FrameHead::new(operation, cache.as_bytes()), key, value })
     }
 
     pub(crate) const fn operation(&self) -> Operation {
-        self.operation
+        self.head.operation()
     }
 
     /// Appends the frame, but for a shared value. What variables make longer than a frame may be is written
@@ -60,11 +59,12 @@ impl Frame {
     pub(crate) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let mut frame = self.head.begin(out);
         let mut behind = 0;
-        if self.operation != Operation::Ping {
+        let operation = self.operation();
+        if operation != Operation::Ping {
             self.key.render(context, random, out);
             frame.key_written(out);
         }
-        if self.operation == Operation::Put {
+        if operation == Operation::Put {
             match &self.value {
                 Value::None => {}
                 Value::Template(template) => template.render(context, random, out),

@@ -8,7 +8,7 @@ use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
 use crate::capture::{Detour, NO_CAPTURE};
-use crate::connection::{Client, State};
+use crate::connection::{Client, InTurn, State};
 use crate::request::{AT_SEND, InFlight, Requests};
 
 /// Bytes of the head of an HTTP/2 frame.
@@ -153,8 +153,8 @@ impl<B: Backend> Worker<'_, B> {
         };
         let before = out.len();
         let keeps = self.keeps && !facts.repeated;
-        let is_text = lane.server.protocol != Protocol::Cache && !matches!(conn.client, Client::Http2(_));
-        if keeps && !is_text {
+        let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
+        if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
             template.render_request(&context, &mut self.random.clone(), &mut self.kept);
             self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
@@ -174,7 +174,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.requests.insert(ticket, request);
         } else {
             template.render(&context, &mut self.random, &mut self.scratch, out);
-            if keeps && is_text {
+            if keeps_text {
                 let more = template.shared_body().map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
 use plimsoll_scenario::{Body, Dialect};
-use plimsoll_schedule::parse_duration;
 
 use super::known::Known;
 use super::scenario::Part;
@@ -52,12 +50,7 @@ impl Compiler<'_, '_> {
             Some(cache) => self.wanted(cache, spec.cache.place(), part, known),
             None => None,
         };
-        let timeout = match self.read(&spec.timeout, parse_duration) {
-            Some(Some(Nanos::ZERO)) => {
-                self.fail(spec.timeout.place(), Problem::new("a timeout must be above 0"))
-            }
-            timeout => timeout,
-        };
+        let timeout = self.step_timeout(spec);
         self.check_reply(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
@@ -83,10 +76,7 @@ impl Compiler<'_, '_> {
     }
 
     fn cache_origin(&mut self, spec: &StepSpec, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
-        let origin = match spec.target.is_absent() {
-            true => self.default_origin(place, part)?,
-            false => self.named_target(&spec.target)?,
-        };
+        let origin = self.step_origin(spec, place, part)?;
         if origin.is_cache {
             return Some(origin);
         }

@@ -1,5 +1,6 @@
 //! Request steps.
 
+use plimsoll_core::Nanos;
 use plimsoll_scenario::{Dialect, Reaction, RequestTemplate, check_method, parse_header_in};
 use plimsoll_schedule::parse_duration;
 
@@ -44,13 +45,7 @@ impl Compiler<'_, '_> {
         let own = self.own_headers(&spec.headers, part, known);
         let scenario = part.spec;
         let shared = self.own_headers(&scenario.headers, part, known);
-        let timeout = self.read(&spec.timeout, parse_duration);
-        let timeout = match timeout {
-            Some(Some(plimsoll_core::Nanos::ZERO)) => {
-                self.fail(spec.timeout.place(), Problem::new("a timeout must be above 0"))
-            }
-            timeout => timeout,
-        };
+        let timeout = self.step_timeout(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
@@ -91,6 +86,29 @@ impl Compiler<'_, '_> {
         self.check_draft(draft)
     }
 
+    /// The step's own limit, if it has one. `None`: it is there, and is wrong.
+    pub(super) fn step_timeout(&mut self, spec: &StepSpec) -> Option<Option<Nanos>> {
+        match self.read(&spec.timeout, parse_duration) {
+            Some(Some(Nanos::ZERO)) => {
+                self.fail(spec.timeout.place(), Problem::new("a timeout must be above 0"))
+            }
+            timeout => timeout,
+        }
+    }
+
+    /// The server of a step that names none in its path: its target, or that of the scenario.
+    pub(super) fn step_origin(
+        &mut self,
+        spec: &StepSpec,
+        place: Option<Place>,
+        part: &Part<'_>,
+    ) -> Option<Origin> {
+        match spec.target.is_absent() {
+            true => self.default_origin(place, part),
+            false => self.named_target(&spec.target),
+        }
+    }
+
     /// Compiles the request once, to find what is wrong with it beside everything else that is.
     pub(super) fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
         let scope = self.scope(&draft.variables, &self.constants);
@@ -116,10 +134,7 @@ impl Compiler<'_, '_> {
             if !spec.same_url.is_absent() {
                 return self.same_aim(spec, place, part, known);
             }
-            let origin = match spec.target.is_absent() {
-                true => self.default_origin(place, part)?,
-                false => self.named_target(&spec.target)?,
-            };
+            let origin = self.step_origin(spec, place, part)?;
             // The script says what is asked for.
             let path = format!("{}/", origin.prefix);
             return Some(Aim { origin, path, shown: BY_SCRIPT.to_owned(), strays: false });
@@ -167,7 +182,7 @@ impl Compiler<'_, '_> {
         Some(Aim { origin, path, shown, strays: from_variable })
     }
 
-    pub(super) fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
+    fn default_origin(&mut self, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
         if let Some(origin) = &part.origin {
             return Some(origin.clone());
         }

@@ -104,6 +104,11 @@ impl FrameHead {
         Self { operation, bytes: bytes.into() }
     }
 
+    /// What such requests ask for.
+    pub const fn operation(&self) -> Operation {
+        self.operation
+    }
+
     /// As [`FrameWriter::begin`].
     #[inline]
     pub fn begin(&self, out: &mut Vec<u8>) -> FrameWriter {
