@@ -11,6 +11,8 @@ use crate::statistic::Spread;
 const RATE: &str = "20000";
 /// The most that all outputs may cost, as a ratio of CPU time per request.
 const MOST: f64 = 1.03;
+/// Nanoseconds by which all outputs may change a percentile in any case (R20).
+const MOST_SHIFT_NS: f64 = 1000.0;
 
 /// Carries out the case: pairs of runs, with all outputs and with none, in alternating order.
 pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
@@ -61,11 +63,18 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     let mut section = Section::titled("GET, open, 20,000/s, every output on and off, against the sink");
     let line = |load: &Load| Ok(load.pinned(session, &server, seconds)?.line(session.directory()));
     section.commands(&[server.line.clone(), line(&plain)?, line(&observed)?]);
+    let time = |runs: &[Run], which: usize| {
+        let times = runs.iter().filter_map(|run| run.reading.detail.response_time_ns);
+        times.map(|times| times[which] as f64).collect::<Vec<f64>>()
+    };
+    let micros =
+        |runs: &[Run], which: usize| cell(Spread::of(time(runs, which).into_iter().map(|ns| ns / 1e3)), 1);
     let row = |name: &str, runs: &[Run]| {
-        vec![name.to_owned(), cell(spread(runs, Run::total_us), 3), cell(spread(runs, Run::user_us), 3)]
+        let cpu = [cell(spread(runs, Run::total_us), 3), cell(spread(runs, Run::user_us), 3)];
+        [vec![name.to_owned()], cpu.to_vec(), vec![micros(runs, 0), micros(runs, 1)]].concat()
     };
     section.table(
-        &["outputs", "CPU µs per request", "in user mode"],
+        &["outputs", "CPU µs per request", "in user mode", "p50 µs", "p99 µs"],
         &[row("none", &without), row("all", &with)],
     );
     section.note(format!("All outputs cost {} times as much, within the pairs.", cell(Some(ratio), 3)));
@@ -76,5 +85,20 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         limit: format!("< {MOST}"),
         met: ratio.median < MOST,
     });
+    for (which, name) in ["p50", "p99"].into_iter().enumerate() {
+        let (with, without) = (time(&with, which), time(&without, which));
+        let shifts = with.iter().zip(&without).map(|(with, without)| with - without);
+        let shift = Spread::of(shifts).ok_or_else(|| Failure::new("no run has percentiles"))?;
+        let noise = Spread::of(without).ok_or_else(|| Failure::new("no run has percentiles"))?;
+        // The noise is how far runs without outputs are from each other.
+        let most = MOST_SHIFT_NS.max(noise.max - noise.min);
+        section.findings.push(Finding {
+            case: "observers".to_owned(),
+            figure: format!("shift of the {name} of the response time, ns"),
+            measured: cell(Some(shift), 0),
+            limit: format!("< {most:.0}, how far runs without outputs are apart"),
+            met: shift.median.abs() < most,
+        });
+    }
     Ok(vec![section])
 }

@@ -23,7 +23,7 @@ const STRIDE: usize = 64;
 
 /// The bucket of a value. Also defined above [`RANGE`], where it is at least [`BUCKETS`].
 #[inline]
-const fn index_of(value: u64) -> usize {
+pub const fn index_of(value: u64) -> usize {
     // Below 2,048 the shift is zero and the bucket is the value itself.
     let shift = (u64::BITS - 1 - (value | HALF).leading_zeros()) - HALF_BITS;
     (shift as usize) * (HALF as usize) + (value >> shift) as usize

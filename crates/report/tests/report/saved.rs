@@ -183,7 +183,7 @@ fn extremes_that_are_not_those_of_the_values_are_damage() {
     };
     let message = error("\"min\":918", "\"min\":917");
     assert!(message.contains("the extremes of a histogram are not those of its values"), "{message}");
-    let message = error("\"hdr\":\"HISTF", "\"hdr\":\"HISTG");
+    let message = error("\"hdr\":\"HISTE", "\"hdr\":\"HISTG");
     assert!(message.contains("a histogram is damaged"), "{message}");
 }
 
