@@ -10,11 +10,13 @@ use crate::failure::{Failure, Result};
 const ADMINISTRATIVE: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// The Debian packages of the programs that this harness starts.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("wrk", "wrk"),
     ("h2load", "nghttp2-client"),
     ("nghttpd", "nghttp2-server"),
     ("nginx", "nginx-light"),
+    ("redis-benchmark", "redis-tools"),
+    ("redis-server", "redis-server"),
     ("openssl", "openssl"),
     ("taskset", "util-linux"),
 ];

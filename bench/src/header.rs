@@ -9,11 +9,12 @@ use crate::machine::{self, Machine};
 use crate::session::Session;
 
 /// Programs beside Plimsoll whose versions are told, and the flag that asks for them.
-const VERSIONED: [(&str, &str); 5] = [
+const VERSIONED: [(&str, &str); 6] = [
     ("wrk", "--version"),
     ("h2load", "--version"),
     ("nginx", "-v"),
     ("nghttpd", "--version"),
+    ("redis-server", "--version"),
     ("openssl", "version"),
 ];
 

@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod cache;
 mod child;
 mod closed;
 mod command;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
 fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
         Case::Rate => rate::measure(session),
+        Case::Cache => cache::measure(session),
         Case::Observers => observers::measure(session),
         Case::Memory => memory::measure(session),
         Case::H2 | Case::H2tls => http2::measure(session, case),

@@ -78,6 +78,8 @@ pub(crate) enum Case {
     Scenario,
     /// wrk's scripts, in Plimsoll and in wrk
     Scripts,
+    /// PUT and GET of the cache protocol, beside SET and GET by redis-benchmark
+    Cache,
     /// What every output turned on costs above none
     Observers,
     /// All of these

@@ -35,6 +35,8 @@ pub(crate) struct Detail {
     pub(crate) errors: Vec<(String, u64)>,
     /// The percentile 99 of the start lag in nanoseconds; none with too few samples.
     pub(crate) start_lag_p99_ns: Option<u64>,
+    /// Percentiles 50 and 99 of the response time in nanoseconds; none with too few samples.
+    pub(crate) response_time_ns: Option<[u64; 2]>,
     /// Codes of the reasons for which the run is invalid.
     pub(crate) invalid_reasons: Vec<String>,
     /// Largest number of connections open at once.
@@ -86,6 +88,21 @@ pub(crate) fn h2load(output: &str) -> Result<Reading> {
     Ok(Reading { protocols, tls, ..positive("h2load", count("succeeded"), per_s)? })
 }
 
+/// Reads the output of redis-benchmark, which has one part for each command.
+pub(crate) fn redis_benchmark(output: &str) -> Result<Reading> {
+    // "  100000 requests completed in 1.23 seconds"
+    let part = |line: &str| {
+        let (count, seconds) = line.trim().split_once(" requests completed in ")?;
+        let seconds = seconds.strip_suffix(" seconds")?.parse::<f64>().ok()?;
+        Some((count.parse::<u64>().ok()?, seconds))
+    };
+    let (completed, seconds) = output
+        .lines()
+        .filter_map(part)
+        .fold((0, 0.0), |(completed, all), (count, seconds)| (completed + count, all + seconds));
+    positive("redis-benchmark", Some(completed), Some(completed as f64 / seconds))
+}
+
 /// Reads the JSON result of Plimsoll, which must have no errors.
 pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
     let reading = plimsoll_among_faults(output)?;
@@ -116,6 +133,8 @@ pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
         let object = result.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
         object.map(|(name, value)| (name.clone(), value.clone()))
     };
+    let percentile =
+        |which: &str| result.pointer(&format!("/response_time/p/{which}")).and_then(Value::as_u64);
     let reasons = result
         .pointer("/verdict/invalid_reasons")
         .and_then(Value::as_array)
@@ -128,6 +147,7 @@ pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
         in_flight_at_stop: count("/accounting/in_flight_at_stop")?,
         errors: entries("/errors").filter_map(|(name, number)| Some((name, number.as_u64()?))).collect(),
         start_lag_p99_ns: result.pointer("/start_lag/p/99").and_then(Value::as_u64),
+        response_time_ns: percentile("50").zip(percentile("99")).map(|(p50, p99)| [p50, p99]),
         invalid_reasons: reasons.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         peak_open: count("/connections/peak_open")?,
         bytes_sent: count("/bytes/sent")?,
@@ -236,6 +256,7 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
                 in_flight_at_stop: 5,
                 errors: Vec::new(),
                 start_lag_p99_ns: Some(41_000),
+                response_time_ns: None,
                 invalid_reasons: vec!["start_lag".to_owned(), "stall".to_owned()],
                 peak_open: 50,
                 bytes_sent: 689_310,

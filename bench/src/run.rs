@@ -23,6 +23,8 @@ const INVALID: i32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
     Plimsoll,
+    /// Against Redis, so that it can be no peer of the cases over HTTP.
+    RedisBenchmark,
     Peer(Peer),
 }
 
@@ -32,18 +34,20 @@ impl Tool {
             Self::Plimsoll => "plimsoll",
             Self::Peer(Peer::Wrk) => "wrk",
             Self::Peer(Peer::H2load) => "h2load",
+            Self::RedisBenchmark => "redis-benchmark",
         }
     }
 
     pub(crate) fn program(self, session: &Session) -> Result<PathBuf> {
         match self {
             Self::Plimsoll => Ok(session.plimsoll.clone()),
-            Self::Peer(_) => command::find(self.name()),
+            Self::RedisBenchmark | Self::Peer(_) => command::find(self.name()),
         }
     }
 }
 
-/// A tool with its arguments, in which `{url}` and `{seconds}` stand for what a run fills in.
+/// A tool with its arguments, in which `{url}`, `{authority}`, `{host}`, `{port}` and `{seconds}` stand for
+/// what a run fills in.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) tool: Tool,
@@ -88,13 +92,20 @@ impl Load {
             Tool::Plimsoll => reading::plimsoll(output),
             Tool::Peer(Peer::Wrk) => reading::wrk(output),
             Tool::Peer(Peer::H2load) => reading::h2load(output),
+            Tool::RedisBenchmark => reading::redis_benchmark(output),
         }
     }
 
     /// The command on the tools' core.
     pub(crate) fn pinned(&self, session: &Session, server: &Server, seconds: u32) -> Result<Pinned> {
-        let fill =
-            |arg: &String| arg.replace("{url}", &server.url).replace("{seconds}", &seconds.to_string());
+        let (host, port) = server.authority().rsplit_once(':').unwrap_or_default();
+        let fill = |arg: &String| {
+            arg.replace("{url}", &server.url)
+                .replace("{authority}", server.authority())
+                .replace("{host}", host)
+                .replace("{port}", port)
+                .replace("{seconds}", &seconds.to_string())
+        };
         let args: Vec<String> = self.args.iter().map(fill).collect();
         let mut pinned = session.on_tool_core(&self.tool.program(session)?, &args);
         if self.from_plan {

@@ -29,6 +29,8 @@ pub(crate) enum Serves {
     NginxH2c,
     /// nghttpd with a file of two bytes, HTTP/2 without TLS.
     Nghttpd,
+    /// redis-server, which writes nothing to disk.
+    Redis,
 }
 
 /// A running server; it ends when this is dropped.
@@ -62,6 +64,7 @@ impl Server {
             Serves::NginxTls => nginx(session, Listens::Tls),
             Serves::NginxH2c => nginx(session, Listens::H2c),
             Serves::Nghttpd => nghttpd(session),
+            Serves::Redis => redis(session),
         }
     }
 
@@ -145,6 +148,16 @@ fn nghttpd(session: &Session) -> Result<Server> {
     let args = ["--no-tls", "-n", "1", "-a", "127.0.0.1", "-d", &content, &port.to_string()];
     let pinned = session.on_server_core(&nghttpd, &args);
     start(session, &pinned, &session.directory().join("nghttpd.err"), || connectable("http", port))
+}
+
+fn redis(session: &Session) -> Result<Server> {
+    let redis = command::find("redis-server")?;
+    let port = free_port()?;
+    let number = port.to_string();
+    let args = ["--port", &number, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"];
+    let directory = session.directory().display().to_string();
+    let pinned = session.on_server_core(&redis, &[&args[..], &[&directory]].concat());
+    start(session, &pinned, &session.directory().join("redis.err"), || connectable("redis", port))
 }
 
 /// The URL of a server that does not say when it is ready: once it can be connected to.
