@@ -9,15 +9,21 @@ use plimsoll_metrics::RunRecord;
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Command, Given, PlanPatch, Problem, Problems};
 use plimsoll_report::Style;
+use plimsoll_report::comparison::Question;
+use plimsoll_workloads::cache::{Api, CacheLoad};
 use serde_json::{Value, json};
 
 use crate::cache_flags::{CacheArgs, problem};
+use crate::flags::RunArgs;
 use crate::import::WithPlan;
+use crate::paired::{self, Outputs, Pairing};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll cache`";
+/// Runs of each side of a comparison if nothing else is said: the fewest whose mean has an interval.
+const ROUNDS: u32 = 5;
 /// How long a request before the load may take.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
@@ -43,13 +49,58 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
     }
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
-    // What is wrong with the plan is said before anybody is asked for anything.
-    import::resolve(&args.run.plan, true)?;
+    // What is wrong with the plans is said before anybody is asked for anything.
+    let pair = match &args.compare_http {
+        None => {
+            import::resolve(&args.run.plan, true)?;
+            None
+        }
+        Some(url) => Some(pair(args, &load, url)?),
+    };
     if args.setup.create {
         create(&args.admin(), &args.setup.user, &load.cache)?;
     }
     reach(&load.server, &load.cache, &args.admin())?;
-    run::command(&args.run, look, style)
+    let Some(pairing) = pair else { return run::command(&args.run, look, style) };
+    // The sides differ in all that a comparison otherwise wants to be alike: that is the question here.
+    let question = Question { force: true, ..Question::default() };
+    // Which protocol carries more is an answer, and no failure of either.
+    paired::command(pairing, &question, style).map(|(exit, _)| exit)
+}
+
+/// The load over TCP and over HTTP, and how they take turns.
+fn pair(args: &CacheArgs, load: &CacheLoad, url: &str) -> Result<Pairing<'static>, Failure> {
+    const FLAG: &str = "--compare-http";
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let problem = Problem::new(format!("{FLAG}: `{url}` is no URL of an HTTP API"));
+        return Err(Failure::usage(problem.with_hint("write it as in http://127.0.0.1:8080")));
+    }
+    let over_http = CacheLoad { api: Api::Http(url.trim_end_matches('/').to_owned()), ..load.clone() };
+    let document = over_http.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
+    let RunArgs { plan, output, .. } = &args.run;
+    let tcp = import::resolve_amended(plan, output.quiet, |flags| {
+        flags.bearer = None;
+        Ok(())
+    })?;
+    let made = (format!("{NAME}, over HTTP"), document.to_string());
+    let http = import::resolve_made(plan, made, output.quiet, |flags| {
+        if flags.bearer.is_none() {
+            flags.basic = Some(Given::new("--user", &*args.setup.user));
+        }
+        Ok(())
+    })?;
+    let patch = &tcp.layered.patch;
+    Ok(Pairing {
+        live: args.run.live.or(Some(patch)),
+        control: args.run.control.or(Some(patch)).to_spec().map_err(Failure::usage)?,
+        sides: [("TCP", tcp), ("HTTP", http)],
+        flag: FLAG,
+        rounds: args.run.repeat.unwrap_or(ROUNDS),
+        saving: args.run.save.to_saving(output.quiet).map_err(Failure::usage)?,
+        report: args.run.report.clone(),
+        outputs: Outputs::of(FLAG, output)?,
+        quiet: output.quiet,
+    })
 }
 
 /// Creates the cache. One that is there already is as good.

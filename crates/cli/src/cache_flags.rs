@@ -1,8 +1,9 @@
 //! The flags of `plimsoll cache`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use plimsoll_plan::Problem;
-use plimsoll_workloads::cache::{CacheError, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
+use plimsoll_workloads::cache::{Api, CacheError, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
 
 use crate::flags::RunArgs;
 
@@ -15,6 +16,12 @@ const ADMIN_PORT: u16 = 8080;
 pub(crate) struct CacheArgs {
     #[command(flatten)]
     workload: WorkloadArgs,
+    /// Make the same load over the HTTP API at this URL in turn with the one over TCP, and compare
+    ///
+    /// Each is made --repeat times [default: 5], the two in alternating order; A is TCP, B is HTTP. Keys,
+    /// values and checks are the same. The API is asked as --user, or with --bearer.
+    #[arg(long, value_name = "URL", help_heading = "Workload", conflicts_with_all = ["probe", "calibrate", "slices"])]
+    pub(crate) compare_http: Option<String>,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     #[command(flatten)]
@@ -34,8 +41,8 @@ struct WorkloadArgs {
     ///
     /// max: 50,000 on 200 connections; sustained: 100,000 on 50, 5,000 per second; concurrency: 10,000 on
     /// 500; rate-limited: 60,000 on 10, 1,000 per second. Other flags replace parts of it.
-    #[arg(long, value_enum, value_name = "NAME")]
-    preset: Option<PresetName>,
+    #[arg(long, value_name = "NAME", value_parser = presets())]
+    preset: Option<Preset>,
     /// Another name of --iterations: so many times the mix
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
     requests: Option<u64>,
@@ -83,14 +90,6 @@ pub(crate) struct SetupArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum PresetName {
-    Max,
-    Sustained,
-    Concurrency,
-    RateLimited,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum ThresholdSet {
     Carbon,
 }
@@ -100,15 +99,7 @@ impl CacheArgs {
     pub(crate) fn to_load(&self) -> Result<CacheLoad, Problem> {
         let args = &self.workload;
         let default = CacheLoad::default();
-        let mut size = args.preset.map_or(default.size, |name| {
-            match name {
-                PresetName::Max => Preset::Max,
-                PresetName::Sustained => Preset::Sustained,
-                PresetName::Concurrency => Preset::Concurrency,
-                PresetName::RateLimited => Preset::RateLimited,
-            }
-            .size()
-        });
+        let mut size = args.preset.map_or(default.size, Preset::size);
         size = Size { iterations: args.requests.or(size.iterations), ..size };
         // Whoever says how long means that alone.
         if self.run.plan.has_duration() {
@@ -121,6 +112,7 @@ impl CacheArgs {
         Ok(CacheLoad {
             server: args.server.clone(),
             cache: args.cache.clone(),
+            api: Api::Tcp,
             verify: !args.no_verify && (args.verify || mix == Mix::PutGet),
             mix,
             keys: KeyPattern::parse(&args.key_pattern, args.keys)
@@ -147,6 +139,13 @@ impl CacheArgs {
         };
         self.setup.admin.clone().unwrap_or_else(|| format!("http://{}:{ADMIN_PORT}", host()))
     }
+}
+
+/// Reads the name of a preset.
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| {
+        Preset::ALL.into_iter().find(|preset| preset.name() == name).ok_or("it is none of them")
+    })
 }
 
 /// What is wrong, as whoever typed the flag understands it.

@@ -12,16 +12,17 @@ use crate::signals::SignalWatch;
 use crate::watch_flags::Ends;
 use crate::{Failure, run, wrk};
 
-/// Several runs of one plan under different loads. The targets are resolved and tried once, and a signal ends
-/// the run that is under way.
+/// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
+/// tried once, and a signal ends the run that is under way.
 pub(crate) struct Campaign<'a, O> {
     open: &'a O,
-    addresses: Resolved,
+    /// The addresses of each plan.
+    addresses: Vec<Resolved>,
     /// That of the run under way.
     control: Arc<Mutex<Control>>,
     signals: SignalWatch,
-    /// What the requests before the runs came to.
-    first: Vec<RunRecord>,
+    /// What the requests before the runs of each plan came to.
+    first: Vec<Vec<RunRecord>>,
     watched: Watched,
     quiet: bool,
 }
@@ -30,21 +31,31 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of `plan`, and tries them unless it says not to.
     /// Watching takes so many descriptors `beside` the plan's.
     pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool, beside: u32) -> Result<Self, Failure> {
-        run::fit_descriptors(plan, beside).map_err(Failure::environment)?;
-        let addresses = resolve(plan).map_err(run::failure)?;
         let control = Arc::new(Mutex::new(Control::default()));
         let (current, speak) = (control.clone(), run::say(quiet));
         let of_run = move || current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let signals = SignalWatch::start(of_run, move |text| speak(text)).map_err(|error| {
             Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
         })?;
-        let (first, watched) = (Vec::new(), Watched::Nothing);
+        let watched = Watched::Nothing;
+        let (addresses, first) = (Vec::new(), Vec::new());
         let mut campaign = Self { open, addresses, control, signals, first, watched, quiet };
-        if plan.preflight {
-            let control = campaign.next_control();
-            campaign.first = preflight(plan, open, &campaign.addresses, &control).map_err(run::failure)?;
-        }
+        campaign.add(plan, beside)?;
         Ok(campaign)
+    }
+
+    /// Resolves the targets of another plan, and tries them: its number is one more than that of the plan
+    /// before.
+    pub(crate) fn add(&mut self, plan: &mut Plan, beside: u32) -> Result<(), Failure> {
+        run::fit_descriptors(plan, beside).map_err(Failure::environment)?;
+        let addresses = resolve(plan).map_err(run::failure)?;
+        let first = match plan.preflight {
+            true => preflight(plan, self.open, &addresses, &self.next_control()).map_err(run::failure)?,
+            false => Vec::new(),
+        };
+        self.addresses.push(addresses);
+        self.first.push(first);
+        Ok(())
     }
 
     /// What is watched beside the load from now on.
@@ -53,15 +64,25 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Self { watched, ..self }
     }
 
-    /// What the requests before the runs came to, for the first who asks: they were sent once.
-    pub(crate) fn take_first(&mut self) -> Vec<RunRecord> {
-        std::mem::take(&mut self.first)
+    /// What the requests before the runs of a plan came to, for the first who asks: they were sent once.
+    pub(crate) fn take_first(&mut self, number: usize) -> Vec<RunRecord> {
+        std::mem::take(&mut self.first[number])
     }
 
-    /// Carries out a variant of the plan. `go_on` sees every interval; at the first `false` the run ends
-    /// before its time.
+    /// Carries out a variant of the first plan. `go_on` sees every interval; at the first `false` the run
+    /// ends before its time.
     pub(crate) fn run(
         &self,
+        plan: &Plan,
+        go_on: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<RunRecord, Failure> {
+        self.run_at(0, plan, go_on)
+    }
+
+    /// Carries out a variant of the plan of this number.
+    pub(crate) fn run_at(
+        &self,
+        number: usize,
         plan: &Plan,
         go_on: &mut dyn FnMut(&Progress<'_>) -> bool,
     ) -> Result<RunRecord, Failure> {
@@ -70,7 +91,8 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
             control.stop(Stop::Drain);
         }
         let mut line = ProgressLine::new(self.quiet);
-        let _wrk = wrk::Conversation::begin(plan, &self.addresses)?;
+        let addresses = &self.addresses[number];
+        let _wrk = wrk::Conversation::begin(plan, addresses)?;
         let say = run::say(self.quiet);
         let mut ends = Ends::new(&say);
         let mut observe = |progress: Progress<'_>| {
@@ -80,7 +102,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
                 control.stop(Stop::Drain);
             }
         };
-        let record = run_logged(plan, self.open, &self.addresses, &control, &Log::default(), &mut observe);
+        let record = run_logged(plan, self.open, addresses, &control, &Log::default(), &mut observe);
         record.map_err(run::failure)
     }
 

@@ -1,15 +1,32 @@
 //! `plimsoll compare`: whether one group of runs is better or worse than another.
 
-use plimsoll_plan::{Problem, Problems};
+use std::io::{self, Write};
+use std::path::Path;
+
+use plimsoll_plan::{Command, Disk, PlanPatch, Problem, Problems};
 use plimsoll_report::Style;
-use plimsoll_report::comparison::{Comparison, Group, Word};
+use plimsoll_report::comparison::{Comparison, Group, Incomparable, Word};
 
 use crate::compare_flags::{CompareArgs, ComparisonFormat};
+use crate::control_flags::ControlSpec;
+use crate::flags::LiveArgs;
+use crate::paired::{self, Pairing};
 use crate::saved_runs::History;
-use crate::{Exit, Failure, describe, result_files, run};
+use crate::{Exit, Failure, describe, environment, repeat, result_files, run};
 
 /// The command.
 pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure> {
+    if let [a, b] = args.groups.as_slice()
+        && (is_plan(a) || is_plan(b))
+    {
+        return match is_plan(a) && is_plan(b) {
+            true => in_turn([a, b], args, style),
+            false => Err(Failure::usage(
+                Problem::new("a plan and results of runs are not compared with each other")
+                    .with_hint("name two plans, which are run in turn, or two groups of results"),
+            )),
+        };
+    }
     let question = args.to_question();
     let groups = groups(&args.groups, &mut History::at(&args.place)?);
     let (question, [a, b]) = match (question, groups) {
@@ -21,27 +38,82 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
             return Err(Failure::usage(problems));
         }
     };
-    let comparison = Comparison::new(describe::tool(), &a, &b, &question).map_err(|incomparable| {
-        let mut problems = Problems::default();
-        for reason in incomparable.0 {
-            problems.push(
-                Problem::new(format!("these runs cannot be compared: {reason}"))
-                    .with_hint("make the runs alike; --force compares them all the same"),
-            );
-        }
-        Failure::usage(problems)
-    })?;
-    run::to_stdout(|out| match args.output {
+    let comparison = Comparison::new(describe::tool(), &a, &b, &question).map_err(incomparable)?;
+    run::to_stdout(|out| write(&comparison, args.output, style, out))?;
+    Ok(match comparison.refused {
+        Some(_) => Exit::Invalid,
+        None => exit_of(comparison.verdict, args.strict),
+    })
+}
+
+/// What a verdict comes to.
+fn exit_of(verdict: Word, strict: bool) -> Exit {
+    match verdict {
+        Word::Worse => Exit::Regression,
+        Word::Undecided if strict => Exit::Undecided,
+        Word::Better | Word::Same | Word::Undecided => Exit::Success,
+    }
+}
+
+/// Carries out two plan files in turn, and compares them.
+fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, Failure> {
+    let question = args.to_question().map_err(Failure::usage)?;
+    let resolve = |file: &str| {
+        let command = Command {
+            plan: Some(file.to_owned()),
+            environment: environment::surroundings().settings,
+            flags: PlanPatch::default(),
+        };
+        Ok::<_, Failure>(command.resolve(&Disk)?)
+    };
+    let pairing = Pairing {
+        sides: [(files[0], resolve(files[0])?), (files[1], resolve(files[1])?)],
+        flag: "--runs",
+        rounds: args.runs,
+        live: LiveArgs::default(),
+        control: ControlSpec::default(),
+        saving: None,
+        report: None,
+        outputs: paired::Outputs { stdout: args.output, json: None },
+        quiet: args.quiet,
+    };
+    let (exit, verdict) = paired::command(pairing, &question, style)?;
+    // Whoever wants invalid runs to be judged wants to know how.
+    let exit = if exit == Exit::Invalid && question.allow_invalid { Exit::Success } else { exit };
+    let of_verdict = verdict.map_or(Exit::Success, |verdict| exit_of(verdict, args.strict));
+    Ok(repeat::worse(of_verdict, exit))
+}
+
+/// Whether this is the name of a plan rather than of results.
+fn is_plan(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ["yaml", "yml"].iter().any(|known| ending.eq_ignore_ascii_case(known)))
+}
+
+/// Why two groups are not compared.
+pub(crate) fn incomparable(incomparable: Incomparable) -> Failure {
+    let mut problems = Problems::default();
+    for reason in incomparable.0 {
+        problems.push(
+            Problem::new(format!("these runs cannot be compared: {reason}"))
+                .with_hint("make the runs alike; --force compares them all the same"),
+        );
+    }
+    Failure::usage(problems)
+}
+
+/// Writes a comparison in a format.
+pub(crate) fn write(
+    comparison: &Comparison,
+    format: ComparisonFormat,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
         ComparisonFormat::Text => out.write_all(comparison.text(style).as_bytes()),
         ComparisonFormat::Markdown => out.write_all(comparison.markdown().as_bytes()),
         ComparisonFormat::Json => comparison.write_json(out),
-    })?;
-    Ok(match comparison.verdict {
-        _ if comparison.refused.is_some() => Exit::Invalid,
-        Word::Worse => Exit::Regression,
-        Word::Undecided if args.strict => Exit::Undecided,
-        Word::Better | Word::Same | Word::Undecided => Exit::Success,
-    })
+    }
 }
 
 fn groups(names: &[String], history: &mut History) -> Result<[Group; 2], Problems> {

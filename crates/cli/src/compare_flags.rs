@@ -11,9 +11,14 @@ use crate::share::parse_percent;
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Two groups of runs, A and B: files that `run --json FILE` wrote, folders of such files, patterns such
-    /// as 'base/*.json' (quoted), names, tags and ids of saved runs, or lists of these with commas
+    /// as 'base/*.json' (quoted), names, tags and ids of saved runs, or lists of these with commas; or two
+    /// plan files (.yaml), which are run in turn
     #[arg(value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
+    /// Runs of each of two plan files, in alternating order (A B, B A, …), each pair with the next seed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
     /// Judge these figures only: p50 to p99.99, mean, service_time.p99, rate, errors, cpu
     ///
     /// Without it p50, p90, p99, p99.9 where all runs have it, rate and errors are judged, and cpu, what the
@@ -49,6 +54,9 @@ pub(crate) struct CompareArgs {
     /// Format of the comparison on stdout
     #[arg(short, long, value_enum, default_value_t = ComparisonFormat::Text, value_name = "FORMAT")]
     pub(crate) output: ComparisonFormat,
+    /// No progress and no messages on stderr
+    #[arg(long)]
+    pub(crate) quiet: bool,
 }
 
 /// Format of a comparison.

@@ -59,19 +59,32 @@ pub(crate) fn resolve_amended(
     quiet: bool,
     amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
 ) -> Result<Resolved, Failure> {
+    if let Some(made) = args.made.get() {
+        return resolve_made(args, made.clone(), quiet, amend);
+    }
     let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
     amend(&mut command.flags).map_err(Failure::usage)?;
-    if let Some((name, text)) = args.made.get() {
-        command.plan = Some(name.clone());
-        let files = WithPlan { name: PathBuf::from(name), text: text.clone() };
-        return Ok(command.resolve(&files)?);
-    }
     let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;
     // What is wrong then is shown in the plan, not in the file as it was typed: it needs another name.
     let name = format!("{} (as a plan)", file.display());
     let files = WithPlan { name: PathBuf::from(&name), text: imported.document.to_yaml() };
+    command.plan = Some(name);
+    Ok(command.resolve(&files)?)
+}
+
+/// Resolves a plan that was made a moment ago, of this name and text, with the flags of a command line and
+/// those that the command itself adds.
+pub(crate) fn resolve_made(
+    args: &PlanArgs,
+    (name, text): (String, String),
+    quiet: bool,
+    amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
+) -> Result<Resolved, Failure> {
+    let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
+    amend(&mut command.flags).map_err(Failure::usage)?;
+    let files = WithPlan { name: PathBuf::from(&name), text };
     command.plan = Some(name);
     Ok(command.resolve(&files)?)
 }

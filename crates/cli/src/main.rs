@@ -30,6 +30,7 @@ mod keys;
 mod makers;
 mod output_flags;
 mod outputs;
+mod paired;
 mod problems;
 mod progress;
 mod rate_file;

@@ -1,4 +1,7 @@
-//! `plimsoll run --repeat N`: several runs of one plan, each with new connections and its own seed.
+//! `plimsoll run --repeat N`: several runs of one plan, each with new connections and its own seed. Several
+//! plans take turns.
+
+use std::path::Path;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_engine::Watched;
@@ -13,31 +16,32 @@ use crate::run::{self, Before};
 use crate::saving::Keeper;
 use crate::{Exit, Failure, describe, report};
 
-/// Says what cannot go together with several runs.
+/// Says what cannot go together with several runs, which `flag` asks for.
 ///
 /// # Errors
 /// All of it.
-pub(crate) fn admit(plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Result<(), Problems> {
+pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Result<(), Problems> {
     let mut problems = Problems::default();
+    let mut refuse = |other: &str, why: &str, hint: &str| {
+        let message = format!("{flag} and {other} exclude each other: {why}");
+        problems.push(Problem::new(message).with_hint(hint));
+    };
+    let singly = "make the runs one by one, or leave one of them away";
     let files = [("--stats", &live.stats), ("--log", &live.log), ("--failed", &live.failed)];
-    for (flag, _) in files.iter().filter(|(_, file)| file.is_some()) {
-        let message = format!("--repeat and {flag} exclude each other: each run would overwrite the file");
-        problems.push(Problem::new(message).with_hint("make the runs one by one, or leave one of them away"));
+    for (other, _) in files.iter().filter(|(_, file)| file.is_some()) {
+        refuse(other, "each run would overwrite the file", singly);
     }
     let steering = [("--rate-file", control.rate_file.is_some()), ("--control", control.listen.is_some())];
-    for (flag, _) in steering.iter().filter(|(_, given)| *given) {
-        let message = format!("--repeat and {flag} exclude each other: runs that are steered are not alike");
-        problems
-            .push(Problem::new(message).with_hint("steer a single run, or repeat one that is not steered"));
+    for (other, _) in steering.iter().filter(|(_, given)| *given) {
+        let hint = "steer a single run, or repeat one that is not steered";
+        refuse(other, "runs that are steered are not alike", hint);
     }
-    for flag in live.exports.given() {
-        let message = format!("--repeat and {flag} exclude each other: exports are of a single run");
-        problems.push(Problem::new(message).with_hint("make the runs one by one, or leave one of them away"));
+    for other in live.exports.given() {
+        refuse(other, "exports are of a single run", singly);
     }
     if plan.wrk.is_some() {
-        let message = "--repeat and --script exclude each other: the script has one beginning and one end";
-        problems
-            .push(Problem::new(message).with_hint("make the runs one by one, and `compare` their results"));
+        let hint = "make the runs one by one, and `compare` their results";
+        refuse("--script", "the script has one beginning and one end", hint);
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
@@ -53,22 +57,28 @@ pub(crate) fn command(
     style: &Style,
 ) -> Result<Exit, Failure> {
     let (format, json) = outputs(output)?;
-    let options = BackendOptions::default();
-    let Made { results, exit, mut unsaved, shown } = if run::uses_uring(plan.backend)? {
-        carry_out(plan, &OpenUring(options), runs, live, output, before)?
-    } else {
-        carry_out(plan, &OpenEpoll(options), runs, live, output, before)?
-    };
+    let mut sides = [Side { plan, before }];
+    let Made { results: [results], exit, unsaved, shown: [shown] } =
+        carry_out(&mut sides, runs, live, output.quiet)?;
     let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
     outputs::write_table(
         json.as_ref(),
         |out| render_repeated(&result, format, style, out),
         |out| render_repeated(&result, TableFormat::Json, style, out),
     )?;
-    if let Some(file) = &before.report {
-        unsaved = unsaved.or(report::write_runs(shown, file, output.quiet).err());
-    }
-    match unsaved {
+    conclude(vec![(String::new(), shown)], unsaved, exit, before.report.as_deref(), output.quiet)
+}
+
+/// Writes the page of all runs, in groups with names, if one is wanted, and tells how to end.
+pub(crate) fn conclude(
+    shown: Vec<(String, Vec<SavedRun>)>,
+    unsaved: Option<Failure>,
+    exit: Exit,
+    page: Option<&Path>,
+    quiet: bool,
+) -> Result<Exit, Failure> {
+    let unwritten = page.and_then(|file| report::write_runs(shown, file, quiet).err());
+    match unsaved.or(unwritten) {
         None => Ok(exit),
         Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
     }
@@ -94,38 +104,75 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
     Ok((format, outputs::json_file(output.json.as_ref())?))
 }
 
-/// What came of the runs.
-struct Made {
-    results: Vec<RunResult>,
-    /// How to end for them.
-    exit: Exit,
-    /// Why the first one that could not be saved was not.
-    unsaved: Option<Failure>,
-    /// The runs for a page of HTML; empty if none is wanted.
-    shown: Vec<SavedRun>,
+/// A plan that takes turns with others.
+pub(crate) struct Side<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) before: &'a Before,
 }
 
-fn carry_out<O: Open + Clone + 'static>(
-    mut plan: Plan,
+/// What came of the runs.
+pub(crate) struct Made<const SIDES: usize> {
+    /// Those of each plan.
+    pub(crate) results: [Vec<RunResult>; SIDES],
+    /// How to end for them.
+    pub(crate) exit: Exit,
+    /// Why the first one that could not be saved was not.
+    pub(crate) unsaved: Option<Failure>,
+    /// The runs of each for a page of HTML; empty if none is wanted.
+    pub(crate) shown: [Vec<SavedRun>; SIDES],
+}
+
+/// Carries out each plan `runs` times. In every other round the last one is first, so that what drifts while
+/// they go on is no difference between them.
+///
+/// All plans are carried out on the backend of the first.
+pub(crate) fn carry_out<const SIDES: usize>(
+    sides: &mut [Side<'_>; SIDES],
+    runs: u32,
+    live: &LiveArgs,
+    quiet: bool,
+) -> Result<Made<SIDES>, Failure> {
+    let options = BackendOptions::default();
+    if run::uses_uring(sides[0].plan.backend)? {
+        carry_out_on(sides, &OpenUring(options), runs, live, quiet)
+    } else {
+        carry_out_on(sides, &OpenEpoll(options), runs, live, quiet)
+    }
+}
+
+fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
+    sides: &mut [Side<'_>; SIDES],
     open: &O,
     runs: u32,
     live: &LiveArgs,
-    output: &OutputArgs,
-    before: &Before,
-) -> Result<Made, Failure> {
+    quiet: bool,
+) -> Result<Made<SIDES>, Failure> {
     let named = live.watch.named()?;
-    let campaign = Campaign::begin(&mut plan, open, output.quiet, live.watch.descriptors())?;
+    let beside = live.watch.descriptors();
+    let [first, others @ ..] = sides.as_mut_slice() else { unreachable!("there is a plan") };
+    let mut campaign = Campaign::begin(&mut first.plan, open, quiet, beside)?;
+    for other in others {
+        campaign.add(&mut other.plan, beside)?;
+    }
     let mut campaign = campaign.watching(Watched::Machine(named));
-    let say = run::say(output.quiet);
-    let (mut results, mut exit, mut unsaved, mut shown) = (Vec::new(), Exit::Success, None, Vec::new());
-    let seed = plan.seed;
-    for number in 0..runs {
-        plan.seed = seed.wrapping_add(u64::from(number));
-        say(&format!("run {} of {runs}, seed {}", number + 1, plan.seed));
-        let first = campaign.take_first();
-        let context = run::context(&plan, &first, before, runs > 1);
+    let say = run::say(quiet);
+    let (results, shown) = ([const { Vec::new() }; SIDES], [const { Vec::new() }; SIDES]);
+    let mut made = Made { results, exit: Exit::Success, unsaved: None, shown };
+    let turns = (0..runs).flat_map(|round| {
+        let turn = move |place| (round, if round % 2 == 0 { place } else { SIDES - 1 - place });
+        (0..SIDES).map(turn)
+    });
+    let all = runs as usize * SIDES;
+    for (number, (round, side)) in turns.enumerate() {
+        let Side { plan, before } = &sides[side];
+        let mut plan = plan.clone();
+        plan.seed = plan.seed.wrapping_add(u64::from(round));
+        let whose = if SIDES > 1 { format!(" ({})", ["A", "B"][side.min(1)]) } else { String::new() };
+        say(&format!("run {} of {all}{whose}, seed {}", number + 1, plan.seed));
+        let first = campaign.take_first(side);
+        let context = run::context(&plan, &first, before, all > 1);
         let mut keeper = before.keep(&plan, &context)?;
-        let record = campaign.run(&plan, &mut |progress| {
+        let record = campaign.run_at(side, &plan, &mut |progress| {
             keeper.iter_mut().for_each(|keeper| keeper.note(progress));
             true
         });
@@ -134,10 +181,10 @@ fn carry_out<O: Open + Clone + 'static>(
             Err(failure) => {
                 keeper.into_iter().for_each(Keeper::abandon);
                 return match campaign.interrupted() {
-                    Some(signal) if results.is_empty() => {
+                    Some(signal) if number == 0 => {
                         Err(Failure { exit: Exit::Interrupted(signal), ..failure })
                     }
-                    Some(signal) => Ok(Made { results, exit: Exit::Interrupted(signal), unsaved, shown }),
+                    Some(signal) => Ok(Made { exit: Exit::Interrupted(signal), ..made }),
                     None => Err(failure),
                 };
             }
@@ -146,18 +193,18 @@ fn carry_out<O: Open + Clone + 'static>(
         let (result, of_run) = run::conclude((&mut record, None), &plan, &first, context, before, &say);
         let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
         if before.report.is_some() {
-            shown.push(saved());
+            made.shown[side].push(saved());
         }
         if let Some(keeper) = keeper {
-            unsaved = unsaved.or(keeper.finish(Box::new(saved())).err());
+            made.unsaved = made.unsaved.or(keeper.finish(Box::new(saved())).err());
         }
-        exit = worse(exit, of_run);
-        results.push(result);
+        made.exit = worse(made.exit, of_run);
+        made.results[side].push(result);
         if campaign.interrupted().is_some() {
             break;
         }
     }
-    Ok(Made { results, exit, unsaved, shown })
+    Ok(made)
 }
 
 /// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.

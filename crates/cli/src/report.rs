@@ -67,14 +67,19 @@ pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
     Err(Problem::new(message).with_hint(hint).into())
 }
 
-/// Writes the page of runs that were made just now.
+/// Writes the page of runs that were made just now, in groups with names.
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn write_runs(runs: Vec<SavedRun>, output: &Path, quiet: bool) -> Result<(), Failure> {
+pub(crate) fn write_runs(
+    groups: Vec<(String, Vec<SavedRun>)>,
+    output: &Path,
+    quiet: bool,
+) -> Result<(), Failure> {
     let named = |(number, run): (u32, SavedRun)| NamedRun { name: format!("run {number}"), run };
-    let runs = Runs { name: String::new(), runs: (1..).zip(runs).map(named).collect() };
-    write(&page(&[runs])?, output, quiet)
+    let group = |(name, runs)| Runs { name, runs: (1..).zip(runs).map(named).collect() };
+    let groups: Vec<Runs> = groups.into_iter().map(group).collect();
+    write(&page(&groups)?, output, quiet)
 }
 
 fn write(page: &[u8], output: &Path, quiet: bool) -> Result<(), Failure> {

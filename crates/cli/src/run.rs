@@ -108,7 +108,7 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
         report: args.report.clone(),
     };
     if let Some(runs) = args.repeat {
-        repeat::admit(&plan, &live, &control).map_err(Failure::usage)?;
+        repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
         if before.report.is_some() {
             report::admit(runs as usize).map_err(Failure::usage)?;
         }
@@ -120,7 +120,9 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
     let written = write(&outcome, &outputs, style);
     let Outcome { run, exit, said, kept } = outcome;
     let page = args.report.as_deref();
-    let page = page.map_or(Ok(()), |file| report::write_runs(vec![(*run).clone()], file, args.output.quiet));
+    let page = page.map_or(Ok(()), |file| {
+        report::write_runs(vec![(String::new(), vec![(*run).clone()])], file, args.output.quiet)
+    });
     let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
     written?;
     match said {

@@ -18,6 +18,8 @@ pub struct CacheLoad {
     pub server: String,
     /// Name of the cache.
     pub cache: String,
+    /// How it is asked.
+    pub api: Api,
     /// What is asked for.
     pub mix: Mix,
     /// Which keys.
@@ -34,6 +36,16 @@ pub struct CacheLoad {
     pub at_once: u64,
     /// What has to hold.
     pub targets: Targets,
+}
+
+/// How a cache is asked. Whichever it is, keys and values are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Api {
+    /// By its protocol of framed TCP.
+    #[default]
+    Tcp,
+    /// By its HTTP API at this URL, without a slash at its end.
+    Http(String),
 }
 
 /// How much there is of it.
@@ -138,6 +150,18 @@ pub enum KeyPattern {
     Fixed,
     /// Any of so many, a few of them very often: an exponent in thousandths.
     Zipf(Option<u64>, u32),
+}
+
+/// What a GET has to come to.
+enum Wanted {
+    /// Whether there is a value or not.
+    Anything,
+    /// Any value.
+    Found,
+    /// A value that begins so.
+    Begins(String),
+    /// This value.
+    Is(String),
 }
 
 /// Settings that do not go together.
@@ -266,6 +290,7 @@ impl Default for CacheLoad {
         Self {
             server: "127.0.0.1:5500".to_owned(),
             cache: "perf_test".to_owned(),
+            api: Api::Tcp,
             mix: Mix::PutGet,
             keys: KeyPattern::Sequential(None),
             key_size: None,
@@ -291,9 +316,13 @@ impl CacheLoad {
         run.insert("connections".to_owned(), connections.into());
         run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
         run.extend(rate.map(|rate| ("rate".to_owned(), rate.into())));
+        let target = match &self.api {
+            Api::Tcp => format!("carbon://{}/{}", self.server, self.cache),
+            Api::Http(url) => url.clone(),
+        };
         let mut document = json!({
             "name": "cache",
-            "targets": { "cache": format!("carbon://{}/{}", self.server, self.cache) },
+            "targets": { "cache": target },
             "run": run,
             "scenarios": self.scenarios()?,
         });
@@ -316,12 +345,10 @@ impl CacheLoad {
                 let scenario = |(operation, weight): &(Operation, u32)| {
                     let name = operation.name();
                     let step = match operation {
-                        Operation::Put => json!({ "name": name, "cache": self.put(&key, "${sequence}") }),
+                        Operation::Put => self.put(&key, &self.value("${sequence}")),
                         // Nobody need have put what is asked for: what is not there is an answer.
-                        Operation::Get => json!({
-                            "name": name, "cache": { "get": key }, "expect": { "status": [200, 404] },
-                        }),
-                        Operation::Delete => json!({ "name": name, "cache": { "delete": key } }),
+                        Operation::Get => self.get(&key, &Wanted::Anything),
+                        Operation::Delete => self.delete(&key),
                     };
                     match parts.len() {
                         1 => json!({ "name": name, "steps": [step] }),
@@ -350,27 +377,67 @@ impl CacheLoad {
         // A value says to which key it belongs, and which iteration has put it.
         let mark = format!("{}:", if is_set { key.clone() } else { self.keys.template() });
         let value = format!("{mark}${{sequence}}");
-        let mut get = json!({ "name": "get", "cache": { "get": key } });
-        let mut put = json!({ "name": "put", "cache": self.put(&key, &value) });
-        match (self.verify, is_shared) {
-            (false, _) => {}
+        let made = self.value(&value);
+        let (put, get) = match (self.verify, is_shared) {
+            (false, _) => (self.put(&key, &made), self.get(&key, &Wanted::Found)),
             // What another iteration has put is as good, as long as it belongs to the key.
             (true, true) => {
                 self.check_marks()?;
-                get["expect"] = json!({ "body": { "starts": mark } });
+                (self.put(&key, &made), self.get(&key, &Wanted::Begins(mark)))
             }
             (true, false) => {
-                set.insert("value".to_owned(), self.value(&value).into());
-                put["cache"]["value"] = "${value}".into();
-                get["expect"] = json!({ "body": { "equals": "${value}" } });
+                set.insert("value".to_owned(), made.into());
+                let value = "${value}".to_owned();
+                (self.put(&key, &value), self.get(&key, &Wanted::Is(value)))
             }
-        }
+        };
         let before = (!set.is_empty()).then(|| json!({ "set": set }));
         Ok(before.into_iter().chain([put, get]).collect())
     }
 
     fn put(&self, key: &str, value: &str) -> Value {
-        json!({ "put": key, "value": self.value(value) })
+        match self.resource(key) {
+            None => json!({ "name": "put", "cache": { "put": key, "value": value } }),
+            Some(resource) => json!({ "name": "put", "put": resource, "json": { "value": value } }),
+        }
+    }
+
+    /// A GET, and what its answer has to be.
+    fn get(&self, key: &str, wanted: &Wanted) -> Value {
+        let mut step = match self.resource(key) {
+            None => json!({ "name": "get", "cache": { "get": key } }),
+            Some(resource) => json!({ "name": "get", "get": resource }),
+        };
+        let is_http = self.api != Api::Tcp;
+        let expect = match wanted {
+            Wanted::Anything if is_http => None,
+            Wanted::Anything => Some(json!({ "status": [200, 404] })),
+            Wanted::Found if is_http => Some(json!({ "json": { "/value": { "exists": true } } })),
+            Wanted::Found => None,
+            Wanted::Begins(mark) if is_http => Some(json!({ "json": { "/value": { "starts": mark } } })),
+            Wanted::Begins(mark) => Some(json!({ "body": { "starts": mark } })),
+            Wanted::Is(value) if is_http => Some(json!({ "json": { "/value": { "equals": value } } })),
+            Wanted::Is(value) => Some(json!({ "body": { "equals": value } })),
+        };
+        if let Some(expect) = expect {
+            step["expect"] = expect;
+        }
+        step
+    }
+
+    fn delete(&self, key: &str) -> Value {
+        match self.resource(key) {
+            None => json!({ "name": "delete", "cache": { "delete": key } }),
+            Some(resource) => json!({ "name": "delete", "delete": resource }),
+        }
+    }
+
+    /// The resource of a key, if it is one of an HTTP API.
+    fn resource(&self, key: &str) -> Option<String> {
+        match &self.api {
+            Api::Tcp => None,
+            Api::Http(_) => Some(format!("/cache/{}/{key}", self.cache)),
+        }
     }
 
     fn value(&self, of: &str) -> String {
@@ -455,6 +522,32 @@ mod tests {
         let steps = steps(&CacheLoad { keys: own, ..CacheLoad::default() });
         assert_eq!(steps[2]["expect"]["body"]["equals"], "${value}");
         assert_eq!(steps[1]["cache"]["put"], "key-${range(0,101)}");
+    }
+
+    #[test]
+    fn over_http_keys_and_values_are_the_same() {
+        let api = || Api::Http("http://127.0.0.1:8080".to_owned());
+        let over = |api: Api, keys: &str| {
+            let keys = KeyPattern::parse(keys, None).unwrap();
+            steps(&CacheLoad { api, keys, ..CacheLoad::default() })
+        };
+        for keys in ["sequential", "zipf"] {
+            let (tcp, http) = (over(Api::Tcp, keys), over(api(), keys));
+            assert_eq!(tcp[0], http[0], "what is set");
+            let key = tcp[1]["cache"]["put"].as_str().unwrap();
+            assert_eq!(http[1]["put"], format!("/cache/perf_test/{key}"));
+            assert_eq!(http[1]["json"]["value"], tcp[1]["cache"]["value"]);
+            assert_eq!(http[2]["get"], http[1]["put"]);
+            assert_eq!(http[2]["expect"]["json"]["/value"], tcp[2]["expect"]["body"]);
+        }
+        let mix = Mix::parse("get=9,delete=1").unwrap();
+        let load = CacheLoad { api: api(), mix, verify: false, ..CacheLoad::default() };
+        let document = load.document().unwrap();
+        assert_eq!(document["targets"]["cache"], "http://127.0.0.1:8080");
+        let first = |scenario: usize| document["scenarios"][scenario]["steps"][0].clone();
+        // A miss has the status 200 there.
+        assert_eq!(first(0), json!({ "name": "get", "get": "/cache/perf_test/key-${sequence}" }));
+        assert_eq!(first(1), json!({ "name": "delete", "delete": "/cache/perf_test/key-${sequence}" }));
     }
 
     #[test]

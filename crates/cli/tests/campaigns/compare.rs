@@ -206,3 +206,38 @@ fn reports_are_written_where_asked_and_named_after_their_runs() {
     let shown = folder.shown("report nothing.json --store none.db");
     assert!(shown.contains("error: cannot read nothing.json") && shown.ends_with("exit 2\n"), "{shown}");
 }
+
+#[test]
+fn two_plans_are_run_in_turn_and_compared() {
+    let (sink, folder) = (Sink::start(&[]), Folder::new("plans"));
+    let plan = |pause: &str| {
+        format!(
+            "targets: {{ it: \"{}\" }}\nrun: {{ iterations: 200, connections: 2, seed: 5 }}\n\
+             scenarios: [{{ steps: [{{ get: /, think: {pause} }}] }}]\n",
+            sink.url.trim_end_matches('/')
+        )
+    };
+    folder.write("a.yaml", &plan("1ms"));
+    folder.write("b.yaml", &plan("10ms"));
+    let made = folder.plimsoll("compare a.yaml b.yaml --runs 5 -o json --metric rate --allow-invalid");
+    assert_eq!(code(&made), Some(4), "{}", String::from_utf8_lossy(&made.stderr));
+    let told = String::from_utf8_lossy(&made.stderr).into_owned();
+    // What drifts is no difference between them.
+    let order: Vec<&str> = told
+        .lines()
+        .filter(|line| line.starts_with("run "))
+        .filter_map(|line| line.split(['(', ')']).nth(1))
+        .collect();
+    assert_eq!(order, ["A", "B", "B", "A", "A", "B", "B", "A", "A", "B"], "{told}");
+    let comparison: Value = serde_json::from_slice(&made.stdout).expect("one object");
+    assert_eq!(comparison["verdict"], "worse");
+    for (side, name) in [("a", "a.yaml"), ("b", "b.yaml")] {
+        assert_eq!(comparison[side]["name"], name);
+        assert_eq!(comparison[side]["runs"].as_array().expect("runs").len(), 5);
+    }
+    folder.write("c.json", "{}");
+    let mixed = folder.plimsoll("compare a.yaml c.json");
+    assert_eq!(mixed.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&mixed.stderr).into_owned();
+    assert!(message.contains("a plan and results of runs are not compared"), "{message}");
+}

@@ -15,7 +15,12 @@ pub(crate) struct CacheTarget {
 
 impl CacheTarget {
     pub(crate) fn start(args: &str) -> Self {
-        let command = format!("target cache --listen 127.0.0.1:0 --http 127.0.0.1:0 {args}");
+        Self::start_at("127.0.0.1:0", "127.0.0.1:0", args)
+    }
+
+    /// One at these addresses, for frames and for HTTP.
+    pub(crate) fn start_at(frames: &str, http: &str, args: &str) -> Self {
+        let command = format!("target cache --listen {frames} --http {http} {args}");
         let mut process = Process::plimsoll(&command);
         let http = process.stderr.wait_for("target cache: HTTP API on http://");
         let frames = process.stderr.wait_for("target cache: listening on ");
@@ -39,12 +44,25 @@ impl CacheTarget {
         String::from_utf8(Self::told(&self.http, request.as_bytes(), 1 << 20)).expect("it is text")
     }
 
+    /// Whether there is a value of this key in the cache of the load test.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.http(&format!("GET /cache/perf_test/{key}"), DEFAULT_USER, "").contains("\"found\":true")
+    }
+
+    /// Ends it at once, with no chance to say anything.
+    pub(crate) fn kill(self) {
+        self.process.signal("KILL");
+        self.process.finish();
+    }
+
     pub(crate) fn stop(self) -> Finished {
         self.process.signal("TERM");
         self.process.finish()
     }
 }
 
+/// The user of the server that has none of its own, `admin:admin123`.
+const DEFAULT_USER: &str = "authorization: Basic YWRtaW46YWRtaW4xMjM=\r\n";
 const ADMIN: &str = "authorization: Basic bWU6cHc=\r\ncontent-type: application/json\r\n";
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use serde_json::Value;
 
 use crate::cache::CacheTarget;
-use crate::process::{Finished, Folder, run};
+use crate::process::{Finished, Folder, Process, run};
 
 fn json(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))
@@ -122,6 +122,7 @@ fn mistakes_are_explained() {
         ("--key random --value-size 10", "too short"),
         ("--value-size huge", "is no length"),
         ("--cache a/b", "no name of a cache"),
+        ("--compare-http ftp://127.0.0.1:1", "--compare-http"),
     ] {
         let finished = run(&format!("cache {args}"));
         assert_eq!(finished.code, Some(2), "{args}");
@@ -185,4 +186,77 @@ fn servers_that_break_the_protocol_are_counted_and_left() {
         assert!(count(&result, "/connections/opened") > 3, "{result:#}");
         assert!(count(&result, "/accounting/ok") > 3, "{result:#}");
     }
+}
+
+#[test]
+fn both_protocols_are_compared_in_one_command() {
+    let target = CacheTarget::start("--user me:pw");
+    let api = format!("--compare-http http://{}/ --user me:pw", target.http);
+    let folder = Folder::new();
+    let file = folder.file("compared.json");
+    let finished =
+        load(&target.frames, &format!("{api} --requests 400 -c 4 --repeat 2 --keys 30 --json {file}"));
+    // On a machine that has no time for it, the generator says so.
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    let compared = json(&finished);
+    let written = std::fs::read_to_string(&file).expect("it was written");
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("it is JSON"), compared);
+    for (side, name, protocol) in [("a", "TCP", "carbon"), ("b", "HTTP", "http/1.1")] {
+        assert_eq!(compared[side]["name"], name);
+        let runs = compared[side]["runs"].as_array().expect("runs");
+        assert_eq!(runs.len(), 2, "{protocol}");
+    }
+    let notes = compared["notes"].to_string();
+    assert!(notes.contains("protocols differ: A carbon, B http/1.1"), "{notes}");
+    assert!(
+        ["better", "worse", "same", "undecided"].contains(&compared["verdict"].as_str().expect("a word"))
+    );
+    // Each side did two times 400 PUTs and GETs; before them, one GET asks whether the cache is there.
+    let stopped = target.stop();
+    assert!(stopped.stderr.contains(", 0 answered with an error"), "{}", stopped.stderr);
+}
+
+#[test]
+fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
+    let target = CacheTarget::start("--user me:pw");
+    let api = format!("--compare-http http://{} --user me:wrong", target.http);
+    let finished = load(&target.frames, &format!("{api} --requests 10 -c 1 --repeat 1"));
+    let compared = json(&finished);
+    let of_http = compared["metrics"].to_string();
+    assert!(of_http.contains("errors"), "{compared:#}");
+    assert_ne!(compared["verdict"], "better", "{compared:#}");
+    for (args, message) in [
+        ("--stats /tmp/x", "--compare-http and --stats exclude each other"),
+        ("-o csv", "--compare-http: there is no comparison in this format"),
+        ("--out csv=/tmp/x", "--compare-http and --out exclude each other"),
+    ] {
+        let refused = run(&format!("cache --server {} {api} --requests 10 {args}", target.frames));
+        assert_eq!(refused.code, Some(2), "{args}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{args}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
+    let target = CacheTarget::start("");
+    let (frames, http) = (target.frames.clone(), target.http.clone());
+    let args = "--rate 2000 -d 3s -c 4 --no-verify -o json --quiet";
+    let under_way = Process::plimsoll(&format!("cache --server {frames} {args}"));
+    // So much has been put by then.
+    while !target.has("key-200") {}
+    target.kill();
+    let target = CacheTarget::start_at(&frames, &http, "");
+    let result = json(&under_way.finish());
+    let figure = |name: &str| count(&result, &format!("/accounting/{name}"));
+    let answered = target.stop();
+    assert!(figure("failed") > 0, "{result:#}");
+    let begun = figure("started") + figure("dropped") + figure("never_started");
+    assert_eq!(figure("scheduled"), begun, "{result:#}");
+    let ended = figure("ok") + figure("failed") + figure("timed_out") + figure("in_flight_at_stop");
+    assert_eq!(figure("started"), ended, "{result:#}");
+    // What the second server has answered was asked by this load alone.
+    let line = answered.stderr.lines().last().expect("it says what it did").to_owned();
+    let of_second: u64 = line.split_whitespace().find_map(|word| word.parse().ok()).expect("a count");
+    assert!(of_second > 0 && of_second < figure("ok"), "{line}, {result:#}");
+    assert!(count(&result, "/connections/opened") >= 8, "{result:#}");
 }
