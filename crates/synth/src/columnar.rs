@@ -57,7 +57,9 @@ impl Columnar {
             pen.put(&words.head);
             match (&table.columns[words.column].cells, &words.slots) {
                 (Cells::Word(_, cells), Some(slots)) => slots.copy_all(cells.iter().copied(), pen),
-                (Cells::Flag(cells), Some(slots)) => slots.copy_all(cells.iter().map(|&cell| cell.into()), pen),
+                (Cells::Flag(cells), Some(slots)) => {
+                    slots.copy_all(cells.iter().map(|&cell| cell.into()), pen)
+                }
                 (cells, _) => numbers(cells, pen),
             }
         }
@@ -83,7 +85,9 @@ fn numbers(cells: &Cells, pen: &mut Pen) {
         Cells::Milli(cells) => {
             fixed(pen, cells, |&cell| join::<8, 9>(0xcb, (f64::from(cell) / 1000.0).to_be_bytes()));
         }
-        Cells::Count(0..0x1_0000, cells) => fixed(pen, cells, |&cell| join::<2, 3>(0xcd, (cell as u16).to_be_bytes())),
+        Cells::Count(0..0x1_0000, cells) => {
+            fixed(pen, cells, |&cell| join::<2, 3>(0xcd, (cell as u16).to_be_bytes()))
+        }
         Cells::Count(0..0x1_0000_0000, cells) => {
             fixed(pen, cells, |&cell| join::<4, 5>(0xce, (cell as u32).to_be_bytes()));
         }

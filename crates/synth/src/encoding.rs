@@ -82,9 +82,11 @@ impl Style {
             }
             Self::Field(key) => field(key, word.as_bytes(), out),
             Self::Attribute(_, _) if word.is_empty() => {}
-            Self::Attribute(key, name) => attribute(key, name, &text_value(word), out),
-            Self::AttributeFlag(key, name) => attribute(key, name, &[0x10, u8::from(word == "true")], out),
-            Self::AnyValue(key) => field(key, &text_value(word), out),
+            Self::Attribute(key, name) => text_attribute(key, name, word, out),
+            Self::AttributeFlag(key, name) => {
+                attribute(key, name, |out| out.extend_from_slice(&[0x10, u8::from(word == "true")]), out);
+            }
+            Self::AnyValue(key) => message(key, out, |out| field(0x0a, word.as_bytes(), out)),
             Self::Severity => {
                 out.extend_from_slice(&[0x10, severity_number(word)]);
                 field(0x1a, word.as_bytes(), out);
@@ -96,17 +98,11 @@ impl Style {
             }
             Self::SpanStatus if word == "true" => out.extend_from_slice(&[0x7a, 2, 0x18, 2]),
             Self::SpanStatus => {}
-            Self::Resource => {
-                let mut inner = Vec::new();
-                attribute(0x0a, "service.name", &text_value(word), &mut inner);
-                field(0x0a, &inner, out);
-            }
-            Self::Label(name) => {
-                let mut inner = Vec::new();
-                field(0x0a, name.as_bytes(), &mut inner);
-                field(0x12, word.as_bytes(), &mut inner);
-                field(0x0a, &inner, out);
-            }
+            Self::Resource => message(0x0a, out, |out| text_attribute(0x0a, "service.name", word, out)),
+            Self::Label(name) => message(0x0a, out, |out| {
+                field(0x0a, name.as_bytes(), out);
+                field(0x12, word.as_bytes(), out);
+            }),
         }
     }
 }
@@ -123,31 +119,37 @@ fn severity_number(word: &str) -> u8 {
     }
 }
 
-/// A field of protobuf whose length is written before it.
+/// A field of protobuf with bytes or a text.
 pub(crate) fn field(key: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    message(key, out, |out| out.extend_from_slice(bytes));
+}
+
+/// A field of protobuf, whose length is written before it once it is known. Nothing is allocated for that.
+fn message(key: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(key);
-    let mut length = bytes.len();
-    for _ in 1..varint_length(length as u64) {
+    let begin = out.len();
+    write(out);
+    let mut length = out.len() - begin;
+    let taken = varint_length(length as u64);
+    for _ in 1..taken {
         out.push(length as u8 | 0x80);
         length >>= 7;
     }
     out.push(length as u8);
-    out.extend_from_slice(bytes);
+    out[begin..].rotate_right(taken);
 }
 
-/// `AnyValue` with a string.
-fn text_value(word: &str) -> Vec<u8> {
-    let mut value = Vec::new();
-    field(0x0a, word.as_bytes(), &mut value);
-    value
+/// `KeyValue`, with an `AnyValue`.
+pub(crate) fn attribute(key: u8, name: &str, write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    message(key, out, |out| {
+        field(0x0a, name.as_bytes(), out);
+        message(0x12, out, write);
+    });
 }
 
-/// `KeyValue`.
-pub(crate) fn attribute(key: u8, name: &str, value: &[u8], out: &mut Vec<u8>) {
-    let mut inner = Vec::new();
-    field(0x0a, name.as_bytes(), &mut inner);
-    field(0x12, value, &mut inner);
-    field(key, &inner, out);
+/// `KeyValue` with a string.
+fn text_attribute(key: u8, name: &str, word: &str, out: &mut Vec<u8>) {
+    attribute(key, name, |out| field(0x0a, word.as_bytes(), out), out);
 }
 
 /// A string of MessagePack.

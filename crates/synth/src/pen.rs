@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn lengths_are_as_short_as_they_can_be() {
-        for (size, reserved) in [(0, 1), (127, 1), (128, 1), (20_000, 1), (20_000, 3), (5, 3), (2_097_152, 2)] {
+        for (size, reserved) in [(0, 1), (127, 1), (128, 1), (20_000, 1), (20_000, 3), (5, 3), (2_097_152, 2)]
+        {
             let mut pen = Pen::default();
             pen.ensure(size + 10);
             let nest = pen.open(0x0a, reserved);

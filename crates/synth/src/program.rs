@@ -333,7 +333,12 @@ impl<'a> Builder<'a> {
             }
             Cells::Milli(_) => {
                 // `double_value`, of which the eight bytes follow.
-                attribute(key, description.name, &[0x21, 0, 0, 0, 0, 0, 0, 0, 0], &mut text);
+                attribute(
+                    key,
+                    description.name,
+                    |out| out.extend_from_slice(&[0x21, 0, 0, 0, 0, 0, 0, 0, 0]),
+                    &mut text,
+                );
                 self.text(&text[..text.len() - 8]);
                 self.piece(Piece::FixedMilli(column));
             }
@@ -341,7 +346,7 @@ impl<'a> Builder<'a> {
                 // `string_value` of 16 digits, which follow.
                 let mut value = [0; 18];
                 value[..2].copy_from_slice(&[0x0a, 16]);
-                attribute(key, description.name, &value, &mut text);
+                attribute(key, description.name, |out| out.extend_from_slice(&value), &mut text);
                 self.text(&text[..text.len() - 16]);
                 self.piece(Piece::Hex(column));
             }

@@ -8,7 +8,7 @@ use crate::unique::mix;
 const STRIDES: usize = 16;
 
 /// An endless sequence of the numbers below a count, in cycles: each has every number once, so that exactly as many
-/// series exist as were asked for, whatever part of the sequence is sent. Within a cycle the numbers go in strides of
+/// series exist as were asked for. Within a cycle the numbers go in strides of
 /// one length that shares no factor with the count.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -45,7 +45,13 @@ impl Order {
     /// The sequence from its element number `position` on.
     pub(crate) fn walk(&self, position: u128) -> Walk<'_> {
         let offset = (position % u128::from(self.count)) as u32;
-        let mut walk = Walk { order: self, cycle: (position / u128::from(self.count)) as u64, left: 0, number: 0, stride: 0 };
+        let mut walk = Walk {
+            order: self,
+            cycle: (position / u128::from(self.count)) as u64,
+            left: 0,
+            number: 0,
+            stride: 0,
+        };
         walk.begin_cycle();
         walk.left -= offset;
         let gone = u64::from(offset) * u64::from(walk.stride);
@@ -109,7 +115,8 @@ impl Replacement {
     /// How many replacements there have been since the epoch, `now` being nanoseconds since then.
     fn count(&self, now: u64) -> u64 {
         // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole round.
-        (u128::from(now) * u128::from(self.per_second_e9) * u128::from(self.hosts) / 1_000_000_000_000_000_000) as u64
+        (u128::from(now) * u128::from(self.per_second_e9) * u128::from(self.hosts)
+            / 1_000_000_000_000_000_000) as u64
     }
 
     /// Tells of each host whose name is another at `now` than it was at the last call, with its generation; the first call

@@ -24,11 +24,26 @@ pub(crate) const WIDEST: usize = 256;
 macro_rules! with_width {
     ($slots:expr, $width:ident => $body:expr) => {
         match $slots.width {
-            16 => { const $width: usize = 16; $body }
-            32 => { const $width: usize = 32; $body }
-            64 => { const $width: usize = 64; $body }
-            128 => { const $width: usize = 128; $body }
-            _ => { const $width: usize = 256; $body }
+            16 => {
+                const $width: usize = 16;
+                $body
+            }
+            32 => {
+                const $width: usize = 32;
+                $body
+            }
+            64 => {
+                const $width: usize = 64;
+                $body
+            }
+            128 => {
+                const $width: usize = 128;
+                $body
+            }
+            _ => {
+                const $width: usize = 256;
+                $body
+            }
         }
     };
 }
@@ -46,7 +61,8 @@ impl Slots {
             longest = longest.max(scratch.len());
         }
         let needed = longest + spare + 1;
-        let width = WIDTHS.into_iter().find(|&width| width >= needed).expect("words are shorter than 256 bytes");
+        let width =
+            WIDTHS.into_iter().find(|&width| width >= needed).expect("words are shorter than 256 bytes");
         let bytes = vec![0; width * lexicon.count() as usize];
         let mut slots = Self { width, bytes, dress, scratch };
         for index in 0..lexicon.count() {

@@ -189,7 +189,7 @@ impl Spec {
     }
 
     /// The path where the format's receivers take it. What says where the records go (a database, a bucket, a token) is
-    /// the receiver's own and not in it, but for Elasticsearch's index.
+    /// the receiver's own and not in it.
     pub fn default_path(&self) -> String {
         match self.format {
             Format::Columnar | Format::Row => "/api/v1/write/msgpack".to_owned(),
@@ -201,7 +201,7 @@ impl Spec {
             },
             Format::RemoteWrite => "/api/v1/write".to_owned(),
             Format::LokiPush => "/loki/api/v1/push".to_owned(),
-            Format::ElasticBulk => format!("/{}/_bulk", self.measurement()),
+            Format::ElasticBulk => "/_bulk".to_owned(),
             Format::JsonLines => "/".to_owned(),
         }
     }
@@ -263,7 +263,9 @@ impl Spec {
             problems.add("compression", message, one_of("compression", takes));
         }
         let bad_level = match *compression {
-            Compression::Gzip { level } if !(1..=9).contains(&level) => Some(("gzip", i64::from(level), "1 to 9")),
+            Compression::Gzip { level } if !(1..=9).contains(&level) => {
+                Some(("gzip", i64::from(level), "1 to 9"))
+            }
             Compression::Zstd { level } if !(-7..=19).contains(&level) => {
                 Some(("zstd", i64::from(level), "-7 to 19"))
             }
@@ -296,7 +298,10 @@ impl Spec {
         // Arc's rule for databases and measurements, which is within that of the others.
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let name = self.measurement();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_word) || name.len() > 64 {
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic())
+            || !name.chars().all(is_word)
+            || name.len() > 64
+        {
             let hint = "a name begins with a letter and has letters, digits, `_` and `-`, at most 64";
             problems.add("measurement", format!("`{name}` is no measurement"), hint.to_owned());
         } else if self.format == Format::ElasticBulk && name.chars().any(|c| c.is_ascii_uppercase()) {
@@ -308,7 +313,8 @@ impl Spec {
         }
         let span = u64::from(self.batch_size).checked_mul(self.step_ns);
         if span.is_none_or(|span| span > MAX_SPAN_NS) {
-            let message = format!("a batch of {} records {} ns apart is too long", self.batch_size, self.step_ns);
+            let message =
+                format!("a batch of {} records {} ns apart is too long", self.batch_size, self.step_ns);
             problems.add("step_ns", message, "a batch spans a day at most".to_owned());
         }
     }
@@ -329,8 +335,11 @@ impl Spec {
             }
         }
         if self.kind != Kind::Metrics {
-            let given =
-                [("hosts", self.hosts.is_some()), ("cardinality", self.cardinality.is_some()), ("churn", self.churn > 0.0)];
+            let given = [
+                ("hosts", self.hosts.is_some()),
+                ("cardinality", self.cardinality.is_some()),
+                ("churn", self.churn > 0.0),
+            ];
             for (field, _) in given.into_iter().filter(|&(_, is_given)| is_given) {
                 let hint = format!("{field} is about series, which are metrics");
                 problems.add(field, format!("{} have no {field}", self.kind), hint);

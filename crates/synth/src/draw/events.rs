@@ -125,8 +125,18 @@ impl Events {
         self.steps.fill(moment.now, &mut table.times);
         let mut random = random(self.seed, purpose::EVENTS, moment.index);
         let rows = table.rows();
-        let [types, categories, severities, sources, users, resources, metadata, durations, amounts, successes] =
-            &mut table.columns[..]
+        let [
+            types,
+            categories,
+            severities,
+            sources,
+            users,
+            resources,
+            metadata,
+            durations,
+            amounts,
+            successes,
+        ] = &mut table.columns[..]
         else {
             unreachable!("events have ten columns")
         };
@@ -201,7 +211,10 @@ fn columns() -> Vec<Column> {
         Column::tag("severity", Lexicon::Fixed(SEVERITIES)),
         Column::tag("source", Lexicon::Fixed(SOURCES)),
         Column::text("user_id", Lexicon::Numbered { prefix: "user-", from: 1_000, digits: 4, count: 9_000 }),
-        Column::text("resource_id", Lexicon::Numbered { prefix: "resource-", from: 1, digits: 1, count: 1_000 }),
+        Column::text(
+            "resource_id",
+            Lexicon::Numbered { prefix: "resource-", from: 1, digits: 1, count: 1_000 },
+        ),
         Column::text("metadata", Lexicon::Made(metadata())),
         Column::field("duration_ms", Cells::Count(u64::from(u32::MAX), Vec::new())),
         Column::field("amount", Cells::Milli(Vec::new())),
@@ -211,7 +224,8 @@ fn columns() -> Vec<Column> {
 
 /// What more there is to say of events of each type, as JSON.
 fn metadata() -> Vec<String> {
-    let variants = (0..TYPES.len() as u32).flat_map(|type_| (0..VARIANTS).map(move |variant| (type_, variant)));
+    let variants =
+        (0..TYPES.len() as u32).flat_map(|type_| (0..VARIANTS).map(move |variant| (type_, variant)));
     let texts = variants.map(|(type_, variant)| {
         let region = REGIONS[(type_ + variant) as usize % REGIONS.len()];
         let (minor, attempt) = (type_ % 10, variant % 3 + 1);

@@ -86,7 +86,8 @@ impl Logs {
         self.steps.fill(moment.now, &mut table.times);
         let first = moment.index.wrapping_mul(table.rows() as u64);
         let mut random = random(self.seed, purpose::LOGS, moment.index);
-        let [levels, services, environments, regions, messages, times, statuses, requests] = &mut table.columns[..]
+        let [levels, services, environments, regions, messages, times, statuses, requests] =
+            &mut table.columns[..]
         else {
             unreachable!("logs have eight columns")
         };

@@ -24,8 +24,7 @@ const TYPES: [(&str, u32, u32); 7] = [
     ("temperature", 20_000, 80_000),
     ("power", 100_000, 500_000),
 ];
-const TYPE_NAMES: &[&str] =
-    &["cpu", "memory", "disk", "network_in", "network_out", "temperature", "power"];
+const TYPE_NAMES: &[&str] = &["cpu", "memory", "disk", "network_in", "network_out", "temperature", "power"];
 /// The regions and measurements of the shape `host`.
 const HOST_REGIONS: &[&str] = &["us-east", "us-west", "eu-central"];
 const HOST_MEASUREMENTS: [&str; 3] = ["cpu", "mem", "disk"];
@@ -68,7 +67,12 @@ impl Metrics {
         (source, table)
     }
 
-    pub(super) fn draw(&mut self, moment: Moment, table: &mut Table, mut rename: impl FnMut(usize, u32, &str)) {
+    pub(super) fn draw(
+        &mut self,
+        moment: Moment,
+        table: &mut Table,
+        mut rename: impl FnMut(usize, u32, &str),
+    ) {
         self.steps.fill(moment.now, &mut table.times);
         if self.replacement.is_on() {
             let Cells::Word(lexicon, _) = &table.columns[0].cells else { unreachable!("hosts come first") };

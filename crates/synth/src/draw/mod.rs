@@ -159,3 +159,62 @@ const fn percentages<const KINDS: usize>(weights: [u8; KINDS]) -> [u8; 100] {
 /// Where something runs, for all kinds but metrics of hosts.
 const REGIONS: &[&str] = &["us-east-1", "us-west-2", "eu-central-1", "ap-south-1"];
 const ENVIRONMENTS: &[&str] = &["prod", "staging", "dev"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use crate::table::Cells;
+
+    /// All identifiers of a column in batches of a thousand.
+    fn identifiers(kind: Kind, name: &str, batches: u64) -> Vec<[u64; 2]> {
+        let (mut source, mut table) = Source::new(&Spec { kind, ..Spec::default() }, 3);
+        let column = table.position(name);
+        let mut found = Vec::new();
+        for index in 0..batches {
+            source.draw(Moment { index, now: 1_000_000_000_000 }, &mut table, |_, _, _| {});
+            match &table.columns[column].cells {
+                Cells::Id(cells) => found.extend(cells.iter().map(|&cell| [0, cell])),
+                Cells::TraceId(cells) => found.extend(cells.iter().step_by(10)),
+                other => panic!("{other:?}"),
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_million_requests_spans_and_traces_have_ids_of_their_own() {
+        for (kind, name, batches) in [
+            (Kind::Logs, "request_id", 1_000),
+            (Kind::Traces, "span_id", 1_000),
+            (Kind::Traces, "trace_id", 10_000),
+        ] {
+            let mut found = identifiers(kind, name, batches);
+            assert_eq!(found.len(), 1_000_000);
+            assert_ne!(found[0][1], 0);
+            found.dedup();
+            assert_eq!(found.len(), 1_000_000, "{name}");
+        }
+    }
+
+    #[test]
+    fn percentages_come_as_often_as_they_say() {
+        let table = percentages([30, 50, 20]);
+        assert_eq!([0, 1, 2].map(|kind| table.iter().filter(|&&it| it == kind).count()), [30, 50, 20]);
+        assert_eq!((between(0, 5, 9), between(u32::MAX, 5, 9)), (5, 9));
+        assert_eq!(between(u32::MAX, 0, u32::MAX), u32::MAX);
+    }
+
+    #[test]
+    fn times_are_rounded_down_and_do_not_drift() {
+        for (step, unit) in
+            [(1_000_000, 1_000_000), (1, 1_000_000_000), (1_500_007, 1_000), (0, 1_000), (7, 1)]
+        {
+            let mut times = [0; 2_000];
+            let now = 1_790_000_000_123_456_789;
+            Steps { step, unit }.fill(now, &mut times);
+            assert!((0..).zip(times).all(|(row, time)| time == (now + row * step) / unit), "{step} {unit}");
+        }
+    }
+}

@@ -22,7 +22,10 @@ const SERVICES: [(&str, [&str; 4]); 20] = [
     ("order-service", ["read_order", "place_order", "change_order", "cancel_order"]),
     ("payment-service", ["read_payment", "charge_card", "confirm_payment", "refund_payment"]),
     ("inventory-service", ["count_stock", "reserve_stock", "update_stock", "release_stock"]),
-    ("notification-service", ["list_notifications", "send_notification", "mark_as_read", "drop_notification"]),
+    (
+        "notification-service",
+        ["list_notifications", "send_notification", "mark_as_read", "drop_notification"],
+    ),
     ("email-service", ["read_template", "send_email", "update_template", "unsubscribe"]),
     ("database-service", ["select", "insert", "update", "delete"]),
     ("cache-service", ["cache_get", "cache_add", "cache_set", "cache_delete"]),
@@ -108,7 +111,11 @@ impl Traces {
             trace: Vec::with_capacity(spans_per_trace),
             starts: Vec::with_capacity(spans_per_trace),
         };
-        let table = Table::new(vec![spec.measurement().to_owned()], spec.batch_size as usize, columns(spec.shape, services));
+        let table = Table::new(
+            vec![spec.measurement().to_owned()],
+            spec.batch_size as usize,
+            columns(spec.shape, services),
+        );
         (source, table)
     }
 
@@ -133,14 +140,22 @@ impl Traces {
         for _ in 0..count {
             let span = draw_span(self.services, random);
             // Insertion: a trace has few spans.
-            let at = self.trace.iter().rposition(|other| other.duration >= span.duration).map_or(0, |at| at + 1);
+            let at =
+                self.trace.iter().rposition(|other| other.duration >= span.duration).map_or(0, |at| at + 1);
             self.trace.insert(at, span);
         }
     }
 
     /// Draws parents and beginnings. Spans begin whole units after each other, so that rounding to the unit changes nothing
     /// of what lies within what; in seconds, which no span lasts, they begin together.
-    fn place_spans(&mut self, random: &mut Random, table: &mut Table, at: usize, begin: u64, first_span: u64) {
+    fn place_spans(
+        &mut self,
+        random: &mut Random,
+        table: &mut Table,
+        at: usize,
+        begin: u64,
+        first_span: u64,
+    ) {
         let grain = self.unit.min(MILLI);
         let begin = begin / grain * grain;
         let spans = self.spans;
@@ -173,7 +188,8 @@ impl Traces {
     /// hardly longer, the span is made shorter by less than a grain.
     fn parent(&mut self, row: usize, which: u32, grain: u64) -> Option<usize> {
         let limit = self.trace[row].duration + grain;
-        let candidates = self.trace[..row].iter().rposition(|span| span.duration >= limit).map_or(0, |at| at + 1);
+        let candidates =
+            self.trace[..row].iter().rposition(|span| span.duration >= limit).map_or(0, |at| at + 1);
         if candidates > 0 {
             let parent = between(which, 0, candidates as u32 - 1) as usize;
             // One that was made shorter itself may be too short; the longest is not.
@@ -190,8 +206,20 @@ impl Traces {
 
     /// Writes down the spans from row `at` on. A whole trace is in one environment and region.
     fn write_spans(&self, table: &mut Table, at: usize, id: [u64; 2], place: (u32, u32)) {
-        let [traces, _, _, services, operations, kinds, durations, statuses, methods, environments, regions, errors] =
-            &mut table.columns[..]
+        let [
+            traces,
+            _,
+            _,
+            services,
+            operations,
+            kinds,
+            durations,
+            statuses,
+            methods,
+            environments,
+            regions,
+            errors,
+        ] = &mut table.columns[..]
         else {
             unreachable!("spans have twelve columns")
         };

@@ -1,7 +1,7 @@
 //! Formats in which records are grouped by whom they are of.
 
-use super::records::prefixed;
 use super::owner;
+use super::records::prefixed;
 use crate::encoding::{Dress, Style};
 use crate::kind::Kind;
 use crate::pen::Pen;
@@ -27,7 +27,8 @@ impl Groups {
 
     fn sort(&mut self, table: &Table) {
         self.keys.clear();
-        self.keys.extend(table.words(self.column).iter().zip(0..).map(|(&word, row)| u64::from(word) << 32 | row));
+        self.keys
+            .extend(table.words(self.column).iter().zip(0..).map(|(&word, row)| u64::from(word) << 32 | row));
         self.keys.sort_unstable();
     }
 
@@ -128,7 +129,12 @@ impl Otlp {
             Kind::Traces => span(table, &mut builder, factor),
         }
         let record = builder.finish();
-        Self { groups: Groups::new(column, slots, table), record, is_metrics: spec.kind == Kind::Metrics, resource }
+        Self {
+            groups: Groups::new(column, slots, table),
+            record,
+            is_metrics: spec.kind == Kind::Metrics,
+            resource,
+        }
     }
 
     pub(super) fn rename(&mut self, column: usize, index: u32, word: &str) {

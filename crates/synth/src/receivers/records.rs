@@ -20,7 +20,12 @@ pub(crate) struct Records {
 type Spare<'a> = &'a dyn Fn(usize) -> usize;
 
 impl Records {
-    fn new(head: Vec<u8>, table: &Table, spare: Spare<'_>, describe: impl Fn(&mut Builder<'_>, &str)) -> Self {
+    fn new(
+        head: Vec<u8>,
+        table: &Table,
+        spare: Spare<'_>,
+        describe: impl Fn(&mut Builder<'_>, &str),
+    ) -> Self {
         let programs = table.measurements.iter().map(|measurement| {
             let mut builder = Builder::new(table, spare);
             describe(&mut builder, measurement);
@@ -57,7 +62,8 @@ pub(super) fn rows(table: &Table, spare: Spare<'_>) -> Records {
     pack_list(table.rows(), &mut head);
     let host = table.written().find(|(_, column)| column.name == "host").map(|(column, _)| column);
     let of = |is_tag: bool| {
-        let columns = table.written().filter(move |&(column, it)| it.is_tag == is_tag && Some(column) != host);
+        let columns =
+            table.written().filter(move |&(column, it)| it.is_tag == is_tag && Some(column) != host);
         columns.map(|(column, _)| column).collect::<Vec<_>>()
     };
     let (fields, tags) = (of(false), of(true));
