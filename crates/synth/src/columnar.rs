@@ -58,7 +58,7 @@ impl Columnar {
             match (&table.columns[words.column].cells, &words.slots) {
                 (Cells::Word(_, cells), Some(slots)) => slots.copy_all(cells.iter().copied(), pen),
                 (Cells::Flag(cells), Some(slots)) => {
-                    slots.copy_all(cells.iter().map(|&cell| cell.into()), pen)
+                    slots.copy_all(cells.iter().map(|&cell| cell.into()), pen);
                 }
                 (cells, _) => numbers(cells, pen),
             }
@@ -79,14 +79,15 @@ fn head(name: &str, columns: usize, rows: usize) -> Vec<u8> {
     head
 }
 
-/// Numbers always take the bytes of the largest one that the column may have: it is allowed, and as regular as can be.
+/// Numbers always take the bytes of the largest one that the column may have: it is allowed, and as regular
+/// as can be.
 fn numbers(cells: &Cells, pen: &mut Pen) {
     match cells {
         Cells::Milli(cells) => {
             fixed(pen, cells, |&cell| join::<8, 9>(0xcb, (f64::from(cell) / 1000.0).to_be_bytes()));
         }
         Cells::Count(0..0x1_0000, cells) => {
-            fixed(pen, cells, |&cell| join::<2, 3>(0xcd, (cell as u16).to_be_bytes()))
+            fixed(pen, cells, |&cell| join::<2, 3>(0xcd, (cell as u16).to_be_bytes()));
         }
         Cells::Count(0..0x1_0000_0000, cells) => {
             fixed(pen, cells, |&cell| join::<4, 5>(0xce, (cell as u32).to_be_bytes()));

@@ -9,7 +9,7 @@ pub(crate) enum Compressor {
     None,
     Gzip(Deflater),
     Zstd(zstd::bulk::Compressor<'static>),
-    Snappy(snap::raw::Encoder),
+    Snappy(Box<snap::raw::Encoder>),
 }
 
 impl Compressor {
@@ -25,7 +25,7 @@ impl Compressor {
                 let compressor = zstd::bulk::Compressor::new(level.into()).expect("levels -7 to 19 exist");
                 Self::Zstd(compressor)
             }
-            Compression::Snappy => Self::Snappy(snap::raw::Encoder::new()),
+            Compression::Snappy => Self::Snappy(Box::new(snap::raw::Encoder::new())),
         }
     }
 

@@ -29,8 +29,8 @@ pub(crate) fn decimal(mut number: u64) -> ([u8; DECIMAL_MAX], usize) {
     (digits, DECIMAL_MAX - at - is_one_digit)
 }
 
-/// The hexadecimal digits of `number`, all of them. Four bytes are spread to eight, then every half byte becomes its
-/// digit, eight at a time.
+/// The hexadecimal digits of `number`, all of them. Four bytes are spread to eight, then every half byte
+/// becomes its digit, eight at a time.
 pub(crate) fn hexadecimal(number: u64) -> [u8; 16] {
     let mut digits = [0; 16];
     digits[..8].copy_from_slice(&eight_digits((number >> 32) as u32).to_be_bytes());

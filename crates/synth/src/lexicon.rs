@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// All words of one column, by number. Words are made when they are asked for: millions of hosts need no list.
+/// All words of one column, by number. Words are made when they are asked for: millions of hosts need no
+/// list.
 #[derive(Clone, Debug)]
 pub(crate) enum Lexicon {
     /// A list that is part of the program.

@@ -59,15 +59,16 @@ impl Pen {
         self.at = end;
     }
 
-    /// Appends the first `used` bytes of a chunk, if there is room for all of it. The size is known to the compiler.
+    /// Appends the first `used` bytes of a chunk, if there is room for all of it. The size is known to the
+    /// compiler.
     #[inline]
     pub(crate) fn chunk<const WIDTH: usize>(&mut self, chunk: &[u8; WIDTH], used: usize) {
         self.bytes[self.at..self.at + WIDTH].copy_from_slice(chunk);
         self.at += used;
     }
 
-    /// Begins a message of protobuf with the key `key`, whose length will probably take `reserved` bytes. There has to be
-    /// room for them, the message and three bytes more.
+    /// Begins a message of protobuf with the key `key`, whose length will probably take `reserved` bytes.
+    /// There has to be room for them, the message and three bytes more.
     pub(crate) fn open(&mut self, key: u8, reserved: usize) -> Nest {
         self.bytes[self.at] = key;
         let length_at = self.at + 1;

@@ -7,9 +7,9 @@ use crate::unique::mix;
 /// Strides that cycles choose from.
 const STRIDES: usize = 16;
 
-/// An endless sequence of the numbers below a count, in cycles: each has every number once, so that exactly as many
-/// series exist as were asked for. Within a cycle the numbers go in strides of
-/// one length that shares no factor with the count.
+/// An endless sequence of the numbers below a count, in cycles: each has every number once, so that exactly
+/// as many series exist as were asked for. Within a cycle the numbers go in strides of one length that shares
+/// no factor with the count.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     count: u32,
@@ -79,7 +79,7 @@ impl Walk<'_> {
     fn begin_cycle(&mut self) {
         let drawn = mix(self.order.seed ^ mix(self.cycle));
         self.stride = self.order.strides[drawn as usize % STRIDES];
-        self.number = ((drawn >> 32) * u64::from(self.order.count) >> 32) as u32;
+        self.number = (((drawn >> 32) * u64::from(self.order.count)) >> 32) as u32;
         self.left = self.order.count;
     }
 }
@@ -91,8 +91,9 @@ fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Hosts that new ones take the place of, one after another, at a constant rate of the time that the data say: host `h`
-/// is replaced for the first time with the replacement number `h`, then again after every round of all hosts.
+/// Hosts that new ones take the place of, one after another, at a constant rate of the time that the data
+/// say: host `h` is replaced for the first time with the replacement number `h`, then again after every round
+/// of all hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Replacement {
     hosts: u32,
@@ -114,13 +115,14 @@ impl Replacement {
 
     /// How many replacements there have been since the epoch, `now` being nanoseconds since then.
     fn count(&self, now: u64) -> u64 {
-        // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole round.
+        // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole
+        // round.
         (u128::from(now) * u128::from(self.per_second_e9) * u128::from(self.hosts)
             / 1_000_000_000_000_000_000) as u64
     }
 
-    /// Tells of each host whose name is another at `now` than it was at the last call, with its generation; the first call
-    /// tells of all.
+    /// Tells of each host whose name is another at `now` than it was at the last call, with its generation;
+    /// the first call tells of all.
     pub(crate) fn advance(&mut self, now: u64, mut tell: impl FnMut(u32, u64)) {
         let count = self.count(now);
         let done = self.done.replace(count);
@@ -154,8 +156,8 @@ mod tests {
                 sorted.sort_unstable();
                 assert!(sorted.iter().copied().eq(0..count), "{cycle:?}");
             }
-            for position in 0..all.len() {
-                assert_eq!(order.walk(position as u128).next(), all[position], "{count} {position}");
+            for (position, &number) in (0..).zip(&all) {
+                assert_eq!(order.walk(position).next(), number, "{count} {position}");
             }
             if count > 100 {
                 let (first, second) = (&all[..count as usize], &all[count as usize..2 * count as usize]);

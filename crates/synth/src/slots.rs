@@ -4,8 +4,8 @@ use crate::encoding::Dress;
 use crate::lexicon::Lexicon;
 use crate::pen::Pen;
 
-/// The words of a column as a format writes them, each in a slot of the same width, with its length in the last byte: to
-/// write one is to copy a number of bytes that the compiler knows.
+/// The words of a column as a format writes them, each in a slot of the same width, with its length in the
+/// last byte: to write one is to copy a number of bytes that the compiler knows.
 #[derive(Debug)]
 pub(crate) struct Slots {
     width: usize,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::format::{Compression, Format};
 use crate::kind::Kind;
 
-/// What the data of one kind look like and how they are written. [`Spec::default`] is columnar metrics as the scripts
-/// of Arc make them.
+/// What the data of one kind look like and how they are written. [`Spec::default`] is columnar metrics as the
+/// scripts of Arc make them.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
@@ -27,14 +27,15 @@ pub struct Spec {
     /// Services that write logs (50 without it) or spans (20).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub services: Option<u32>,
-    /// Hosts that metrics are of; without it 100 (1,000 of the shape `host`), or as many as the cardinality needs.
+    /// Hosts that metrics are of; without it 100 (1,000 of the shape `host`), or as many as the cardinality
+    /// needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<u32>,
     /// Different series of the metrics at any one time; without it every metric of every host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cardinality: Option<u32>,
-    /// The share of the series that new ones take the place of, per second of the time that the data say, from 0
-    /// to 1.
+    /// The share of the series that new ones take the place of, per second of the time that the data say,
+    /// from 0 to 1.
     pub churn: f64,
     /// The unit of times where the format leaves it open.
     pub time_unit: TimeUnit,
@@ -42,7 +43,8 @@ pub struct Spec {
     pub step_ns: u64,
     /// Spans of a trace, from 1 to 255. The last trace of a batch may have fewer.
     pub spans_per_trace: u8,
-    /// The share of spans that have a parent, of all but the first of their trace, from 0 to 1. The scripts have 0.3.
+    /// The share of spans that have a parent, of all but the first of their trace, from 0 to 1. The scripts
+    /// have 0.3.
     pub parents: f64,
 }
 
@@ -71,11 +73,12 @@ impl Default for Spec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Those that Arc's guide to load tests describes: for metrics seven types of them, one value for each record.
+    /// Those that Arc's guide to load tests describes: for metrics seven types of them, one value for each
+    /// record.
     #[default]
     Seed,
-    /// For metrics: what the script sends, three shares of use of a host's processor, memory or disk, one of the three
-    /// measurements for each batch.
+    /// For metrics: what the script sends, three shares of use of a host's processor, memory or disk, one of
+    /// the three measurements for each batch.
     Host,
     /// Fewer columns, for several kinds at once.
     Small,
@@ -161,8 +164,8 @@ const SERVICES_MAX: u32 = 1_000_000;
 const BATCH_MAX: u32 = 1_000_000;
 
 impl Spec {
-    /// The measurement that records go to, unless it is the shape `host` without one, which has `cpu`, `mem` and `disk`
-    /// in turn.
+    /// The measurement that records go to, unless it is the shape `host` without one, which has `cpu`, `mem`
+    /// and `disk` in turn.
     pub fn measurement(&self) -> &str {
         self.measurement.as_deref().unwrap_or(self.kind.measurement())
     }
@@ -172,7 +175,8 @@ impl Spec {
         self.format.content_type()
     }
 
-    /// The value of `Content-Encoding`, if there has to be one. Arc looks at the first bytes instead, and does not mind.
+    /// The value of `Content-Encoding`, if there has to be one. Arc looks at the first bytes instead, and
+    /// does not mind.
     pub fn content_encoding(&self) -> Option<&'static str> {
         match self.compression_used() {
             Compression::None => None,
@@ -188,8 +192,8 @@ impl Spec {
         }
     }
 
-    /// The path where the format's receivers take it. What says where the records go (a database, a bucket, a token) is
-    /// the receiver's own and not in it.
+    /// The path where the format's receivers take it. What says where the records go (a database, a bucket, a
+    /// token) is the receiver's own and not in it.
     pub fn default_path(&self) -> String {
         match self.format {
             Format::Columnar | Format::Row => "/api/v1/write/msgpack".to_owned(),

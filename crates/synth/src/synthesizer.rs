@@ -7,8 +7,8 @@ use crate::receivers::Writer;
 use crate::spec::{Problem, Spec};
 use crate::table::Table;
 
-/// Makes batches. It owns its memory, which is used again for each batch, and can be sent to another thread; several of the
-/// same spec and seed make the same batches.
+/// Makes batches. It owns its memory, which is used again for each batch, and can be sent to another thread;
+/// several of the same spec and seed make the same batches.
 #[derive(Debug)]
 pub struct Synthesizer {
     source: Source,
@@ -41,8 +41,8 @@ impl Synthesizer {
         Ok(Self { source, table, writer, compressor, pen: Pen::default() })
     }
 
-    /// Replaces what `out` has by the batch number `index`, whose first record is of the time `now`, in nanoseconds since
-    /// the epoch. Batches may be made in any order.
+    /// Replaces what `out` has by the batch number `index`, whose first record is of the time `now`, in
+    /// nanoseconds since the epoch. Batches may be made in any order.
     pub fn batch(&mut self, index: u64, now: u64, out: &mut Vec<u8>) -> Batch {
         let Self { source, table, writer, compressor, pen } = self;
         source.draw(Moment { index, now }, table, |column, word, text| writer.rename(column, word, text));

@@ -2,7 +2,8 @@
 
 use crate::lexicon::Lexicon;
 
-/// The records of one batch as small numbers. Its columns stay the same, its cells are drawn anew for each batch.
+/// The records of one batch as small numbers. Its columns stay the same, its cells are drawn anew for each
+/// batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     /// The measurements that batches may be of.
@@ -31,7 +32,8 @@ pub(crate) struct Column {
 pub(crate) enum Cells {
     /// The number of a word.
     Word(Lexicon, Vec<u32>),
-    /// Thousandths: a number with three decimals, which has the same digits as text and as the nearest double.
+    /// Thousandths: a number with three decimals, which has the same digits as text and as the nearest
+    /// double.
     Milli(Vec<u32>),
     /// A whole number, at most so large.
     Count(u64, Vec<u64>),

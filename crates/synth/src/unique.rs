@@ -2,21 +2,23 @@
 
 /// A numbered sequence of identifiers without repetition.
 ///
-/// `mix(number + start)` is a permutation of the 64-bit numbers (SplitMix64's finalizer, Steele, Lea and Flood
-/// 2014: every step of it can be undone), so that different numbers have different identifiers, which look random
-/// all the same.
+/// `mix(number + start)` is a permutation of the 64-bit numbers (SplitMix64's finalizer, Steele, Lea and
+/// Flood 2014: every step of it can be undone), so that different numbers have different identifiers, which
+/// look random all the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unique {
     start: u64,
 }
 
 impl Unique {
-    /// The sequence of `seed` for one `purpose`; those of different purposes have nothing to do with each other.
+    /// The sequence of `seed` for one `purpose`; those of different purposes have nothing to do with each
+    /// other.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         Self { start: mix(seed ^ mix(purpose)) }
     }
 
-    /// The identifier number `number`. Zero, which means none, is one of 2^64: it becomes the largest instead.
+    /// The identifier number `number`. Zero, which means none, is one of 2^64: it becomes the largest
+    /// instead.
     #[inline]
     pub(crate) fn id(self, number: u64) -> u64 {
         let id = mix(number.wrapping_add(self.start));

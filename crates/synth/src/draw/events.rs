@@ -1,8 +1,8 @@
 //! Events: what happened to machines, in business, to safety and in applications.
 //!
-//! 36 types of four categories, equally often. What failed, was denied or exceeded is an error or critical and no success;
-//! what was completed, succeeded or recovered is information; what was started or opened is information or a warning; of the
-//! others nine of ten are a success, and any severity comes equally often.
+//! 36 types of four categories, equally often. What failed, was denied or exceeded is an error or critical
+//! and no success; what was completed, succeeded or recovered is information; what was started or opened is
+//! information or a warning; of the others nine of ten are a success, and any severity comes equally often.
 
 use super::{Moment, REGIONS, Steps, between, halves, pick, purpose, random};
 use crate::lexicon::Lexicon;

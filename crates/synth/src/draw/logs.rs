@@ -1,7 +1,7 @@
 //! Logs: lines of services.
 //!
-//! Levels 30/50/15/4/1 %; what failed is slower and has a status to match, as measured on the script. Response times are
-//! whole milliseconds, as in the guide.
+//! Levels 30/50/15/4/1 %; what failed is slower and has a status to match, as measured on the script.
+//! Response times are whole milliseconds, as in the guide.
 
 use plimsoll_core::Random;
 

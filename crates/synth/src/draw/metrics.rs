@@ -1,8 +1,8 @@
 //! Metrics: values of the series of hosts.
 //!
-//! Each host lies in one region and one environment, as hosts do; the scripts draw them anew for every record. Series come
-//! in cycles ([`crate::series`]), the scripts draw them at random. Values have three decimals, so that they are the same
-//! number in text and as a double.
+//! Each host lies in one region and one environment, as hosts do; the scripts draw them anew for every
+//! record. Series come in cycles ([`crate::series`]), the scripts draw them at random. Values have three
+//! decimals, so that they are the same number in text and as a double.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use crate::spec::{Shape, Spec};
 use crate::table::{Cells, Column, Table};
 use crate::unique::mix;
 
-/// The seven types of the shape `seed`, and their smallest and largest values in thousandths: shares of use in percent,
-/// Mbit/s, °C and W.
+/// The seven types of the shape `seed`, and their smallest and largest values in thousandths: shares of use
+/// in percent, Mbit/s, °C and W.
 const TYPES: [(&str, u32, u32); 7] = [
     ("cpu", 0, 100_000),
     ("memory", 0, 100_000),

@@ -1,7 +1,7 @@
 //! What the records of each kind say: their distributions.
 //!
-//! They are those of Arc's guide to load tests and, where that says nothing or another thing, those that were measured on
-//! its scripts; the documentation of each module names the differences.
+//! They are those of Arc's guide to load tests and, where that says nothing or another thing, those that were
+//! measured on its scripts; the documentation of each module names the differences.
 
 mod events;
 mod logs;
@@ -20,7 +20,7 @@ pub(crate) enum Source {
     Metrics(metrics::Metrics),
     Logs(logs::Logs),
     Traces(traces::Traces),
-    Events(events::Events),
+    Events(Box<events::Events>),
 }
 
 /// Which batch is drawn.
@@ -63,7 +63,7 @@ impl Source {
             }
             Kind::Events => {
                 let (source, table) = events::Events::new(spec, seed);
-                (Self::Events(source), table)
+                (Self::Events(Box::new(source)), table)
             }
         }
     }
@@ -123,7 +123,7 @@ impl Steps {
 /// A uniform whole number from `low` to `high` of 32 random bits; the bias is below `(high - low) / 2^32`.
 #[inline]
 fn between(bits: u32, low: u32, high: u32) -> u32 {
-    low + (u64::from(bits) * (u64::from(high - low) + 1) >> 32) as u32
+    low + ((u64::from(bits) * (u64::from(high - low) + 1)) >> 32) as u32
 }
 
 /// One of a list.
@@ -139,7 +139,8 @@ fn halves(random: &mut Random) -> (u32, u32) {
     (bits as u32, (bits >> 32) as u32)
 }
 
-/// A table of 100 numbers in which number `n` comes `weights[n]` times, so that a uniform choice has these percentages.
+/// A table of 100 numbers in which number `n` comes `weights[n]` times, so that a uniform choice has these
+/// percentages.
 const fn percentages<const KINDS: usize>(weights: [u8; KINDS]) -> [u8; 100] {
     let mut table = [0; 100];
     let (mut at, mut kind) = (0, 0);

@@ -1,9 +1,10 @@
 //! Traces: spans, which form trees.
 //!
-//! A trace has ten spans, and each but its first has a parent with the probability [`Spec::parents`]; the script's 30 %
-//! are 27 % of all spans. Its parents are spans of its trace that exist, begin earlier and end no sooner, which the script
-//! does not see to. For that, the spans of a trace are put in the order of their length, which changes nothing of how
-//! long spans are: each may then have any of those before it as its parent.
+//! A trace has ten spans, and each but its first has a parent with the probability [`Spec::parents`]; the
+//! script's 30 % are 27 % of all spans. Its parents are spans of its trace that exist, begin earlier and end
+//! no sooner, which the script does not see to. For that, the spans of a trace are put in the order of their
+//! length, which changes nothing of how long spans are: each may then have any of those before it as its
+//! parent.
 
 use plimsoll_core::Random;
 
@@ -146,8 +147,8 @@ impl Traces {
         }
     }
 
-    /// Draws parents and beginnings. Spans begin whole units after each other, so that rounding to the unit changes nothing
-    /// of what lies within what; in seconds, which no span lasts, they begin together.
+    /// Draws parents and beginnings. Spans begin whole units after each other, so that rounding to the unit
+    /// changes nothing of what lies within what; in seconds, which no span lasts, they begin together.
     fn place_spans(
         &mut self,
         random: &mut Random,
@@ -176,7 +177,7 @@ impl Traces {
                 }
                 None => (begin, self.trace[0].duration - self.trace[row].duration),
             };
-            let grains = u64::from(for_start) * (room / grain + 1) >> 32;
+            let grains = (u64::from(for_start) * (room / grain + 1)) >> 32;
             self.starts.push(from + grains * grain);
             table.columns[1].ids_mut()[at + row] = ids(at + row);
             table.columns[2].ids_mut()[at + row] = parent.map_or(0, |parent| ids(at + parent));
@@ -184,8 +185,8 @@ impl Traces {
         }
     }
 
-    /// One of the spans before `row` that are long enough to have it within them. If none is, because even the longest is
-    /// hardly longer, the span is made shorter by less than a grain.
+    /// One of the spans before `row` that are long enough to have it within them. If none is, because even
+    /// the longest is hardly longer, the span is made shorter by less than a grain.
     fn parent(&mut self, row: usize, which: u32, grain: u64) -> Option<usize> {
         let limit = self.trace[row].duration + grain;
         let candidates =
@@ -252,7 +253,8 @@ fn draw_span(services: u32, random: &mut Random) -> Span {
     let mut duration = random_duration(service, random);
     if is_http && is_error {
         // 1.5 to 3 times as long.
-        duration += duration / 2 + (u128::from(duration) * 3 / 2 * u128::from(for_factor) >> 32) as u64;
+        let extra = u128::from(duration) * 3 / 2 * u128::from(for_factor);
+        duration += duration / 2 + (extra >> 32) as u64;
     }
     let status = match (is_http, is_error) {
         (false, _) => 0,
@@ -263,8 +265,8 @@ fn draw_span(services: u32, random: &mut Random) -> Span {
     Span { duration, service, operation: service * 4 + operation, kind, method, status, is_error }
 }
 
-/// The length of a span without an error, in nanoseconds: 1 to 50 ms of what only stores, 10 to 500 of the gateway, else
-/// 5 to 200.
+/// The length of a span without an error, in nanoseconds: 1 to 50 ms of what only stores, 10 to 500 of the
+/// gateway, else 5 to 200.
 fn random_duration(service: u32, random: &mut Random) -> u64 {
     let longest = match service % SERVICES.len() as u32 {
         GATEWAY => 500,

@@ -54,8 +54,8 @@ impl Records {
     }
 }
 
-/// Arc's rows: `{"batch": [{"m": …, "t": …, "h": …, "fields": {…}, "tags": {…}}, …]}`. A column called
-/// `host` is `h`, and no tag besides; where there is none, `h` is empty, because Arc makes a tag `unknown` of none.
+/// Arc's rows: `{"batch": [{"m": …, "t": …, "h": …, "fields": {…}, "tags": {…}}, …]}`. A column called `host`
+/// is `h`, and no tag besides; where there is none, `h` is empty, because Arc makes a tag `unknown` of none.
 pub(super) fn rows(table: &Table, spare: Spare<'_>) -> Records {
     let mut head = vec![0x81];
     pack_text("batch", &mut head);
@@ -138,8 +138,8 @@ fn json_record(table: &Table, builder: &mut Builder<'_>) {
     builder.text("}\n");
 }
 
-/// Prometheus remote write 1.0: a time series with one sample for each record. Labels are in the order of their names, as is
-/// required. What a metric is called begins with the measurement.
+/// Prometheus remote write 1.0: a time series with one sample for each record. Labels are in the order of
+/// their names, as is required. What a metric is called begins with the measurement.
 pub(super) fn remote_write(table: &Table, spare: Spare<'_>) -> Records {
     let metric = table.position("metric_name");
     let mut labels: Vec<_> = table.written().filter(|&(column, it)| it.is_tag && column != metric).collect();

@@ -4,7 +4,8 @@ use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer};
 
 use crate::{NOW, spec};
 
-/// Every valid spec of two records a batch or so, with whatever makes batches depend on each other if anything does.
+/// Every valid spec of two records a batch or so, with whatever makes batches depend on each other if
+/// anything does.
 pub(crate) fn all_specs() -> Vec<Spec> {
     let kinds = Kind::ALL.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
     let specs = kinds.flat_map(|(kind, shape)| {

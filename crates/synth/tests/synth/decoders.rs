@@ -315,7 +315,8 @@ struct Sample {
     timestamp: i64,
 }
 
-/// Prometheus's series, of a batch that is still compressed; a metric is called as its measurement and its type.
+/// Prometheus's series, of a batch that is still compressed; a metric is called as its measurement and its
+/// type.
 pub(crate) fn remote_write(bytes: &[u8], measurement: &str) -> Vec<Record> {
     let raw = snap::raw::Decoder::new().decompress_vec(bytes).unwrap();
     let request = WriteRequest::decode(&raw[..]).unwrap();

@@ -1,7 +1,7 @@
 //! Cells have the distributions that they should have: goodness of fit with fixed seeds.
 //!
-//! Each test is at 0.1 %: data of the right distribution would fail one of a thousand of them. Seeds are fixed, so that
-//! what passes once always does.
+//! Each test is at 0.1 %: data of the right distribution would fail one of a thousand of them. Seeds are
+//! fixed, so that what passes once always does.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +49,8 @@ fn assert_even<'a>(what: &str, texts: impl Iterator<Item = &'a str>, kinds: usiz
     assert!(statistic < critical, "{what}: {statistic} is not below {critical}");
 }
 
-/// Kolmogorov and Smirnov's distance from a distribution, and what it exceeds with the probability [`SIGNIFICANCE`]:
-/// `sqrt(−ln(α/2) / 2n)`.
+/// Kolmogorov and Smirnov's distance from a distribution, and what it exceeds with the probability
+/// [`SIGNIFICANCE`]: `sqrt(−ln(α/2) / 2n)`.
 fn kolmogorov_smirnov(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> (f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
@@ -61,8 +61,8 @@ fn kolmogorov_smirnov(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> (f64, f
     (distances.fold(0.0, f64::max), (-(SIGNIFICANCE / 2.0).ln() / (2.0 * count)).sqrt())
 }
 
-/// Values are uniform and within their bounds, which are not far from the smallest and largest. Values of a grid are
-/// compared with the middle of their cells.
+/// Values are uniform and within their bounds, which are not far from the smallest and largest. Values of a
+/// grid are compared with the middle of their cells.
 fn assert_uniform(what: &str, values: impl Iterator<Item = f64>, low: f64, high: f64, grid: f64) {
     let values: Vec<f64> = values.collect();
     assert!(values.len() > 300, "{what}: {}", values.len());
@@ -180,7 +180,8 @@ fn logs_have_their_levels_and_what_goes_with_them() {
     assert!(texts(&records, "request_id").all(|id| id.len() == 16));
 }
 
-/// The distribution of a uniform number from `low` to `high`, times one from 1.5 to 3: over the middles of 2,000 slices.
+/// The distribution of a uniform number from `low` to `high`, times one from 1.5 to 3: over the middles of
+/// 2,000 slices.
 fn longer(value: f64, low: f64, high: f64) -> f64 {
     let slices = (0..2_000).map(|slice| 1.5 + 1.5 * (f64::from(slice) + 0.5) / 2_000.0);
     slices.map(|factor| ((value / factor - low) / (high - low)).clamp(0.0, 1.0)).sum::<f64>() / 2_000.0

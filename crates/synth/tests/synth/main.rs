@@ -1,7 +1,9 @@
 //! What is synthesized, seen from outside: decoded by other people's decoders.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alike;
 mod allocations;
+mod campaign;
 mod decoders;
 mod distributions;
 mod formats;
