@@ -74,7 +74,7 @@ fn weighted(random: &mut Random, percentages: [u64; 3]) -> u32 {
 }
 
 fn table(kind: Kind, rows: usize, columns: Vec<Column>) -> Table {
-    Table::new(vec![kind.measurement().to_owned()], rows, columns)
+    Table::new(&[kind.measurement()], rows, columns)
 }
 
 /// Two shares of use of five hosts at 180 instants, in thousandths of a percent before, during and after.

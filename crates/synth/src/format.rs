@@ -7,7 +7,7 @@ use crate::kind::Kind;
 
 /// A wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Arc's MessagePack, a list of values for each column.
     #[default]
@@ -93,7 +93,7 @@ impl std::fmt::Display for Format {
 
 /// How a batch is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Compression {
     /// Not at all. For remote write, which knows nothing else, it means Snappy.
     #[default]

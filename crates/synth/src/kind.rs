@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A kind of observability data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Values of series over time.
     #[default]

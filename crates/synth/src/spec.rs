@@ -39,7 +39,10 @@ pub struct Spec {
     pub churn: f64,
     /// The unit of times where the format leaves it open.
     pub time_unit: TimeUnit,
-    /// Time from one record of a batch to the next, in nanoseconds. The scripts have a millisecond.
+    /// Time from one record of a batch to the next, in nanoseconds. The scripts have a millisecond. Stores
+    /// that know a series' value by its time (InfluxDB, Prometheus) keep one of two records of one series and
+    /// time, or refuse the second: batches whose times overlap need more series than they have records
+    /// together.
     pub step_ns: u64,
     /// Spans of a trace, from 1 to 255. The last trace of a batch may have fewer.
     pub spans_per_trace: u8,
@@ -71,7 +74,7 @@ impl Default for Spec {
 
 /// Which columns a record has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// Those that Arc's guide to load tests describes: for metrics seven types of them, one value for each
     /// record.
@@ -100,7 +103,7 @@ impl Shape {
 
 /// The unit of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum TimeUnit {
     /// Seconds.
     S,
@@ -157,16 +160,25 @@ impl std::fmt::Display for Problem {
 
 /// Metric types of the shape `seed`, and measurements of the shape `host`: series that a host has.
 pub(crate) const SEED_METRICS: u32 = 7;
-pub(crate) const HOST_METRICS: u32 = 3;
+pub(crate) const HOST_METRICS: u32 = HOST_MEASUREMENTS.len() as u32;
+const HOST_MEASUREMENTS: [&str; 3] = ["cpu", "mem", "disk"];
 /// Entries of one table of words: what they take is held in memory.
-const HOSTS_MAX: u32 = 10_000_000;
-const SERVICES_MAX: u32 = 1_000_000;
+const HOSTS_MAX: u32 = 2_000_000;
+const SERVICES_MAX: u32 = 100_000;
 const BATCH_MAX: u32 = 1_000_000;
 
 impl Spec {
-    /// The measurement that records go to, unless it is the shape `host` without one, which has `cpu`, `mem`
-    /// and `disk` in turn.
-    pub fn measurement(&self) -> &str {
+    /// The measurements that records go to. If they are several, batch number `n` is of the one number `n`
+    /// modulo how many they are.
+    pub fn measurements(&self) -> Vec<&str> {
+        match (self.shape, &self.measurement) {
+            (Shape::Host, None) => HOST_MEASUREMENTS.to_vec(),
+            _ => vec![self.measurement()],
+        }
+    }
+
+    /// The measurement that records go to, unless they are several.
+    fn measurement(&self) -> &str {
         self.measurement.as_deref().unwrap_or(self.kind.measurement())
     }
 

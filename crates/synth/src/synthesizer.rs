@@ -42,7 +42,7 @@ impl Synthesizer {
     }
 
     /// Replaces what `out` has by the batch number `index`, whose first record is of the time `now`, in
-    /// nanoseconds since the epoch. Batches may be made in any order.
+    /// nanoseconds since the epoch (at most 2^63, in the year 2262). Batches may be made in any order.
     pub fn batch(&mut self, index: u64, now: u64, out: &mut Vec<u8>) -> Batch {
         let Self { source, table, writer, compressor, pen } = self;
         source.draw(Moment { index, now }, table, |column, word, text| writer.rename(column, word, text));

@@ -47,7 +47,8 @@ pub(crate) enum Cells {
 
 impl Table {
     /// A table of `rows` records of the given columns.
-    pub(crate) fn new(measurements: Vec<String>, rows: usize, columns: Vec<Column>) -> Self {
+    pub(crate) fn new(measurements: &[&str], rows: usize, columns: Vec<Column>) -> Self {
+        let measurements = measurements.iter().map(|&name| name.to_owned()).collect();
         let mut table = Self { measurements, measurement: 0, times: vec![0; rows], columns };
         for column in &mut table.columns {
             match &mut column.cells {

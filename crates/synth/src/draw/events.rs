@@ -117,7 +117,7 @@ impl Events {
             let shown = ["event_type", "severity", "source", "success"];
             columns.iter_mut().for_each(|column| column.is_written = shown.contains(&column.name));
         }
-        let table = Table::new(vec![spec.measurement().to_owned()], spec.batch_size as usize, columns);
+        let table = Table::new(&spec.measurements(), spec.batch_size as usize, columns);
         (source, table)
     }
 

@@ -78,7 +78,7 @@ impl Logs {
                 column.is_written = ["level", "service", "message"].contains(&column.name);
             }
         }
-        let table = Table::new(vec![spec.measurement().to_owned()], spec.batch_size as usize, columns);
+        let table = Table::new(&spec.measurements(), spec.batch_size as usize, columns);
         (source, table)
     }
 

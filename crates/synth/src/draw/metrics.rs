@@ -2,7 +2,8 @@
 //!
 //! Each host lies in one region and one environment, as hosts do; the scripts draw them anew for every
 //! record. Series come in cycles ([`crate::series`]), the scripts draw them at random. Values have three
-//! decimals, so that they are the same number in text and as a double.
+//! decimals, so that they are the same number in text and as a double. Rows have all tags; those of the
+//! script have them on 30 % of the records.
 
 use std::fmt::Write as _;
 
@@ -27,7 +28,6 @@ const TYPES: [(&str, u32, u32); 7] = [
 const TYPE_NAMES: &[&str] = &["cpu", "memory", "disk", "network_in", "network_out", "temperature", "power"];
 /// The regions and measurements of the shape `host`.
 const HOST_REGIONS: &[&str] = &["us-east", "us-west", "eu-central"];
-const HOST_MEASUREMENTS: [&str; 3] = ["cpu", "mem", "disk"];
 /// A hyphen and the digits of a generation.
 const GENERATION_MAX: usize = 21;
 
@@ -63,7 +63,7 @@ impl Metrics {
             replacement: Replacement::new(hosts, spec.churn),
             name: String::new(),
         };
-        let table = Table::new(measurements(spec), spec.batch_size as usize, columns(spec.shape, hosts));
+        let table = Table::new(&spec.measurements(), spec.batch_size as usize, columns(spec.shape, hosts));
         (source, table)
     }
 
@@ -156,13 +156,6 @@ impl Metrics {
 #[inline]
 fn place(host: u32, regions: u32) -> (u32, u32) {
     (host % regions, host / regions % ENVIRONMENTS.len() as u32)
-}
-
-fn measurements(spec: &Spec) -> Vec<String> {
-    match (spec.shape, &spec.measurement) {
-        (Shape::Host, None) => HOST_MEASUREMENTS.map(str::to_owned).to_vec(),
-        _ => vec![spec.measurement().to_owned()],
-    }
 }
 
 fn columns(shape: Shape, hosts: u32) -> Vec<Column> {

@@ -112,11 +112,7 @@ impl Traces {
             trace: Vec::with_capacity(spans_per_trace),
             starts: Vec::with_capacity(spans_per_trace),
         };
-        let table = Table::new(
-            vec![spec.measurement().to_owned()],
-            spec.batch_size as usize,
-            columns(spec.shape, services),
-        );
+        let table = Table::new(&spec.measurements(), spec.batch_size as usize, columns(spec.shape, services));
         (source, table)
     }
 

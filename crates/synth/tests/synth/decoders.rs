@@ -7,6 +7,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::resource::v1::Resource;
+use plimsoll_synth::Kind;
 use prost::Message;
 use rmpv::Value;
 
@@ -282,6 +283,29 @@ fn spans(bytes: &[u8], has_kind: bool) -> Vec<Record> {
         }
     }
     records
+}
+
+/// How many records an OpenTelemetry request has, whatever is in them.
+pub(crate) fn otlp_count(bytes: &[u8], kind: Kind) -> usize {
+    match kind {
+        Kind::Metrics => {
+            let request = ExportMetricsServiceRequest::decode(bytes).unwrap();
+            let metrics = request.resource_metrics[0].scope_metrics[0].metrics.iter();
+            let points = metrics.map(|metric| match &metric.data {
+                Some(metric::Data::Gauge(gauge)) => gauge.data_points.len(),
+                other => panic!("{other:?}"),
+            });
+            points.sum()
+        }
+        Kind::Logs | Kind::Events => {
+            let request = ExportLogsServiceRequest::decode(bytes).unwrap();
+            request.resource_logs.iter().map(|resource| resource.scope_logs[0].log_records.len()).sum()
+        }
+        Kind::Traces => {
+            let request = ExportTraceServiceRequest::decode(bytes).unwrap();
+            request.resource_spans.iter().map(|resource| resource.scope_spans[0].spans.len()).sum()
+        }
+    }
 }
 
 /// Prometheus remote write 1.0, after <https://prometheus.io/docs/specs/prw/remote_write_spec/>.

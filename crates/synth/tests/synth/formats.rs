@@ -101,7 +101,7 @@ fn opentelemetry_s_requests_say_what_columns_say() {
     let specs = fitting(Format::OtlpProtobuf);
     assert_eq!(specs.len(), 8);
     for spec in &specs {
-        let measurement = spec.measurement().to_owned();
+        let measurement = spec.measurements()[0].to_owned();
         match spec.kind {
             Kind::Metrics => assert_alike(spec, decoders::otlp_metrics, true),
             Kind::Logs | Kind::Events => {
@@ -132,7 +132,7 @@ fn remote_writes_say_what_columns_say() {
     let specs = fitting(Format::RemoteWrite);
     assert_eq!(specs.len(), 2);
     for spec in &specs {
-        let measurement = spec.measurement().to_owned();
+        let measurement = spec.measurements()[0].to_owned();
         let decode = |bytes: &[u8]| (measurement.clone(), decoders::remote_write(bytes, &measurement));
         assert_alike(spec, decode, false);
     }
@@ -144,9 +144,9 @@ fn other_measurements_and_services_are_said_in_every_format() {
     let row = named(r#"{"format":"row","shape":"host"}"#);
     assert_alike(&row, decoders::rows, false);
     assert_eq!(columns_of(&row, 2).0, "other");
-    assert_alike(&named(r#"{"format":"otlp_protobuf"}"#), decoders::otlp_metrics, true);
-    assert_alike(&named(r#"{"format":"loki_push","kind":"logs","services":3}"#), decoders::loki, true);
-    let services = named(r#"{"format":"influx_line","kind":"traces","services":45}"#);
+    assert_alike(&named(r#"{"format":"otlp-protobuf"}"#), decoders::otlp_metrics, true);
+    assert_alike(&named(r#"{"format":"loki-push","kind":"logs","services":3}"#), decoders::loki, true);
+    let services = named(r#"{"format":"influx-line","kind":"traces","services":45}"#);
     assert_alike(&services, decoders::lines, false);
     let records = columns_of(&services, 0).1;
     let mut names: Vec<&str> = records.iter().map(|record| record["service_name"].text()).collect();
@@ -179,7 +179,7 @@ fn whatever_is_compressed_is_the_same_when_decompressed() {
 
 #[test]
 fn a_batch_tells_its_size_and_replaces_what_was_there() {
-    for json in ["{}", r#"{"compression":{"gzip":{"level":1}}}"#, r#"{"format":"remote_write"}"#] {
+    for json in ["{}", r#"{"compression":{"gzip":{"level":1}}}"#, r#"{"format":"remote-write"}"#] {
         let mut synthesizer = plimsoll_synth::Synthesizer::new(&spec(json), 1).unwrap();
         let mut out = b"left over".repeat(100_000);
         let first = synthesizer.batch(0, crate::NOW, &mut out);

@@ -3,6 +3,7 @@
 
 mod alike;
 mod allocations;
+mod any_spec;
 mod campaign;
 mod decoders;
 mod distributions;
