@@ -57,6 +57,12 @@ fn threads_and_orders_make_no_difference() {
 }
 
 #[test]
+fn a_synthesizer_can_be_sent_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&Synthesizer::new(&spec("{}"), 1).unwrap());
+}
+
+#[test]
 fn the_last_batch_that_there_can_be_is_made() {
     for kind in Kind::ALL {
         let spec = Spec { kind, ..spec("{}") };

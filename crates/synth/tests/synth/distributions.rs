@@ -67,6 +67,10 @@ fn assert_uniform(what: &str, values: impl Iterator<Item = f64>, low: f64, high:
     let values: Vec<f64> = values.collect();
     assert!(values.len() > 300, "{what}: {}", values.len());
     assert!(values.iter().all(|value| (low..=high).contains(value)), "{what}");
+    // That the outermost twelve of n parts at an end have nothing happens once in exp(12) = 160,000 times.
+    let margin = (high - low + grid) * 12.0 / values.len() as f64;
+    let (smallest, largest) = values.iter().fold((high, low), |(low, high), &it| (low.min(it), high.max(it)));
+    assert!(smallest <= low + margin && largest >= high - margin, "{what}: from {smallest} to {largest}");
     let cdf = |value: f64| (value - low + grid / 2.0) / (high - low + grid);
     let (distance, critical) = kolmogorov_smirnov(values, cdf);
     assert!(distance < critical, "{what}: {distance} is not below {critical}");
