@@ -35,7 +35,7 @@ pub struct Spec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cardinality: Option<u32>,
     /// The share of the series that new ones take the place of, per second of the time that the data say,
-    /// from 0 to 1.
+    /// from 0 to 1. Hosts are replaced, one after another, each with all of its series.
     pub churn: f64,
     /// The unit of times where the format leaves it open.
     pub time_unit: TimeUnit,

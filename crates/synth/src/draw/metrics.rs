@@ -48,6 +48,11 @@ impl Metrics {
     pub(super) fn new(spec: &Spec, seed: u64) -> (Self, Table) {
         let (hosts, series) = (spec.host_count(), spec.series_count());
         let order_seed = mix(seed ^ mix(purpose::ORDER));
+        // Those without any series do not count for the churn.
+        let used = match spec.shape {
+            Shape::Host => series.div_ceil(3),
+            _ => series.min(hosts),
+        };
         let orders = match spec.shape {
             // Series `s` is that of measurement `s % 3`.
             Shape::Host => (0..3).map(|measurement| (series - measurement).div_ceil(3)).collect(),
@@ -60,7 +65,7 @@ impl Metrics {
             shape: spec.shape,
             hosts,
             orders,
-            replacement: Replacement::new(hosts, spec.churn),
+            replacement: Replacement::new(used, spec.churn),
             name: String::new(),
         };
         let table = Table::new(&spec.measurements(), spec.batch_size as usize, columns(spec.shape, hosts));

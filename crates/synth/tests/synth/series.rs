@@ -73,6 +73,20 @@ fn churn_replaces_the_asked_share_of_the_series_and_keeps_their_number() {
             assert!((replaced - expected).abs() <= 7.0, "{churn} {seconds}: {replaced} {expected}");
         }
     }
+    // Hosts that no series is of are not among those that are replaced.
+    for json in [
+        r#"{"churn":0.1,"hosts":100,"cardinality":50}"#,
+        r#"{"churn":0.1,"hosts":100,"cardinality":60,"shape":"host"}"#,
+    ] {
+        let spec = spec(json);
+        for second in 0..20 {
+            let at = |second: u64| series(&spec, 0..3, NOW + second * 1_000_000_000);
+            let (before, after) = (at(second), at(second + 1));
+            assert_eq!(after.len() as u32, spec.cardinality.unwrap());
+            let replaced = after.difference(&before).count();
+            assert!((5..=6).contains(&replaced), "{json}: {replaced}");
+        }
+    }
     // Without it, nothing ever changes.
     let spec = Spec::default();
     assert_eq!(series(&spec, 0..2, NOW), series(&spec, 0..2, NOW + 86_400_000_000_000));
