@@ -144,7 +144,8 @@ impl Traces {
     }
 
     /// Draws parents and beginnings. Spans begin whole units after each other, so that rounding to the unit
-    /// changes nothing of what lies within what; in seconds, which no span lasts, they begin together.
+    /// changes nothing of what lies within what; in seconds, which say too little of spans, they begin
+    /// together.
     fn place_spans(
         &mut self,
         random: &mut Random,
@@ -177,7 +178,7 @@ impl Traces {
             self.starts.push(from + grains * grain);
             table.columns[1].ids_mut()[at + row] = ids(at + row);
             table.columns[2].ids_mut()[at + row] = parent.map_or(0, |parent| ids(at + parent));
-            table.times[at + row] = self.starts[row] / self.unit;
+            table.times[at + row] = if self.unit > MILLI { begin } else { self.starts[row] } / self.unit;
         }
     }
 
