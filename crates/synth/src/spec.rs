@@ -218,7 +218,11 @@ impl Spec {
             Format::RemoteWrite => "/api/v1/write".to_owned(),
             Format::LokiPush => "/loki/api/v1/push".to_owned(),
             Format::ElasticBulk => "/_bulk".to_owned(),
-            Format::JsonLines => "/".to_owned(),
+            // VictoriaLogs', which has to be told what times and messages are called.
+            Format::JsonLines if self.kind == Kind::Logs => {
+                "/insert/jsonline?_time_field=time&_msg_field=message&_stream_fields=service".to_owned()
+            }
+            Format::JsonLines => "/insert/jsonline?_time_field=time".to_owned(),
         }
     }
 

@@ -156,6 +156,10 @@ fn what_goes_with_a_request_fits_the_format() {
         told(r#"{"format":"loki-push","kind":"logs","compression":{"gzip":{"level":1}}}"#),
         "/loki/api/v1/push application/json gzip"
     );
+    assert_eq!(
+        told(r#"{"format":"json-lines","kind":"logs"}"#),
+        "/insert/jsonline?_time_field=time&_msg_field=message&_stream_fields=service application/x-ndjson -"
+    );
     assert_eq!(told(r#"{"format":"elastic-bulk"}"#), "/_bulk application/x-ndjson -");
     assert_eq!(spec(r#"{"format":"remote-write"}"#).headers()[0].0, "X-Prometheus-Remote-Write-Version");
 }
