@@ -1,0 +1,60 @@
+//! What kinds of data there are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A kind of observability data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Values of series over time.
+    #[default]
+    Metrics,
+    /// Lines that services write.
+    Logs,
+    /// Spans, which form trees.
+    Traces,
+    /// What happened, in the machine room and in business.
+    Events,
+}
+
+impl Kind {
+    /// All of them, in the order in which they are listed anywhere.
+    pub const ALL: [Self; 4] = [Self::Metrics, Self::Logs, Self::Traces, Self::Events];
+
+    /// The name by which users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics",
+            Self::Logs => "logs",
+            Self::Traces => "traces",
+            Self::Events => "events",
+        }
+    }
+
+    /// What one record of it is called, in the plural.
+    pub fn records(self) -> &'static str {
+        match self {
+            Self::Metrics => "points",
+            Self::Logs => "lines",
+            Self::Traces => "spans",
+            Self::Events => "events",
+        }
+    }
+
+    /// The measurement (table, index) that its records go to if none is named: that of Arc's scripts.
+    pub fn measurement(self) -> &'static str {
+        match self {
+            Self::Metrics => "system_metrics",
+            Self::Logs => "application_logs",
+            Self::Traces => "distributed_traces",
+            Self::Events => "system_events",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

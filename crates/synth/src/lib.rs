@@ -1,0 +1,35 @@
+//! Observability data that nobody measured: metrics, logs, traces and events, in the formats of those who
+//! take such data.
+//!
+//! A [`Spec`] says what the data look like; [`Spec::validate`] says what is wrong with it. A [`Synthesizer`]
+//! of a valid one makes batches, each a pure function of the spec, a seed, its index and an instant:
+//! whichever thread makes batch 7, it has the same bytes. There is no clock, no socket and no thread in here,
+//! and after the first batches nothing is allocated.
+//!
+//! Inside, a kind ([`kind`]) draws a table of columns, cell by cell as small numbers; a format ([`format`])
+//! has made its words ready before, so that writing a cell is copying a piece of fixed size.
+#![forbid(unsafe_code)]
+
+pub mod campaign;
+mod columnar;
+mod compression;
+mod digits;
+mod draw;
+mod encoding;
+pub mod format;
+pub mod kind;
+mod lexicon;
+mod pen;
+mod program;
+mod receivers;
+mod series;
+mod slots;
+pub mod spec;
+mod synthesizer;
+mod table;
+mod unique;
+
+pub use format::{Compression, Format};
+pub use kind::Kind;
+pub use spec::{Problem, Shape, Spec, TimeUnit};
+pub use synthesizer::{Batch, Synthesizer};

@@ -1,0 +1,195 @@
+//! Which series come in which order, and which take the place of others.
+
+use plimsoll_core::Random;
+
+use crate::unique::mix;
+
+/// Strides that cycles choose from.
+const STRIDES: usize = 16;
+
+/// An endless sequence of the numbers below a count, in cycles: each has every number once, so that exactly
+/// as many series exist as were asked for. Within a cycle the numbers go in strides of one length that shares
+/// no factor with the count.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    count: u32,
+    seed: u64,
+    strides: [u32; STRIDES],
+}
+
+/// A place in the sequence.
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
+    order: &'a Order,
+    cycle: u64,
+    left: u32,
+    number: u32,
+    stride: u32,
+}
+
+impl Order {
+    /// The sequence of the numbers below `count`, which is not 0.
+    pub(crate) fn new(count: u32, seed: u64) -> Self {
+        let mut random = Random::new(seed, 0);
+        let strides = std::array::from_fn(|_| {
+            loop {
+                let stride = random.below(count.into()) as u32;
+                if greatest_common_divisor(stride, count) == 1 {
+                    break stride;
+                }
+            }
+        });
+        Self { count, seed, strides }
+    }
+
+    /// The sequence from its element number `position` on.
+    pub(crate) fn walk(&self, position: u128) -> Walk<'_> {
+        let offset = (position % u128::from(self.count)) as u32;
+        let mut walk = Walk {
+            order: self,
+            cycle: (position / u128::from(self.count)) as u64,
+            left: 0,
+            number: 0,
+            stride: 0,
+        };
+        walk.begin_cycle();
+        walk.left -= offset;
+        let gone = u64::from(offset) * u64::from(walk.stride);
+        walk.number = ((u64::from(walk.number) + gone) % u64::from(self.count)) as u32;
+        walk
+    }
+}
+
+impl Walk<'_> {
+    /// The next number.
+    #[inline]
+    pub(crate) fn next(&mut self) -> u32 {
+        if self.left == 0 {
+            self.cycle = self.cycle.wrapping_add(1);
+            self.begin_cycle();
+        }
+        let number = self.number;
+        self.left -= 1;
+        let next = u64::from(number) + u64::from(self.stride);
+        let count = u64::from(self.order.count);
+        self.number = if next >= count { next - count } else { next } as u32;
+        number
+    }
+
+    fn begin_cycle(&mut self) {
+        let drawn = mix(self.order.seed ^ mix(self.cycle));
+        self.stride = self.order.strides[drawn as usize % STRIDES];
+        self.number = (((drawn >> 32) * u64::from(self.order.count)) >> 32) as u32;
+        self.left = self.order.count;
+    }
+}
+
+fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Hosts that new ones take the place of, one after another, at a constant rate of the time that the data
+/// say: host `h` is replaced for the first time with the replacement number `h`, then again after every round
+/// of all hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Replacement {
+    hosts: u32,
+    per_second_e9: u64,
+    /// How many replacements had been made when the names were last written; nobody's, before they were.
+    done: Option<u64>,
+}
+
+impl Replacement {
+    /// Replaces the share `churn` of `hosts` each second.
+    pub(crate) fn new(hosts: u32, churn: f64) -> Self {
+        Self { hosts, per_second_e9: (churn * 1e9).round() as u64, done: None }
+    }
+
+    /// Whether any host is ever replaced.
+    pub(crate) fn is_on(&self) -> bool {
+        self.per_second_e9 > 0
+    }
+
+    /// How many replacements there have been since the epoch, `now` being nanoseconds since then.
+    fn count(&self, now: u64) -> u64 {
+        // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole
+        // round.
+        (u128::from(now) * u128::from(self.per_second_e9) * u128::from(self.hosts)
+            / 1_000_000_000_000_000_000) as u64
+    }
+
+    /// Tells of each host whose name is another at `now` than it was at the last call, with its generation;
+    /// the first call tells of all.
+    pub(crate) fn advance(&mut self, now: u64, mut tell: impl FnMut(u32, u64)) {
+        let count = self.count(now);
+        let done = self.done.replace(count);
+        let (from, to) = done.map_or((0, u64::MAX), |done| (done.min(count), done.max(count)));
+        for step in 0..(to - from).min(self.hosts.into()) {
+            let host = ((from % u64::from(self.hosts) + step) % u64::from(self.hosts)) as u32;
+            tell(host, generation(count, host, self.hosts));
+        }
+    }
+}
+
+/// How often `host` has been replaced after `count` replacements.
+fn generation(count: u64, host: u32, hosts: u32) -> u64 {
+    (count + u64::from(hosts - 1 - host)) / u64::from(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cycle_has_every_number_once_wherever_it_is_entered() {
+        for count in [1_u32, 2, 6, 7, 700, 1_001] {
+            let order = Order::new(count, 9);
+            let all: Vec<u32> = {
+                let mut walk = order.walk(0);
+                (0..4 * count).map(|_| walk.next()).collect()
+            };
+            for cycle in all.chunks(count as usize) {
+                let mut sorted = cycle.to_vec();
+                sorted.sort_unstable();
+                assert!(sorted.iter().copied().eq(0..count), "{cycle:?}");
+            }
+            for (position, &number) in (0..).zip(&all) {
+                assert_eq!(order.walk(position).next(), number, "{count} {position}");
+            }
+            if count > 100 {
+                let (first, second) = (&all[..count as usize], &all[count as usize..2 * count as usize]);
+                assert_ne!(first, second);
+            }
+        }
+        // The last position that there can be.
+        Order::new(u32::MAX, 1).walk(u128::from(u64::MAX) * 1_000_000).next();
+    }
+
+    #[test]
+    fn replacements_are_exactly_the_asked_share() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut hosts = [0; 200];
+        let mut replacement = Replacement::new(200, 0.05);
+        replacement.advance(1_000 * SECOND, |host, generation| hosts[host as usize] = generation);
+        let before = hosts;
+        replacement.advance(1_003 * SECOND, |host, generation| {
+            assert_eq!(generation, hosts[host as usize] + 1);
+            hosts[host as usize] = generation;
+        });
+        assert_eq!(hosts.iter().zip(before).filter(|&(&now, before)| now != before).count(), 30);
+        // Going back in time gives back what was there.
+        replacement.advance(1_000 * SECOND, |host, generation| hosts[host as usize] = generation);
+        assert_eq!(hosts, before);
+        // And a day is the same in one step as it is in many.
+        let mut stepwise = hosts;
+        for second in (1_000..87_400).step_by(7) {
+            replacement.advance(second * SECOND, |host, generation| stepwise[host as usize] = generation);
+        }
+        replacement.advance(87_400 * SECOND, |host, generation| stepwise[host as usize] = generation);
+        Replacement::new(200, 0.05).advance(87_400 * SECOND, |host, now| hosts[host as usize] = now);
+        assert_eq!(stepwise, hosts);
+    }
+}
