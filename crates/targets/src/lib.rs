@@ -28,6 +28,7 @@
 
 pub mod cache;
 pub mod control;
+pub mod ingest;
 pub mod sink;
 
 mod crew;

@@ -1,0 +1,199 @@
+//! The words of a query, without its strings and comments.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Words that begin what is no query, in SQLite and in DuckDB.
+const DANGEROUS: [&str; 27] = [
+    "ALTER",
+    "ANALYZE",
+    "ATTACH",
+    "BEGIN",
+    "CALL",
+    "CHECKPOINT",
+    "COMMIT",
+    "COPY",
+    "CREATE",
+    "DELETE",
+    "DETACH",
+    "DROP",
+    "EXPORT",
+    "GRANT",
+    "IMPORT",
+    "INSERT",
+    "INSTALL",
+    "LOAD",
+    "MERGE",
+    "PRAGMA",
+    "REINDEX",
+    "REPLACE",
+    "SAVEPOINT",
+    "SET",
+    "TRUNCATE",
+    "UPDATE",
+    "VACUUM",
+];
+
+/// Key words that change something, and nothing else.
+const CHANGES: [&str; 3] = ["DELETE", "INSERT", "UPDATE"];
+
+/// The words of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// Names and key words; what was quoted without its quotes.
+    words: Vec<String>,
+    /// The first word of each statement.
+    first: Vec<String>,
+    /// Whether there is a key word that changes something, wherever it stands.
+    changes: bool,
+    /// Where unquoted names stand that a point follows.
+    qualifiers: Vec<Range<usize>>,
+}
+
+/// What a text asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statements {
+    One,
+    Several,
+    /// One, which would change something.
+    Dangerous,
+}
+
+impl Words {
+    pub(crate) fn of(sql: &str) -> Self {
+        let (mut found, mut rest, mut begins) = (Self::default(), sql, true);
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                '\'' => quoted(rest, '\''),
+                '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+                '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+                '"' | '`' => {
+                    let length = quoted(rest, first);
+                    let name = rest[1..length].trim_end_matches(first);
+                    found.words.push(name.replace(&format!("{first}{first}"), &first.to_string()));
+                    length
+                }
+                '[' => rest.find(']').map_or(rest.len(), |end| {
+                    found.words.push(rest[1..end].to_owned());
+                    end + 1
+                }),
+                ';' => {
+                    begins = true;
+                    1
+                }
+                _ if is_of_word(first) => {
+                    let length = rest.find(|char| !is_of_word(char)).unwrap_or(rest.len());
+                    let word = &rest[..length];
+                    if begins {
+                        found.first.push(word.to_owned());
+                        begins = false;
+                    }
+                    found.words.push(word.to_owned());
+                    found.changes |= CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word));
+                    if rest[length..].starts_with('.') {
+                        let start = sql.len() - rest.len();
+                        found.qualifiers.push(start..start + length);
+                    }
+                    length
+                }
+                other => {
+                    if begins && !other.is_whitespace() {
+                        found.first.push(String::new());
+                        begins = false;
+                    }
+                    other.len_utf8()
+                }
+            };
+            rest = &rest[length..];
+        }
+        found
+    }
+
+    /// Whether there is this word, in any case of letters.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.words.iter().any(|word| word.eq_ignore_ascii_case(name))
+    }
+
+    /// The text with quotes around those names before a point that are databases.
+    pub(crate) fn quoted<'t>(&self, sql: &'t str, is_database: impl Fn(&str) -> bool) -> Cow<'t, str> {
+        let mut quoted = Cow::Borrowed(sql);
+        // From the back: the places before it stay.
+        for place in self.qualifiers.iter().rev().filter(|place| is_database(&sql[(*place).clone()])) {
+            let name = format!("\"{}\"", &sql[place.clone()]);
+            quoted.to_mut().replace_range(place.clone(), &name);
+        }
+        quoted
+    }
+
+    pub(crate) fn statements(&self) -> Statements {
+        match self.first.as_slice() {
+            [first] if DANGEROUS.iter().any(|word| word.eq_ignore_ascii_case(first)) => Statements::Dangerous,
+            // Behind WITH there may be any of them.
+            [first] if self.changes && first.eq_ignore_ascii_case("WITH") => Statements::Dangerous,
+            [] | [_] => Statements::One,
+            _ => Statements::Several,
+        }
+    }
+}
+
+fn is_of_word(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '_' | '$')
+}
+
+/// Bytes of what is quoted at the front; a doubled quote does not end it.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut at = 1;
+    while let Some(end) = text[at..].find(quote) {
+        at += end + 1;
+        if !text[at..].starts_with(quote) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_and_strings_and_comments_are_none() {
+        let sql = "SELECT a.b, 'x''y z' FROM \"my-db\".m -- w\n JOIN `q``r` /* v */ ON [u t]=é;";
+        let words = Words::of(sql).words;
+        assert_eq!(words, ["SELECT", "a", "b", "FROM", "my-db", "m", "JOIN", "q`r", "ON", "u t", "é"]);
+        assert!(Words::of(sql).names("MY-DB") && !Words::of(sql).names("x"));
+        for odd in ["'", "\"", "\"\"", "[", "/*", "--", "", "'''"] {
+            let _ = Words::of(odd);
+        }
+    }
+
+    #[test]
+    fn databases_are_quoted() {
+        let sql = "SELECT default.a, t.b, 'default.c' FROM default.cpu t JOIN \"default\".x";
+        let quoted = Words::of(sql).quoted(sql, |name| name == "default");
+        let expected = "SELECT \"default\".a, t.b, 'default.c' FROM \"default\".cpu t JOIN \"default\".x";
+        assert_eq!(quoted, expected);
+    }
+
+    #[test]
+    fn what_is_no_query_is_told_from_what_is() {
+        for (sql, expected) in [
+            ("SELECT 1", Statements::One),
+            (" -- a comment\n select 1 ; ", Statements::One),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", Statements::One),
+            ("SELECT 'DROP TABLE x; DROP'", Statements::One),
+            ("", Statements::One),
+            ("(SELECT 1)", Statements::One),
+            ("SELECT 1; SELECT 2", Statements::Several),
+            ("SELECT 1; DROP TABLE x", Statements::Several),
+            ("drop table x", Statements::Dangerous),
+            ("WITH x AS (SELECT 1) INSERT INTO y SELECT * FROM x", Statements::Dangerous),
+            ("/* */ Pragma x", Statements::Dangerous),
+            ("ATTACH 'x' AS y", Statements::Dangerous),
+            ("VACUUM INTO 'x'", Statements::Dangerous),
+        ] {
+            assert_eq!(Words::of(sql).statements(), expected, "{sql}");
+        }
+    }
+}
