@@ -32,6 +32,7 @@ pub mod ingest;
 pub mod sink;
 
 mod crew;
+mod http_reply;
 mod table;
 
 pub use cache::{CacheError, CacheOptions, CacheReport, CacheServer, Lie, LieKind};
