@@ -122,6 +122,11 @@ impl HttpDesk {
         course
     }
 
+    #[cfg(test)]
+    pub(crate) const fn api(&self) -> &Api {
+        &self.api
+    }
+
     /// What was counted.
     pub(crate) fn finish(self) -> IngestCounts {
         let mut counts = self.api.counts;

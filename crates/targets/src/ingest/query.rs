@@ -67,8 +67,7 @@ pub(crate) fn run(
     }
     let tables = store.tables(|name| name == database || words.names(name), now);
     let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
-    // A name such as `default` is a key word of SQLite, and none of the real server.
-    let sql = words.quoted(sql, |name| tables.iter().any(|table| table.database.eq_ignore_ascii_case(name)));
+    let sql = words.quoted(sql);
     let forgotten = tables.iter().filter(|table| words.names(&table.name));
     let forgotten = forgotten.map(|table| table.rows - table.kept).sum();
     let failed = |error: Error| Refused::Failed(told(&error));

@@ -1,6 +1,5 @@
 //! The words of a query, without its strings and comments.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Words that begin what is no query, in SQLite and in DuckDB.
@@ -90,7 +89,8 @@ impl Words {
                     }
                     found.words.push(word.to_owned());
                     found.changes |= CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word));
-                    if rest[length..].starts_with('.') {
+                    // Digits before a point are a number.
+                    if rest[length..].starts_with('.') && !first.is_numeric() {
                         let start = sql.len() - rest.len();
                         found.qualifiers.push(start..start + length);
                     }
@@ -114,13 +114,14 @@ impl Words {
         self.words.iter().any(|word| word.eq_ignore_ascii_case(name))
     }
 
-    /// The text with quotes around those names before a point that are databases.
-    pub(crate) fn quoted<'t>(&self, sql: &'t str, is_database: impl Fn(&str) -> bool) -> Cow<'t, str> {
-        let mut quoted = Cow::Borrowed(sql);
+    /// The text with quotes around the names that a point follows: some that a database may have, such as
+    /// `default`, are key words of SQLite.
+    pub(crate) fn quoted(&self, sql: &str) -> String {
+        let mut quoted = sql.to_owned();
         // From the back: the places before it stay.
-        for place in self.qualifiers.iter().rev().filter(|place| is_database(&sql[(*place).clone()])) {
-            let name = format!("\"{}\"", &sql[place.clone()]);
-            quoted.to_mut().replace_range(place.clone(), &name);
+        for place in self.qualifiers.iter().rev() {
+            quoted.insert(place.end, '"');
+            quoted.insert(place.start, '"');
         }
         quoted
     }
@@ -169,11 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn databases_are_quoted() {
-        let sql = "SELECT default.a, t.b, 'default.c' FROM default.cpu t JOIN \"default\".x";
-        let quoted = Words::of(sql).quoted(sql, |name| name == "default");
-        let expected = "SELECT \"default\".a, t.b, 'default.c' FROM \"default\".cpu t JOIN \"default\".x";
-        assert_eq!(quoted, expected);
+    fn names_before_points_are_quoted() {
+        let sql = "SELECT 1.5, default.a, t.b, 'default.c' FROM default.cpu t JOIN \"default\".x";
+        let expected =
+            "SELECT 1.5, \"default\".a, \"t\".b, 'default.c' FROM \"default\".cpu t JOIN \"default\".x";
+        assert_eq!(Words::of(sql).quoted(sql), expected);
     }
 
     #[test]
