@@ -29,12 +29,6 @@ pub(crate) struct Decoded {
     pub(crate) skipped: u64,
 }
 
-impl Decoded {
-    pub(crate) fn rows(&self) -> u64 {
-        self.batches.iter().map(|batch| batch.rows as u64).sum()
-    }
-}
-
 /// Why a map is no batch.
 #[derive(Debug)]
 enum Problem {

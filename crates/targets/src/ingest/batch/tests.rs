@@ -156,7 +156,10 @@ fn a_float_in_a_column_of_whole_numbers_loses_its_fraction_and_a_text_is_a_confl
 fn items_of_a_list_that_mean_nothing_are_passed_over_and_counted() {
     let json = r#"{"batch":[{"fields":{"v":1}},5,{"m":"a","t":1,"h":"h","fields":{"v":1}},{"m":"a"}]}"#;
     let decoded = decode(&packed(json), NOW).unwrap();
-    assert_eq!((decoded.rows(), decoded.skipped, decoded.measurements), (1, 3, vec!["a".to_owned()]));
+    assert_eq!(
+        (decoded.batches[0].rows, decoded.skipped, decoded.measurements),
+        (1, 3, vec!["a".to_owned()])
+    );
     // Bytes that cannot be read are no item that could be passed over.
     let mut bytes = packed(json);
     // Its last item is the text `a`, of two bytes.
@@ -252,7 +255,7 @@ mod properties {
             let payload = Packed::Map(vec![("m".into(), "m".into()), ("columns".into(), columns)]);
             rmpv::encode::write_value(&mut bytes, &payload).unwrap();
             let decoded = decode(&bytes, NOW).unwrap();
-            prop_assert_eq!(decoded.rows(), rows as u64);
+            prop_assert_eq!(decoded.batches[0].rows, rows);
             for cut in 0..bytes.len() {
                 prop_assert!(decode(&bytes[..cut], NOW).is_err());
             }
