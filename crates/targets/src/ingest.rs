@@ -15,6 +15,7 @@ mod api;
 mod batch;
 mod column;
 mod error;
+mod foreign;
 mod http;
 mod liar;
 mod line_protocol;

@@ -2,6 +2,7 @@
 //! write, and what it knows of itself.
 
 mod administration;
+mod foreign;
 mod queries;
 mod writes;
 

@@ -25,6 +25,20 @@ pub(crate) enum Value<'a> {
     Text(&'a [u8]),
 }
 
+impl Value<'_> {
+    /// What the real server calls its type, where the way it came says nothing more.
+    pub(crate) const fn go_type(&self) -> &'static str {
+        match self {
+            Self::Null => "<nil>",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int64",
+            Self::Large(_) => "uint64",
+            Self::Float(_) => "float64",
+            Self::Text(_) => "string",
+        }
+    }
+}
+
 /// One value that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {

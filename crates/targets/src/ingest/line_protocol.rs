@@ -1,6 +1,6 @@
-//! InfluxDB's line protocol, as its documentation has it ("Line protocol reference", InfluxDB 2.7): measurement,
-//! tags, fields and a time in each line. Lines that are none are passed over and counted, as the real server
-//! does.
+//! InfluxDB's line protocol, as its documentation has it ("Line protocol reference", InfluxDB 2.7):
+//! measurement, tags, fields and a time in each line. Lines that are none are passed over and counted, as the
+//! real server does.
 
 use super::batch::Decoded;
 use super::column::Value;
@@ -89,8 +89,8 @@ impl<'a> Iterator for Lines<'a> {
 struct Line<'a> {
     measurement: Vec<u8>,
     tags: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Texts still with their escapes.
     fields: Vec<(Vec<u8>, Value<'a>)>,
-    /// Texts of fields, which had escapes.
     time: Option<i64>,
 }
 
@@ -142,21 +142,9 @@ impl<'a> Line<'a> {
                 Value::Text(text) if text.contains(&b'\\') => {
                     row.set_text(name, &String::from_utf8_lossy(&unquoted(text)));
                 }
-                value => row.set(name, Item::Value(*value, go_type(value))),
+                value => row.set(name, Item::Value(*value, value.go_type())),
             }
         }
-    }
-}
-
-/// What a value is to the real server, for its error texts.
-const fn go_type(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Large(_) => "uint64",
-        Value::Float(_) => "float64",
-        Value::Text(_) => "string",
     }
 }
 
@@ -232,7 +220,10 @@ mod tests {
         let batches = decoded.batches.iter().map(|batch| {
             let row = |row: usize| {
                 let cells = batch.columns.iter().map(|(name, column)| {
-                    format!("{name}={}", column.get(row).text().map_or("-".into(), |text| text.into_owned()))
+                    format!(
+                        "{name}={}",
+                        column.get(row).text().map_or("-".into(), std::borrow::Cow::into_owned)
+                    )
                 });
                 cells.collect::<Vec<_>>().join(" ").replace("time=1970-01-01T00:00:00.0000", "@")
             };

@@ -153,7 +153,7 @@ fn tell(sqlite: &Connection, acknowledged: &[Acknowledged]) -> Result<(), Error>
 
 /// Reads all rows.
 fn read(mut statement: Statement<'_>) -> Result<Found, Refused> {
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let (mut data, mut count) = ("[".to_owned(), 0);
     let failed = |error: Error| Refused::Failed(told(&error));
     let mut rows = statement.query([]).map_err(failed)?;

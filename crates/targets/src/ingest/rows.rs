@@ -65,6 +65,11 @@ impl Group {
         }
     }
 
+    /// Sets a value of the present row that came in no MessagePack.
+    pub(crate) fn set_value(&mut self, name: &str, value: Value<'_>) {
+        self.put(name, |column| column.push(value, value.go_type(), 0));
+    }
+
     /// Sets a text of the present row.
     pub(crate) fn set_text(&mut self, name: &[u8], text: &str) {
         let name = String::from_utf8_lossy(name);
@@ -73,6 +78,8 @@ impl Group {
 
     fn put(&mut self, name: &str, set: impl FnOnce(&mut Builder)) {
         let row = self.times.len() - 1;
+        // The column `time` is the row's own.
+        let name = if name == "time" { "time_" } else { name };
         let here = self.columns.get(self.next).is_some_and(|(known, _)| **known == *name);
         let place =
             if here { Some(self.next) } else { self.columns.iter().position(|(known, _)| **known == *name) };
@@ -83,8 +90,8 @@ impl Group {
         self.next = place + 1;
         let column = &mut self.columns[place].1;
         column.pad(row);
-        // Of two of one name in a row the first one counts; the time is the row's own.
-        if column.len() == row && name != "time" {
+        // Of two of one name in a row the first one counts.
+        if column.len() == row {
             set(column);
         }
     }

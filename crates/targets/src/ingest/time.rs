@@ -19,9 +19,9 @@ impl Unit {
     pub(crate) const fn of(first: i64) -> Self {
         match first {
             ..10_000_000_000 => Self::Seconds,
-            ..10_000_000_000_000 => Self::Millis,
-            ..10_000_000_000_000_000 => Self::Micros,
-            _ => Self::Nanos,
+            10_000_000_000..10_000_000_000_000 => Self::Millis,
+            10_000_000_000_000..10_000_000_000_000_000 => Self::Micros,
+            10_000_000_000_000_000.. => Self::Nanos,
         }
     }
 

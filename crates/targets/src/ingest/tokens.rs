@@ -71,8 +71,8 @@ impl Tokens {
     }
 }
 
-/// The token of a request, where the real server looks for it, in its order: Authorization with `Bearer`, with
-/// `Token` or bare, `x-api-key`, and `p=` of the query.
+/// The token of a request, where the real server looks for it, in its order: Authorization with `Bearer`,
+/// with `Token` or bare, `x-api-key`, and `p=` of the query.
 fn token<'a>(request: &Request<'a>, query: &'a [u8]) -> Option<std::borrow::Cow<'a, [u8]>> {
     if let Some(authorization) = request.header("authorization").filter(|value| !value.is_empty()) {
         let bare = [&b"Bearer "[..], b"Token "].iter().find_map(|scheme| authorization.strip_prefix(*scheme));

@@ -487,3 +487,77 @@ fn parameters_are_found_and_decoded() {
     assert_eq!(value("a=1&b=2", "d"), None);
     assert_eq!(value("a=1=2", "a").as_deref(), Some("1=2"));
 }
+
+#[test]
+fn other_protocols_are_answered_as_their_own_servers_do() {
+    let mut table = Table::new(options());
+    let snappy = |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).unwrap();
+    let media = |kind: &str| format!("{ADMIN}content-type: {kind}\r\n");
+    // One gauge `m` with one data point; one span, one log record, each empty; one series `a` of one sample.
+    let metrics = b"\x0a\x10\x12\x0e\x12\x0c\x0a\x01m\x2a\x07\x0a\x05\x3a\x03\x0a\x01k";
+    let empty = b"\x0a\x04\x12\x02\x12\x00";
+    let series = snappy(b"\x0a\x17\x0a\x08\x0a\x03job\x12\x01a\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x07");
+    let push = br#"{"streams":[{"stream":{"a":"b"},"values":[["1","x"],["2","y"]]}]}"#;
+    let bulk = b"{\"index\":{}}\n{\"a\":1}\n";
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let (protobuf, json) = (media("application/x-protobuf"), media("application/json"));
+    for (path, fields, body, status) in [
+        ("/v1/metrics", &protobuf, &metrics[..], 200),
+        ("/v1/metrics", &protobuf, &gzip(metrics), 200),
+        ("/v1/logs", &protobuf, empty, 200),
+        ("/v1/traces", &protobuf, empty, 200),
+        ("/v1/traces", &json, empty, 415),
+        ("/v1/traces", &protobuf, b"\xFF", 400),
+        ("/api/v1/write", &protobuf, &series, 204),
+        (
+            "/api/v1/write",
+            &media("application/x-protobuf;proto=io.prometheus.write.v2.Request"),
+            &series,
+            415,
+        ),
+        ("/api/v1/write", &protobuf, b"\xFF", 400),
+        ("/api/v1/write", &protobuf, &snappy(b"\xFF"), 400),
+        ("/api/v1/write", &protobuf, &snappy(&vec![0; 2 << 20]), 400),
+        ("/loki/api/v1/push", &json, push, 204),
+        ("/loki/api/v1/push", &json, &gzip(push), 204),
+        ("/loki/api/v1/push", &json, b"{}", 400),
+        ("/logs-app/_bulk", &media("application/x-ndjson"), bulk, 200),
+        ("/_bulk", &media("application/x-ndjson"), bulk, 400),
+        ("/_bulk", &media("text/plain"), bulk, 406),
+        ("/insert/jsonline?_time_field=t", &media("text/plain"), b"{\"t\":1,\"a\":2}\n", 200),
+        ("/insert/jsonline", &json, b"{", 400),
+    ] {
+        let told = table.ask(&format!("POST {path}"), fields, body);
+        assert_eq!(told.status, status, "{path} {}", told.body);
+    }
+    table.ask(FLUSH, ADMIN, b"");
+    for (name, rows) in [
+        ("otlp.metrics", 2),
+        ("otlp.logs", 1),
+        ("otlp.spans", 1),
+        ("prometheus.samples", 1),
+        ("loki.entries", 4),
+        ("elasticsearch.documents", 1),
+        ("jsonlines.lines", 1),
+    ] {
+        let expected = format!(r#""columns":["n"],"data":[[{rows}]],"row_count":1"#);
+        assert_eq!(table.query(&format!("SELECT COUNT(*) AS n FROM {name}")), expected, "{name}");
+    }
+    let refused = table.ask("POST /v1/traces", &protobuf, b"\xFF");
+    assert_eq!(refused.body, "\x08\x03\x12\x28the payload is no sound protobuf message");
+    let full = IngestOptions { full_after: Some(0), ..options() };
+    let mut table = Table::new(full);
+    for (path, fields, body, status) in [
+        ("/v1/metrics", &protobuf, &metrics[..], 503),
+        ("/api/v1/write", &protobuf, &series, 500),
+        ("/loki/api/v1/push", &json, push, 500),
+        ("/i/_bulk", &json, bulk, 503),
+    ] {
+        let told = table.ask(&format!("POST {path}"), fields, body);
+        assert!(told.status == status && told.body.contains("no space left on device"), "{path} {told:?}");
+    }
+}

@@ -9,13 +9,14 @@ use super::super::batch::{self, Decoded};
 use super::super::liar::Fate;
 use super::super::line_protocol::{self, Precision};
 use super::super::payload::{Compression, Damage};
+use super::foreign::Foreign;
 use super::{Answer, Api, Asked, is_database, is_measurement, problem};
 use crate::http_reply::HttpReply;
 use crate::sink::Intent;
 
 /// What a database may be called, in the words of the real server.
-const DATABASE_NAMES: &str = "must start with a letter and contain only alphanumeric characters, underscores, \
-                              or hyphens (max 64 characters)";
+const DATABASE_NAMES: &str = "must start with a letter and contain only alphanumeric characters, \
+                              underscores, or hyphens (max 64 characters)";
 const MEASUREMENT_NAMES: &str =
     "must start with a letter and contain only alphanumeric characters, underscores, or hyphens";
 
@@ -26,12 +27,16 @@ pub(crate) enum Form {
     MessagePack,
     /// InfluxDB's line protocol, with the parameter that names the database; `None`: only the field does.
     Lines(Option<&'static str>),
+    /// As other servers take it.
+    Foreign(Foreign),
 }
 
 /// What a payload holds, and for which database.
 pub(crate) struct Taken {
     pub(crate) database: String,
     pub(crate) decoded: Decoded,
+    /// What to reply when it is stored.
+    pub(crate) accepted: HttpReply,
 }
 
 impl Form {
@@ -42,15 +47,8 @@ impl Form {
             b"/api/v1/write/line-protocol" => Self::Lines(None),
             b"/api/v2/write" => Self::Lines(Some("bucket")),
             b"/write" => Self::Lines(Some("db")),
-            _ => return None,
+            other => return Foreign::of(other).map(Self::Foreign),
         })
-    }
-
-    /// The reply to a write that was stored.
-    fn accepted(self) -> HttpReply {
-        match self {
-            Self::MessagePack | Self::Lines(_) => HttpReply::empty(204),
-        }
     }
 
     /// The reply to a write that cannot be stored.
@@ -58,6 +56,7 @@ impl Form {
         match self {
             Self::MessagePack => problem(500, &format!("Failed to write records: {why}")),
             Self::Lines(_) => problem(500, &format!("Write failed: {why}")),
+            Self::Foreign(form) => form.failed(why),
         }
     }
 }
@@ -83,8 +82,9 @@ impl Api {
             }
         }
         match self.take(form, asked) {
-            Ok(Fate::Unacknowledged) => Answer::Reset,
-            Ok(_) => Answer::Reply(form.accepted(), service),
+            Ok(Some(accepted)) => Answer::Reply(accepted, service),
+            // It is stored, and on purpose nobody is told.
+            Ok(None) => Answer::Reset,
             Err(reply) => {
                 self.counts.refusals += 1;
                 Answer::Reply(reply, service)
@@ -93,8 +93,8 @@ impl Api {
     }
 
     /// Stores what a payload holds, all of it or nothing.
-    fn take(&mut self, form: Form, asked: &Asked<'_>) -> Result<Fate, HttpReply> {
-        let (bytes, Taken { database, decoded }) = self.read(form, asked)?;
+    fn take(&mut self, form: Form, asked: &Asked<'_>) -> Result<Option<HttpReply>, HttpReply> {
+        let (bytes, Taken { database, decoded, accepted }) = self.read(form, asked)?;
         if let Some(conflict) = decoded.conflict {
             return Err(form.failed(&conflict));
         }
@@ -102,11 +102,12 @@ impl Api {
         let stored = self.setup.store.write(&database, decoded.batches, bytes, fate, asked.moment.at);
         stored.map_err(|why| form.failed(&why))?;
         self.counts.skipped += decoded.skipped;
-        if fate != Fate::Unacknowledged {
-            self.counts.writes += 1;
-            self.counts.bytes += bytes;
+        if fate == Fate::Unacknowledged {
+            return Ok(None);
         }
-        Ok(fate)
+        self.counts.writes += 1;
+        self.counts.bytes += bytes;
+        Ok(Some(accepted))
     }
 
     /// Reads a payload; with its bytes without compression.
@@ -114,6 +115,7 @@ impl Api {
         match form {
             Form::MessagePack => self.message_pack(asked),
             Form::Lines(parameter) => self.lines(asked, parameter),
+            Form::Foreign(form) => self.foreign(form, asked),
         }
     }
 
@@ -130,7 +132,7 @@ impl Api {
         let database = asked.field("x-arc-database").unwrap_or_else(|| "default".to_owned());
         check_database(&database)?;
         check_measurements(&decoded)?;
-        Ok((bytes, Taken { database, decoded }))
+        Ok((bytes, Taken { database, decoded, accepted: HttpReply::empty(204) }))
     }
 
     fn lines(&mut self, asked: &Asked<'_>, parameter: Option<&str>) -> Result<(u64, Taken), HttpReply> {
@@ -154,11 +156,11 @@ impl Api {
         }
         let bytes = payload.len() as u64;
         check_measurements(&decoded)?;
-        Ok((bytes, Taken { database, decoded }))
+        Ok((bytes, Taken { database, decoded, accepted: HttpReply::empty(204) }))
     }
 
     /// A payload without its compression.
-    fn plain<'a>(
+    pub(super) fn plain<'a>(
         &'a mut self,
         body: &'a [u8],
         refused: impl FnOnce(Compression, &Damage) -> HttpReply,
@@ -177,7 +179,7 @@ impl Api {
     }
 }
 
-fn check_database(name: &str) -> Result<(), HttpReply> {
+pub(super) fn check_database(name: &str) -> Result<(), HttpReply> {
     if is_database(name) {
         return Ok(());
     }

@@ -40,7 +40,9 @@ fn told(json: &str) -> String {
                 assert_eq!(column.len(), batch.rows, "{name}");
                 match column.get(row) {
                     Cell::Time(micros) => format!("{name}={micros}"),
-                    cell => format!("{name}={}", cell.text().map_or("null".into(), |text| text.into_owned())),
+                    cell => {
+                        format!("{name}={}", cell.text().map_or("null".into(), std::borrow::Cow::into_owned))
+                    }
                 }
             });
             cells.collect::<Vec<_>>().join(" ")

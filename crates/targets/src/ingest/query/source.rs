@@ -43,7 +43,8 @@ impl Source {
             let columns = columns.collect::<Vec<_>>().join(", ");
             let (database, name) = (identifier(&table.database), identifier(&table.name));
             let last = table.rows - 1;
-            format!("CREATE VIEW IF NOT EXISTS {database}.{name} AS SELECT {columns} FROM generate_series(0,{last})")
+            let view = format!("CREATE VIEW IF NOT EXISTS {database}.{name}");
+            format!("{view} AS SELECT {columns} FROM generate_series(0,{last})")
         })
     }
 
