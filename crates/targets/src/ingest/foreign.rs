@@ -1,4 +1,4 @@
-//! What other generators send: each protocol is read into rows of one measurement, in one database of its own.
+//! What other generators send: each protocol is read into rows of one measurement, in a database of its own.
 
 mod documents;
 mod loki;

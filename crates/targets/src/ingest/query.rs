@@ -3,7 +3,7 @@
 //!
 //! No row is copied. The view of a measurement is a series of row numbers with one call of a function for
 //! each column that is asked for, which looks the value up in the columns as they came. SQLite leaves out
-//! what is not asked for, so that `COUNT(*)` is a walk over numbers.
+//! what is not asked for, so that a count is a walk over numbers; that of a whole measurement is known.
 
 mod functions;
 mod source;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error, Statement};
+use rusqlite::{Connection, Error, ErrorCode, Statement};
 
 use super::store::{Acknowledged, Store, Table};
 use source::Source;
@@ -65,6 +65,9 @@ pub(crate) fn run(
         Statements::Several => return Err(Refused::Multiple),
         Statements::Dangerous => return Err(Refused::Dangerous),
     }
+    if let Some(found) = whole_count(store, &words, database, now) {
+        return Ok(found);
+    }
     let tables = store.tables(|name| name == database || words.names(name), now);
     let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
     let sql = words.quoted(sql);
@@ -85,6 +88,13 @@ pub(crate) fn run(
         Err(error) => Err(failed(error)),
     };
     found.map(|found| Found { forgotten, ..found })
+}
+
+/// The number of all rows of a measurement, if that is all that is asked for and there is such a measurement.
+fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
+    let (column, named, measurement) = words.whole_count()?;
+    let (rows, forgotten) = store.rows(named.unwrap_or(database), measurement, now)?;
+    Some(Found { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
 }
 
 /// Attaches the databases, that without a name first, and makes the views.
@@ -191,6 +201,10 @@ fn write_value(out: &mut String, value: ValueRef<'_>) {
 
 /// What SQLite says, with a word before it that tells the kinds of errors apart as the real server does.
 fn told(error: &Error) -> String {
+    if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+        return "the query was interrupted: this target gives a query 30 s, and ends it when it is stopped"
+            .to_owned();
+    }
     let text = match error {
         Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
         other => other.to_string(),

@@ -193,6 +193,16 @@ impl Store {
         tables
     }
 
+    /// Rows of a measurement that a query sees, and those of them whose values are forgotten; `None`: there
+    /// are none.
+    pub(crate) fn rows(&self, database: &str, measurement: &str, now: Nanos) -> Option<(u64, u64)> {
+        let mut inner = self.inner();
+        let measurement = inner.databases.get_mut(database)?.get_mut(measurement)?;
+        measurement.flush_if_due(&self.limits, now);
+        let Acknowledged { visible, kept, .. } = measurement.counts;
+        (visible > 0).then_some((visible, visible - kept))
+    }
+
     /// Databases and their measurements, those that have something to see.
     pub(crate) fn names(&self, now: Nanos) -> Vec<(String, Vec<String>)> {
         let mut inner = self.inner();

@@ -39,8 +39,8 @@ const CHANGES: [&str; 3] = ["DELETE", "INSERT", "UPDATE"];
 /// The words of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// Names and key words; what was quoted without its quotes.
-    words: Vec<String>,
+    /// Names and key words, what was quoted without its quotes, and signs; texts as `'`.
+    tokens: Vec<String>,
     /// The first word of each statement.
     first: Vec<String>,
     /// Whether there is a key word that changes something, wherever it stands.
@@ -63,17 +63,20 @@ impl Words {
         let (mut found, mut rest, mut begins) = (Self::default(), sql, true);
         while let Some(first) = rest.chars().next() {
             let length = match first {
-                '\'' => quoted(rest, '\''),
+                '\'' => {
+                    found.tokens.push("'".to_owned());
+                    quoted(rest, '\'')
+                }
                 '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
                 '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 '"' | '`' => {
                     let length = quoted(rest, first);
                     let name = rest[1..length].trim_end_matches(first);
-                    found.words.push(name.replace(&format!("{first}{first}"), &first.to_string()));
+                    found.tokens.push(name.replace(&format!("{first}{first}"), &first.to_string()));
                     length
                 }
                 '[' => rest.find(']').map_or(rest.len(), |end| {
-                    found.words.push(rest[1..end].to_owned());
+                    found.tokens.push(rest[1..end].to_owned());
                     end + 1
                 }),
                 ';' => {
@@ -87,7 +90,7 @@ impl Words {
                         found.first.push(word.to_owned());
                         begins = false;
                     }
-                    found.words.push(word.to_owned());
+                    found.tokens.push(word.to_owned());
                     found.changes |= CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word));
                     // Digits before a point are a number.
                     if rest[length..].starts_with('.') && !first.is_numeric() {
@@ -97,9 +100,12 @@ impl Words {
                     length
                 }
                 other => {
-                    if begins && !other.is_whitespace() {
-                        found.first.push(String::new());
-                        begins = false;
+                    if !other.is_whitespace() {
+                        if begins {
+                            found.first.push(String::new());
+                            begins = false;
+                        }
+                        found.tokens.push(other.to_string());
                     }
                     other.len_utf8()
                 }
@@ -111,7 +117,7 @@ impl Words {
 
     /// Whether there is this word, in any case of letters.
     pub(crate) fn names(&self, name: &str) -> bool {
-        self.words.iter().any(|word| word.eq_ignore_ascii_case(name))
+        self.tokens.iter().any(|word| word.eq_ignore_ascii_case(name))
     }
 
     /// The text with quotes around the names that a point follows: some that a database may have, such as
@@ -124,6 +130,29 @@ impl Words {
             quoted.insert(place.start, '"');
         }
         quoted
+    }
+
+    /// If this is nothing but `SELECT COUNT(*) [[AS] name] FROM [database.]measurement`: the name of the
+    /// number, the database and the measurement. What a load is checked with is not to be a walk over all
+    /// that it wrote.
+    pub(crate) fn whole_count(&self) -> Option<(String, Option<&str>, &str)> {
+        let tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
+        let is = |token: &str, word: &str| token.eq_ignore_ascii_case(word);
+        let [select, count, "(", "*", ")", rest @ ..] = &tokens[..] else { return None };
+        if !is(select, "SELECT") || !is(count, "COUNT") {
+            return None;
+        }
+        let (name, rest) = match rest {
+            [from, rest @ ..] if is(from, "FROM") => (format!("{count}(*)"), rest),
+            [by, name, from, rest @ ..] if is(by, "AS") && is(from, "FROM") => ((*name).to_owned(), rest),
+            [name, from, rest @ ..] if is(from, "FROM") => ((*name).to_owned(), rest),
+            _ => return None,
+        };
+        match rest {
+            [measurement] => Some((name, None, *measurement)),
+            [database, ".", measurement] => Some((name, Some(*database), *measurement)),
+            _ => None,
+        }
     }
 
     pub(crate) fn statements(&self) -> Statements {
@@ -161,11 +190,33 @@ mod tests {
     #[test]
     fn words_are_found_and_strings_and_comments_are_none() {
         let sql = "SELECT a.b, 'x''y z' FROM \"my-db\".m -- w\n JOIN `q``r` /* v */ ON [u t]=é;";
-        let words = Words::of(sql).words;
-        assert_eq!(words, ["SELECT", "a", "b", "FROM", "my-db", "m", "JOIN", "q`r", "ON", "u t", "é"]);
+        let words = Words::of(sql).tokens.join(" ");
+        assert_eq!(words, "SELECT a . b , ' FROM my-db . m JOIN q`r ON u t = é");
         assert!(Words::of(sql).names("MY-DB") && !Words::of(sql).names("x"));
         for odd in ["'", "\"", "\"\"", "[", "/*", "--", "", "'''"] {
             let _ = Words::of(odd);
+        }
+    }
+
+    #[test]
+    fn a_count_of_everything_is_recognised() {
+        let count = |sql: &str| {
+            let words = Words::of(sql);
+            let found = words.whole_count();
+            found.map(|(name, database, measurement)| format!("{name} {database:?} {measurement}"))
+        };
+        for (sql, expected) in [
+            ("SELECT COUNT(*) FROM cpu", Some("COUNT(*) None cpu")),
+            ("select count ( * ) as n from \"my-db\".cpu ; -- all", Some("n Some(\"my-db\") cpu")),
+            ("SELECT COUNT(*) n FROM a.b", Some("n Some(\"a\") b")),
+            ("SELECT COUNT(*) AS n FROM cpu WHERE 1", None),
+            ("SELECT COUNT(*) AS n FROM a, b", None),
+            ("SELECT COUNT(*), 1 FROM cpu", None),
+            ("SELECT COUNT(v) FROM cpu", None),
+            ("SELECT SUM(*) FROM cpu", None),
+            ("SELECT 1", None),
+        ] {
+            assert_eq!(count(sql).as_deref(), expected, "{sql}");
         }
     }
 
