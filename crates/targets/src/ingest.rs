@@ -104,6 +104,19 @@ impl Drop for IngestServer {
     }
 }
 
+/// Measurements of a MessagePack payload, in the order in which they are stored, with the number of their
+/// rows: what the server would count of it, for tests of those who make such payloads.
+///
+/// # Errors
+/// What the server answers to it.
+pub fn rows_of(payload: &[u8]) -> Result<Vec<(String, u64)>, String> {
+    let decoded = batch::decode(payload, 0)?;
+    match decoded.conflict {
+        Some(conflict) => Err(conflict),
+        None => Ok(decoded.batches.into_iter().map(|batch| (batch.measurement, batch.rows as u64)).collect()),
+    }
+}
+
 /// What a thread of the server does.
 struct IngestDuty<O> {
     setup: Arc<Setup>,
