@@ -222,7 +222,10 @@ impl Decoder {
             Some(Item::Value(Value::Int(host), _)) => row.set_text(b"host", &format!("host_{host}")),
             _ => row.set_text(b"host", "unknown"),
         }
-        self.decoded.measurements.push(measurement);
+        // Rows of one measurement mostly stand together.
+        if self.decoded.measurements.last() != Some(&measurement) {
+            self.decoded.measurements.push(measurement);
+        }
         Ok(())
     }
 

@@ -68,11 +68,11 @@ pub(crate) fn run(
     if let Some(found) = whole_count(store, &words, database, now) {
         return Ok(found);
     }
-    let tables = store.tables(|name| name == database || words.names(name), now);
+    let is_named = |of: &str, name: &str| words.names(name) && (of == database || words.names(of));
+    let tables = store.tables(is_named, now);
     let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
     let sql = words.quoted(sql);
-    let forgotten = tables.iter().filter(|table| words.names(&table.name));
-    let forgotten = forgotten.map(|table| table.rows - table.kept).sum();
+    let forgotten = tables.iter().map(|table| table.rows - table.kept).sum();
     let failed = |error: Error| Refused::Failed(told(&error));
     let mut sqlite = Connection::open_in_memory().map_err(failed)?;
     prepare(&sqlite, tables, acknowledged.as_deref(), database).map_err(failed)?;

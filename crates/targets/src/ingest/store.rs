@@ -178,12 +178,12 @@ impl Store {
         true
     }
 
-    /// What a query sees now of the measurements of these databases.
-    pub(crate) fn tables(&self, wanted: impl Fn(&str) -> bool, now: Nanos) -> Vec<Table> {
+    /// What a query sees now of the measurements that are wanted, by database and name.
+    pub(crate) fn tables(&self, wanted: impl Fn(&str, &str) -> bool, now: Nanos) -> Vec<Table> {
         let mut inner = self.inner();
         let mut tables = Vec::new();
-        for (database, measurements) in inner.databases.iter_mut().filter(|(name, _)| wanted(name)) {
-            for (name, measurement) in measurements {
+        for (database, measurements) in &mut inner.databases {
+            for (name, measurement) in measurements.iter_mut().filter(|(name, _)| wanted(database, name)) {
                 measurement.flush_if_due(&self.limits, now);
                 if measurement.counts.visible > 0 {
                     tables.push(measurement.table(database, name));

@@ -27,7 +27,7 @@ fn write(store: &Store, rows: usize, fate: Fate, now: Nanos) {
 /// Rows that are seen, those of them that are kept, and those in the buffer.
 fn rows(store: &Store, now: Nanos) -> (u64, u64, u64) {
     let counts = store.acknowledged(now).pop().unwrap();
-    let tables = store.tables(|name| name == "db", now);
+    let tables = store.tables(|database, _| database == "db", now);
     let seen = tables.first().map_or((0, 0), |table| {
         assert_eq!(table.chunks.iter().map(|chunk| chunk.rows as u64).sum::<u64>(), table.kept);
         (table.rows, table.kept)
@@ -68,7 +68,7 @@ fn a_change_of_the_columns_flushes_what_was_before_and_makes_text_of_them() {
     store.write("db", batch("m", 3, 1.5.into()), 10, Fate::Stored, SECOND).unwrap();
     assert_eq!(rows(&store, SECOND), (5, 5, 3));
     store.flush();
-    let tables = store.tables(|_| true, SECOND);
+    let tables = store.tables(|_, _| true, SECOND);
     assert_eq!(tables[0].columns, [("time".into(), false), ("v".into(), true)]);
 }
 
