@@ -241,6 +241,7 @@ mod tests {
             ("m\\ n,a\\,b=c\\=d e\\ f=1 1000", "m n[@01Z a,b=c=d e f=1.0]"),
             ("# a comment\n\n  m a=1", "m[@05Z a=1.0]"),
             ("m a=\"two\nlines\" 1000\nn a=2", "m[@01Z a=two\nlines] n[@05Z a=2.0]"),
+            ("m a=\"x\\\"\ny\" 1000\nn a=2", "m[@01Z a=x\"\ny] n[@05Z a=2.0]"),
             ("a v=1\nb w=2\na w=3", "a[@05Z v=1.0 w=-; @05Z v=- w=3.0] b[@05Z w=2.0]"),
         ] {
             assert_eq!(told(lines), (expected.to_owned(), 0), "{lines}");

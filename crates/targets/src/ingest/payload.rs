@@ -122,6 +122,12 @@ mod tests {
         assert_eq!(plain(&gzip(&bomb), 1 << 20), limit);
         assert_eq!(plain(&zstd::encode_all(&bomb[..], 1).unwrap(), 1 << 20), limit);
         assert!(plain(&gzip(&bomb), 3 << 20).is_ok());
+        // No more of a bomb is unpacked than shows that it is one.
+        for bomb in [gzip(&bomb), zstd::encode_all(&bomb[..], 1).unwrap()] {
+            let mut decompressor = Decompressor::default();
+            assert!(decompressor.plain(Compression::of(&bomb), &bomb, 1000).is_err());
+            assert_eq!(decompressor.out.len(), 1001);
+        }
         let whole = gzip(b"some text");
         assert!(plain(&whole[..whole.len() - 3], 100).is_err());
         assert!(plain(&whole[..2], 100).is_err());

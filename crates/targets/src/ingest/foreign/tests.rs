@@ -101,6 +101,7 @@ fn log_records_are_rows() {
         severity_text: "INFO".to_owned(),
         body: any(text("hello")),
         trace_id: vec![0xab, 1],
+        flags: 1,
         attributes: vec![
             attribute("list", any_value::Value::ArrayValue(list)),
             attribute("map", any_value::Value::KvlistValue(map)),
