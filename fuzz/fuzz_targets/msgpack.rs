@@ -1,5 +1,5 @@
-//! A MessagePack payload of the ingest server: rows are no more than its bytes, and what stands behind a whole
-//! payload changes nothing of it.
+//! A MessagePack payload of the ingest server: rows are no more than its bytes, and what stands behind a
+//! whole payload changes nothing of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

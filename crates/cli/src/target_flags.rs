@@ -44,8 +44,8 @@ enum Target {
     /// A store to ingest metrics, logs, traces and events into, with Arc's HTTP API, and SQL over what came
     ///
     /// MessagePack (columnar, rows, batches) and the line protocol are taken as the real server takes them,
-    /// gzip and zstd included: with its status codes, its error texts and its delay until rows are seen. OTLP,
-    /// Prometheus remote write, Loki, Elasticsearch bulk and JSON lines come into the same store.
+    /// gzip and zstd included: with its status codes, its error texts and its delay until rows are seen.
+    /// OTLP, Prometheus remote write, Loki, Elasticsearch bulk and JSON lines come into the same store.
     /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged tells what was
     /// acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
