@@ -270,7 +270,11 @@ fn column(reader: &mut Reader<'_>, items: usize) -> Result<Builder, Malformed> {
     let mut builder = Builder::default();
     // No more of them can follow than there are bytes.
     let expected = items.min(reader.left());
-    for _ in 0..items {
+    loop {
+        builder.run(reader, items - builder.len());
+        if builder.len() == items {
+            return Ok(builder);
+        }
         match reader.item()? {
             Item::Value(value, go_type) => builder.push(value, go_type, expected),
             other => {
@@ -279,7 +283,6 @@ fn column(reader: &mut Reader<'_>, items: usize) -> Result<Builder, Malformed> {
             }
         }
     }
-    Ok(builder)
 }
 
 /// The instants of a column `time`.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::msgpack::Reader;
+
 /// What a column has values of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -175,6 +177,22 @@ enum Growing {
 impl Builder {
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Adds what follows as long as it is of the column's kind, in the form that most have: at most so many
+    /// values. How many there were.
+    pub(crate) fn run(&mut self, reader: &mut Reader<'_>, most: usize) -> usize {
+        let taken = match &mut self.cells {
+            Growing::Int(cells) => reader.ints(most, cells),
+            Growing::Float(cells) => reader.floats(most, cells),
+            Growing::Text { bytes, ends } => reader.short_texts(most, bytes, ends),
+            Growing::Nothing | Growing::Bool(_) => 0,
+        };
+        self.len += taken;
+        if let Some(valid) = &mut self.valid {
+            valid.resize(self.len, true);
+        }
+        taken
     }
 
     /// Adds a value; `go_type` is what the real server calls its type, for its error text.

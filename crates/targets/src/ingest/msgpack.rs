@@ -127,6 +127,60 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Takes floats of 64 bits as long as one follows another, at most so many; how many there were.
+    pub(crate) fn floats(&mut self, most: usize, out: &mut Vec<f64>) -> usize {
+        let mut taken = 0;
+        while taken < most
+            && let Some(([0xcb, bytes @ ..], rest)) = self.rest.split_first_chunk::<9>()
+        {
+            out.push(f64::from_be_bytes(*bytes));
+            self.rest = rest;
+            taken += 1;
+        }
+        taken
+    }
+
+    /// The same for whole numbers of 64 bits, and for small ones.
+    pub(crate) fn ints(&mut self, most: usize, out: &mut Vec<i64>) -> usize {
+        let mut taken = 0;
+        while taken < most {
+            match self.rest {
+                [small @ 0x00..=0x7f, rest @ ..] => {
+                    out.push(i64::from(*small));
+                    self.rest = rest;
+                }
+                [code @ (0xcf | 0xd3), rest @ ..] => {
+                    let Some((bytes, rest)) = rest.split_first_chunk() else { break };
+                    let number = i64::from_be_bytes(*bytes);
+                    // Above what an `i64` holds.
+                    if *code == 0xcf && number < 0 {
+                        break;
+                    }
+                    out.push(number);
+                    self.rest = rest;
+                }
+                _ => break,
+            }
+            taken += 1;
+        }
+        taken
+    }
+
+    /// The same for texts of fewer than 32 bytes: one behind the other, and where each of them ends.
+    pub(crate) fn short_texts(&mut self, most: usize, bytes: &mut Vec<u8>, ends: &mut Vec<u32>) -> usize {
+        let mut taken = 0;
+        while taken < most
+            && let [code @ 0xa0..=0xbf, rest @ ..] = self.rest
+            && let Some((text, rest)) = rest.split_at_checked(usize::from(code & 0x1f))
+        {
+            bytes.extend_from_slice(text);
+            ends.push(bytes.len() as u32);
+            self.rest = rest;
+            taken += 1;
+        }
+        taken
+    }
+
     /// A text where nothing else may be: the key of a map.
     pub(crate) fn key(&mut self) -> Result<&'a [u8], Malformed> {
         let code = self.rest.first().copied().ok_or(Malformed::End)?;
