@@ -160,7 +160,7 @@ mod tests {
         };
         target.to_spec(&Disk).map(|spec| match spec {
             TargetSpec::Cache(spec) => spec,
-            TargetSpec::Sink(_) => panic!("not a cache"),
+            other => panic!("not a cache: {other:?}"),
         })
     }
 

@@ -26,6 +26,7 @@ mod help;
 mod history;
 mod import;
 mod import_flags;
+mod ingest_target_flags;
 mod keys;
 mod makers;
 mod output_flags;
@@ -192,6 +193,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),
             TargetSpec::Cache(spec) => serve::cache(spec),
+            TargetSpec::Ingest(spec) => serve::ingest::command(spec),
         },
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),

@@ -1,5 +1,7 @@
 //! `plimsoll sink` and `plimsoll target`: a built-in server until it is stopped.
 
+pub(crate) mod ingest;
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::thread::JoinHandle;

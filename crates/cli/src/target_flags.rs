@@ -5,6 +5,7 @@ use plimsoll_plan::{Files, Problem, Problems};
 use plimsoll_targets::{Crud, Location, Service};
 
 use crate::cache_target_flags::{CacheArgs, CacheSpec};
+use crate::ingest_target_flags::{IngestArgs, IngestSpec};
 use crate::sink_flags::{ConductArgs, PlaceArgs, SinkSpec};
 use crate::sink_values::{Reader, whole};
 
@@ -40,6 +41,14 @@ enum Target {
     /// 8 MiB ends a connection. Over HTTP: /health, /auth/login, /admin/caches and /cache/CACHE/KEY, with
     /// Basic or Bearer. Values are kept in memory.
     Cache(Box<CacheArgs>),
+    /// A store to ingest metrics, logs, traces and events into, with Arc's HTTP API, and SQL over what came
+    ///
+    /// MessagePack (columnar, rows, batches) and the line protocol are taken as the real server takes them,
+    /// gzip and zstd included: with its status codes, its error texts and its delay until rows are seen.
+    /// OTLP, Prometheus remote write, Loki, Elasticsearch bulk and JSON lines come into the same store.
+    /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged tells what was
+    /// acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
+    Ingest(Box<IngestArgs>),
 }
 
 /// What a target is told to do.
@@ -49,6 +58,8 @@ pub(crate) enum TargetSpec {
     Sink(SinkSpec),
     /// To be a cache.
     Cache(CacheSpec),
+    /// To be a store to ingest into.
+    Ingest(IngestSpec),
 }
 
 #[derive(Debug, Args)]
@@ -84,8 +95,11 @@ impl TargetArgs {
         match &self.target {
             Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),
             Some(Target::Cache(args)) => args.to_spec().map(TargetSpec::Cache),
+            Some(Target::Ingest(args)) => args.to_spec().map(TargetSpec::Ingest),
             None => Err(Problem::new("no target is given")
-                .with_hint("write `plimsoll target crud`, or `plimsoll target cache`")
+                .with_hint(
+                    "write `plimsoll target crud`, `plimsoll target cache` or `plimsoll target ingest`",
+                )
                 .into()),
         }
     }
@@ -131,7 +145,7 @@ mod tests {
         };
         target.to_spec(&Disk).map(|spec| match spec {
             TargetSpec::Sink(spec) => spec,
-            TargetSpec::Cache(_) => panic!("not a sink"),
+            other => panic!("not a sink: {other:?}"),
         })
     }
 

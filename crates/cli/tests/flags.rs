@@ -65,6 +65,7 @@ fn help_of_target() {
     insta::assert_snapshot!("help_target_crud", help(&["target", "crud", "-h"]));
     insta::assert_snapshot!("help_target_crud_long", help(&["target", "crud", "--help"]));
     insta::assert_snapshot!("help_target_cache_long", help(&["target", "cache", "--help"]));
+    insta::assert_snapshot!("help_target_ingest_long", help(&["target", "ingest", "--help"]));
 }
 
 #[test]

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! [`cache`] is a server of the Carbon cache's binary protocol and of its HTTP API, which tells lies if it is
-//! told to.
+//! told to. [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts
+//! what it acknowledges and loses some of it if it is told to.
 //!
 //! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
 //! the same parts.
@@ -28,14 +29,17 @@
 
 pub mod cache;
 pub mod control;
+pub mod ingest;
 pub mod sink;
 
 mod crew;
+mod http_reply;
 mod table;
 
 pub use cache::{CacheError, CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
 pub use crew::Stopper;
+pub use ingest::{IngestError, IngestOptions, IngestReport, IngestServer};
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
     SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,

@@ -1,6 +1,5 @@
 //! What the HTTP port offers: the part of the real server's API that loads of it use.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -9,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::accounts::{Admitted, SESSION_SECONDS};
 use super::catalogue::Finder;
-use super::http::HttpReply;
 use super::options::{SMALLEST_CACHE, is_name};
 use super::setup::Setup;
 use super::store::Store;
+use crate::http_reply::{HttpReply, decoded};
 
 /// Answers requests of one thread.
 #[derive(Debug)]
@@ -214,46 +213,4 @@ fn wrong_shape(what: &str, expected: &str) -> HttpReply {
 /// A part of a path as text; what is none is no name of anything.
 fn text(part: &[u8]) -> String {
     String::from_utf8_lossy(&decoded(part)).into_owned()
-}
-
-/// A part of a path without its percent-encoding (RFC 3986 section 2.1); a percent sign that begins none
-/// stands for itself.
-fn decoded(part: &[u8]) -> Cow<'_, [u8]> {
-    if !part.contains(&b'%') {
-        return Cow::Borrowed(part);
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let (mut bytes, mut rest) = (Vec::with_capacity(part.len()), part);
-    while let Some((&first, behind)) = rest.split_first() {
-        let pair = match (first, behind) {
-            (b'%', &[high, low, ..]) => digit(high).zip(digit(low)),
-            _ => None,
-        };
-        match pair {
-            // Two digits of 4 bits make a byte.
-            Some((high, low)) => {
-                bytes.push((high << 4 | low) as u8);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    Cow::Owned(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_decoded() {
-        for (part, expected) in
-            [("plain", &b"plain"[..]), ("a%20b%2f", b"a b/"), ("%ff%", b"\xFF%"), ("%g0%2", b"%g0%2")]
-        {
-            assert_eq!(*decoded(part.as_bytes()), *expected, "{part}");
-        }
-    }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer, write_response_head};
+use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
 use super::api::Api;
 use super::setup::{CacheReport, Setup};
+use crate::http_reply::HttpReply;
 
 /// The most bytes of a body: what the real server takes.
 const LONGEST_BODY: u64 = 2 << 20;
@@ -19,40 +20,6 @@ pub(crate) struct Caller {
     reader: RequestServer,
     /// What came of the present request's body.
     body: Vec<u8>,
-}
-
-/// A reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HttpReply {
-    pub(crate) status: u16,
-    /// `None` without a body.
-    pub(crate) content_type: Option<&'static str>,
-    pub(crate) body: String,
-    pub(crate) fields: Vec<(String, String)>,
-}
-
-impl HttpReply {
-    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
-        Self { body: body.to_string(), ..Self::new(status, Some("application/json")) }
-    }
-
-    pub(crate) fn text(status: u16, body: impl Into<String>) -> Self {
-        Self { body: body.into(), ..Self::new(status, Some("text/plain; charset=utf-8")) }
-    }
-
-    /// A reply without a body.
-    pub(crate) const fn empty(status: u16) -> Self {
-        Self::new(status, None)
-    }
-
-    const fn new(status: u16, content_type: Option<&'static str>) -> Self {
-        Self { status, content_type, body: String::new(), fields: Vec::new() }
-    }
-
-    pub(crate) fn with_field(mut self, name: &str, value: &str) -> Self {
-        self.fields.push((name.to_owned(), value.to_owned()));
-        self
-    }
 }
 
 /// Answers the HTTP requests of one thread.
@@ -91,7 +58,7 @@ impl HttpDesk {
                     return Ok(true);
                 }
                 Err(_) => {
-                    write(&mut self.out, &HttpReply::empty(400), false, false);
+                    HttpReply::empty(400).write(&mut self.out, false, false);
                     return Err(NoHttp);
                 }
             };
@@ -102,7 +69,7 @@ impl HttpDesk {
             };
             // A client of HTTP/1.0 would have to be told that it is kept.
             let stays = request.keep_alive && request.version_minor > 0;
-            write(&mut self.out, &reply, request.head_request, stays);
+            reply.write(&mut self.out, request.head_request, stays);
             self.requests += 1;
             body.clear();
             if body.capacity() > USUAL_BODY {
@@ -123,11 +90,3 @@ impl HttpDesk {
 /// What came is no HTTP/1.1; the reply says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoHttp;
-
-fn write(out: &mut Vec<u8>, reply: &HttpReply, head_request: bool, stays: bool) {
-    let length = reply.body.len() as u64;
-    write_response_head(out, reply.status, reply.content_type, length, !stays, &reply.fields);
-    if !head_request {
-        out.extend_from_slice(reply.body.as_bytes());
-    }
-}

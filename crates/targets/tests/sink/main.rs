@@ -1,4 +1,4 @@
-//! The sink, and the cache server, on real sockets, on both backends of the driver.
+//! The sink, the cache server and the ingest server on real sockets, on both backends of the driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 /// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
@@ -29,6 +29,7 @@ mod client;
 mod crud;
 mod http1;
 mod http2;
+mod ingest;
 mod streams;
 
 use std::sync::Arc;

@@ -1,0 +1,144 @@
+//! A reference receiver for the ingest of metrics, logs, traces and events.
+//!
+//! ```text
+//!   HTTP/1.1 ──► Api ──┬► payload (gzip, zstd) ──► batch, line_protocol ──► columns ──┐
+//!                      │        Law: delayed, refused, reset          Liar: lost, twice ▼
+//!                      └► query: SQL ◄── views over a snapshot ◄── what is visible ◄─ Store
+//! ```
+//!
+//! It behaves as the real server (Arc) was seen to: its status codes and error texts, what it takes for a
+//! time, what it makes of mixed columns, when rows are seen. Rows stay columns: they are decoded once into
+//! memory of their type and looked at when a query asks for them. What was acknowledged is counted exactly,
+//! also beyond the rows whose values are kept.
+
+mod api;
+mod batch;
+mod column;
+mod error;
+mod foreign;
+mod http;
+mod liar;
+mod line_protocol;
+mod msgpack;
+mod options;
+mod payload;
+mod query;
+mod rows;
+mod setup;
+mod store;
+mod time;
+mod tokens;
+mod worker;
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Endpoint, ListenerId, Open, clock};
+
+pub use error::IngestError;
+pub use options::{IngestOptions, Lie, LieKind, Permissions, Token};
+pub use setup::{IngestCounts, IngestReport};
+pub use store::Acknowledged;
+
+use setup::Setup;
+use worker::Worker;
+
+use crate::crew::{Crew, Duty, Ready, Stopper};
+
+/// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
+/// [duration](IngestOptions::duration), or when this is dropped.
+#[derive(Debug)]
+pub struct IngestServer {
+    setup: Arc<Setup>,
+    endpoint: Endpoint,
+    crew: Crew<IngestCounts>,
+}
+
+impl IngestServer {
+    /// Starts the threads, each with a backend of its own, and returns once all of them listen.
+    ///
+    /// # Errors
+    /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
+    pub fn start<O: Open + 'static>(options: IngestOptions, open: Arc<O>) -> Result<Self, IngestError> {
+        let problems = options.problems();
+        if !problems.is_empty() {
+            return Err(IngestError::Options(problems));
+        }
+        let setup = Arc::new(Setup::new(options));
+        let options = &setup.options;
+        let duty = Arc::new(IngestDuty { setup: Arc::clone(&setup), open });
+        let ready = Ready::gather("ingest", options.threads, options.listen.clone(), &duty)?;
+        let endpoint = ready.place().clone();
+        Ok(Self { endpoint, crew: ready.begin(), setup })
+    }
+
+    /// Where it listens.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Something that can stop it while another waits for it.
+    pub fn stopper(&self) -> Stopper {
+        self.setup.stopper.clone()
+    }
+
+    /// Stops it and says what it did.
+    pub fn stop(self) -> IngestReport {
+        self.setup.stopper.stop();
+        self.wait()
+    }
+
+    /// Waits until it stops and says what it did.
+    pub fn wait(mut self) -> IngestReport {
+        let mut counts = IngestCounts::default();
+        for of_thread in self.crew.wait() {
+            counts += of_thread;
+        }
+        IngestReport { counts, acknowledged: self.setup.store.acknowledged(clock::monotonic()) }
+    }
+}
+
+impl Drop for IngestServer {
+    fn drop(&mut self) {
+        self.setup.stopper.stop();
+    }
+}
+
+/// Measurements of a MessagePack payload, in the order in which they are stored, with the number of their
+/// rows: what the server would count of it, for tests of those who make such payloads.
+///
+/// # Errors
+/// What the server answers to it.
+pub fn rows_of(payload: &[u8]) -> Result<Vec<(String, u64)>, String> {
+    let decoded = batch::decode(payload, 0)?;
+    match decoded.conflict {
+        Some(conflict) => Err(conflict),
+        None => Ok(decoded.batches.into_iter().map(|batch| (batch.measurement, batch.rows as u64)).collect()),
+    }
+}
+
+/// What a thread of the server does.
+struct IngestDuty<O> {
+    setup: Arc<Setup>,
+    open: Arc<O>,
+}
+
+impl<O: Open + 'static> Duty for IngestDuty<O> {
+    type Place = Endpoint;
+    type Ready = (O::Backend, ListenerId);
+    type Error = IngestError;
+    type Ended = IngestCounts;
+
+    fn listen(&self, _index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), IngestError> {
+        let mut backend = self.open.open().map_err(IngestError::Open)?;
+        let reuse_port = self.setup.options.threads > 1;
+        let (listener, at) = backend
+            .listen(place, reuse_port)
+            .map_err(|error| IngestError::Listen { endpoint: place.clone(), error })?;
+        Ok(((backend, listener), at))
+    }
+
+    fn serve(&self, (backend, listener): Self::Ready, start: Nanos, _index: u32) -> IngestCounts {
+        Worker::new(Arc::clone(&self.setup), backend, listener, start).run()
+    }
+}

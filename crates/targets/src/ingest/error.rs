@@ -1,0 +1,47 @@
+//! Why an ingest server did not start.
+
+use std::fmt;
+use std::io;
+
+use plimsoll_driver::{Endpoint, SystemError};
+
+use crate::crew::NoThread;
+
+/// Why an ingest server did not start.
+#[derive(Debug)]
+pub enum IngestError {
+    /// Options that make no sense, each as a sentence.
+    Options(Vec<String>),
+    /// No backend could be opened.
+    Open(SystemError),
+    /// The address cannot be listened on.
+    Listen {
+        /// The address.
+        endpoint: Endpoint,
+        /// Why.
+        error: SystemError,
+    },
+    /// No thread could be started.
+    Thread(io::Error),
+}
+
+impl fmt::Display for IngestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Options(problems) => f.write_str(&problems.join("; ")),
+            Self::Open(error) => write!(f, "the ingest server could not open its backend: {error}"),
+            Self::Listen { endpoint, error } => {
+                write!(f, "the ingest server cannot listen on {endpoint}: {error}")
+            }
+            Self::Thread(error) => write!(f, "the ingest server could not start a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for IngestError {}
+
+impl From<NoThread> for IngestError {
+    fn from(NoThread(error): NoThread) -> Self {
+        Self::Thread(error)
+    }
+}

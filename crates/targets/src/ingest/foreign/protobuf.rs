@@ -1,0 +1,85 @@
+//! A walk over protobuf (<https://protobuf.dev/programming-guides/encoding/>): one field after the other.
+
+use std::fmt;
+
+/// A value as it is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wire<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'a [u8]),
+    Fixed32(u32),
+}
+
+/// The bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the payload is no sound protobuf message")
+    }
+}
+
+impl<'a> Wire<'a> {
+    /// The bytes of a message, a text or bytes.
+    pub(crate) const fn bytes(self) -> Result<&'a [u8], Broken> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            _ => Err(Broken),
+        }
+    }
+
+    /// The number of anything that is no text and no message.
+    pub(crate) const fn number(self) -> Result<u64, Broken> {
+        match self {
+            Self::Varint(number) | Self::Fixed64(number) => Ok(number),
+            Self::Fixed32(number) => Ok(number as u64),
+            Self::Bytes(_) => Err(Broken),
+        }
+    }
+}
+
+/// Gives every field of a message, by its number.
+pub(crate) fn fields<'a>(
+    mut message: &'a [u8],
+    mut each: impl FnMut(u64, Wire<'a>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    while !message.is_empty() {
+        let key = varint(&mut message)?;
+        let value = match key & 7 {
+            0 => Wire::Varint(varint(&mut message)?),
+            1 => Wire::Fixed64(u64::from_le_bytes(array(&mut message)?)),
+            2 => {
+                let length = usize::try_from(varint(&mut message)?).map_err(|_| Broken)?;
+                let (bytes, rest) = message.split_at_checked(length).ok_or(Broken)?;
+                message = rest;
+                Wire::Bytes(bytes)
+            }
+            5 => Wire::Fixed32(u32::from_le_bytes(array(&mut message)?)),
+            _ => return Err(Broken),
+        };
+        each(key >> 3, value)?;
+    }
+    Ok(())
+}
+
+fn varint(message: &mut &[u8]) -> Result<u64, Broken> {
+    let mut number = 0;
+    // Ten bytes of seven bits hold any number of 64.
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = message.split_first().ok_or(Broken)?;
+        *message = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(Broken)
+}
+
+fn array<const N: usize>(message: &mut &[u8]) -> Result<[u8; N], Broken> {
+    let (bytes, rest) = message.split_first_chunk().ok_or(Broken)?;
+    *message = rest;
+    Ok(*bytes)
+}

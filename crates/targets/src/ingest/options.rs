@@ -1,0 +1,175 @@
+//! What an ingest server is told.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
+use plimsoll_wire::http1::LONGEST_KEPT_BODY;
+
+use crate::sink::Delay;
+
+/// What an ingest server is told.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// Where to listen.
+    pub listen: Endpoint,
+    /// Threads, which share the port.
+    pub threads: u32,
+    /// Tokens from the start, with what each of them may do; if there are none, everybody may do everything.
+    pub tokens: Vec<Token>,
+    /// Rows are seen this long after the first of their buffer came,
+    pub flush_delay: Nanos,
+    /// or as soon as the buffer of their measurement has so many.
+    pub flush_rows: u64,
+    /// Rows of a measurement whose values are kept; of the others the number is known.
+    pub keep: u64,
+    /// Bytes that all values may take; beyond them the oldest go.
+    pub max_memory: u64,
+    /// The most bytes of a payload, as it came and decompressed.
+    pub max_payload: u64,
+    /// Writes are refused as by a full disk after so many bytes of payload.
+    pub full_after: Option<u64>,
+    /// How long a write takes.
+    pub delay: Delay,
+    /// Shares of the writes that are refused with a status and not stored.
+    pub fails: Vec<(u16, f64)>,
+    /// Share of the writes whose connection is reset, and which are not stored.
+    pub reset: f64,
+    /// What is done wrong with writes that are acknowledged.
+    pub lie: Option<Lie>,
+    /// Seed of every choice.
+    pub seed: u64,
+    /// Stop after this time.
+    pub duration: Option<Nanos>,
+}
+
+/// A token, and what its bearer may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What is sent.
+    pub token: String,
+    /// What it allows.
+    pub permissions: Permissions,
+}
+
+/// What the bearer of a token may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Query.
+    pub read: bool,
+    /// Write.
+    pub write: bool,
+    /// Delete. Nothing here can be deleted; the real server has it.
+    pub delete: bool,
+    /// Flush, make tokens and databases, and everything else.
+    pub admin: bool,
+}
+
+impl Permissions {
+    /// Everything.
+    pub const ALL: Self = Self { read: true, write: true, delete: true, admin: true };
+}
+
+/// Some writes are treated wrongly, and acknowledged all the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lie {
+    /// How.
+    pub kind: LieKind,
+    /// How many of them, 0 to 1. Which ones depends on the seed and the number of the write alone.
+    pub share: f64,
+}
+
+/// How a write is treated wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LieKind {
+    /// It is acknowledged and thrown away.
+    Lose,
+    /// It is acknowledged once and stored twice.
+    Duplicate,
+    /// It is acknowledged and never flushed, so that no query sees it.
+    Late,
+    /// It is stored, and the connection reset instead of acknowledging it.
+    Unacknowledged,
+}
+
+impl IngestOptions {
+    /// The server that tests of generators want: one thread, no tokens, the real server's times, no faults.
+    pub const fn new(listen: Endpoint) -> Self {
+        Self {
+            listen,
+            threads: 1,
+            tokens: Vec::new(),
+            flush_delay: Nanos::from_secs(5),
+            flush_rows: 50_000,
+            keep: 1_000_000,
+            max_memory: 1 << 30,
+            max_payload: LONGEST_KEPT_BODY as u64,
+            full_after: None,
+            delay: Delay::None,
+            fails: Vec::new(),
+            reset: 0.0,
+            lie: None,
+            seed: 0,
+            duration: None,
+        }
+    }
+
+    /// Everything that is wrong with these options, each as a sentence; empty if they are sound.
+    pub fn problems(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut require = |sound: bool, problem: &str| {
+            if !sound {
+                found.push(problem.to_owned());
+            }
+        };
+        require(self.threads > 0, "a server needs at least one thread");
+        require(
+            self.threads == 1 || !matches!(self.listen, Endpoint::Unix(_)),
+            "a unix socket cannot be shared by several threads: use one thread",
+        );
+        let is_sound = |token: &Token| {
+            !token.token.is_empty() && token.token.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        require(
+            self.tokens.iter().all(is_sound),
+            "a token is of visible ASCII characters, so that it can stand in a header field",
+        );
+        require(self.flush_rows > 0, "a buffer is flushed at 1 row at the soonest");
+        require(self.max_payload > 0, "a payload of no bytes is none");
+        require(
+            self.max_payload <= LONGEST_KEPT_BODY as u64,
+            "a payload may have 16 MiB at most: what is on its way is kept in memory",
+        );
+        let share = |share: f64| (0.0..=1.0).contains(&share);
+        let faults = self.reset + self.fails.iter().map(|(_, share)| share).sum::<f64>();
+        require(
+            share(self.reset) && self.fails.iter().all(|(_, of)| share(*of)) && faults <= 1.0 + 1e-9,
+            "the shares of failures are between 0 and 1, and their sum is no more than 1",
+        );
+        require(self.lie.is_none_or(|lie| share(lie.share)), "the share of lies is between 0 and 1");
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let plain = IngestOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
+        assert_eq!(plain.problems(), Vec::<String>::new());
+        let bad = IngestOptions {
+            threads: 2,
+            listen: Endpoint::Unix("s".into()),
+            tokens: vec![Token { token: "a b".into(), permissions: Permissions::ALL }],
+            flush_rows: 0,
+            max_payload: 17 << 20,
+            fails: vec![(503, 0.6)],
+            reset: 0.6,
+            lie: Some(Lie { kind: LieKind::Lose, share: 1.5 }),
+            ..plain.clone()
+        };
+        assert_eq!(bad.problems().len(), 6, "{:#?}", bad.problems());
+        let bad = IngestOptions { threads: 0, max_payload: 0, ..plain };
+        assert_eq!(bad.problems().len(), 2, "{:#?}", bad.problems());
+    }
+}

@@ -1,0 +1,225 @@
+//! SQL over what is visible: a fresh SQLite in memory for every query, in which the databases that the query
+//! names are attached, and every measurement is a view.
+//!
+//! No row is copied. The view of a measurement is a series of row numbers with one call of a function for
+//! each column that is asked for, which looks the value up in the columns as they came. SQLite leaves out
+//! what is not asked for, so that a count is a walk over numbers; that of a whole measurement is known.
+
+mod functions;
+mod source;
+mod words;
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, ErrorCode, Statement};
+
+use super::store::{Acknowledged, Store, Table};
+use source::Source;
+use words::{Statements, Words};
+
+/// The database of what was acknowledged.
+pub(crate) const OWN_DATABASE: &str = "plimsoll";
+/// SQLite's instructions between two looks at whether to go on: some tenths of a millisecond.
+const INSTRUCTIONS: i32 = 10_000;
+/// The most bytes of a result.
+const MOST_BYTES: usize = 256 << 20;
+
+/// What a query found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The names of the columns, and
+    pub(crate) columns: Vec<String>,
+    /// the rows, as JSON: `[[1,"a"],[2,"b"]]`.
+    pub(crate) data: String,
+    pub(crate) rows: u64,
+    /// Rows of the measurements that were looked at whose values are forgotten: they were counted, and every
+    /// value of theirs was null.
+    pub(crate) forgotten: u64,
+}
+
+/// Why a query was not run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It would change something.
+    Dangerous,
+    /// It is more than one statement.
+    Multiple,
+    /// It is wrong, or took too long; what is said of it.
+    Failed(String),
+}
+
+/// Runs a query; measurements without a database are looked for in `database`. `goes_on` is asked now and
+/// then whether to.
+pub(crate) fn run(
+    store: &Store,
+    sql: &str,
+    database: &str,
+    now: Nanos,
+    mut goes_on: impl FnMut() -> bool + Send + 'static,
+) -> Result<Found, Refused> {
+    let words = Words::of(sql);
+    match words.statements() {
+        Statements::One => {}
+        Statements::Several => return Err(Refused::Multiple),
+        Statements::Dangerous => return Err(Refused::Dangerous),
+    }
+    if let Some(found) = whole_count(store, &words, database, now) {
+        return Ok(found);
+    }
+    let is_named = |of: &str, name: &str| words.names(name) && (of == database || words.names(of));
+    let tables = store.tables(is_named, now);
+    let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
+    let sql = words.quoted(sql);
+    let forgotten = tables.iter().map(|table| table.rows - table.kept).sum();
+    let failed = |error: Error| Refused::Failed(told(&error));
+    let mut sqlite = Connection::open_in_memory().map_err(failed)?;
+    prepare(&sqlite, tables, acknowledged.as_deref(), database).map_err(failed)?;
+    sqlite.progress_handler(INSTRUCTIONS, Some(move || !goes_on())).map_err(failed)?;
+    let found = match sqlite.prepare(&sql) {
+        Ok(statement) if !statement.readonly() => Err(Refused::Dangerous),
+        Ok(statement) => read(statement),
+        // The real server finds no files of it, and then nothing.
+        Err(error) if error.to_string().contains("no such table:") => {
+            Ok(Found { data: "[]".to_owned(), ..Found::default() })
+        }
+        Err(Error::MultipleStatement) => Err(Refused::Multiple),
+        Err(error) => Err(failed(error)),
+    };
+    found.map(|found| Found { forgotten, ..found })
+}
+
+/// The number of all rows of a measurement, if that is all that is asked for and there is such a measurement.
+fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
+    let (column, named, measurement) = words.whole_count()?;
+    let (rows, forgotten) = store.rows(named.unwrap_or(database), measurement, now)?;
+    Some(Found { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
+}
+
+/// Attaches the databases, that without a name first, and makes the views.
+fn prepare(
+    sqlite: &Connection,
+    tables: Vec<Table>,
+    acknowledged: Option<&[Acknowledged]>,
+    first: &str,
+) -> Result<(), Error> {
+    sqlite.execute_batch("PRAGMA temp_store = MEMORY")?;
+    rusqlite::vtab::series::load_module(sqlite)?;
+    let source = Arc::new(Source::new(tables));
+    functions::register(sqlite, &source)?;
+    let mut attached: Vec<&str> = Vec::new();
+    let attach = |database: &str| match database {
+        // These two are there.
+        "main" | "temp" => Ok(()),
+        _ => sqlite.execute("ATTACH ':memory:' AS ?1", [database]).map(drop),
+    };
+    let databases = source.databases();
+    let in_order = databases.iter().filter(|name| **name == first);
+    for database in in_order.chain(databases.iter().filter(|name| **name != first)) {
+        attach(database)?;
+        attached.push(database);
+    }
+    if let Some(acknowledged) = acknowledged {
+        if !attached.contains(&OWN_DATABASE) {
+            attach(OWN_DATABASE)?;
+        }
+        tell(sqlite, acknowledged)?;
+    }
+    for view in source.views() {
+        sqlite.execute_batch(&view)?;
+    }
+    Ok(())
+}
+
+/// The table of what was acknowledged.
+fn tell(sqlite: &Connection, acknowledged: &[Acknowledged]) -> Result<(), Error> {
+    sqlite.execute_batch(
+        "CREATE TABLE plimsoll.acknowledged (\"database\" TEXT, measurement TEXT, batches INT, rows INT, \
+         visible INT, buffered INT, kept INT, lost INT, duplicated INT, late INT, unacknowledged INT)",
+    )?;
+    let mut insert = sqlite.prepare("INSERT INTO plimsoll.acknowledged VALUES (?,?,?,?,?,?,?,?,?,?,?)")?;
+    for of in acknowledged {
+        let counts = [
+            of.batches,
+            of.rows,
+            of.visible,
+            of.buffered,
+            of.kept,
+            of.lost,
+            of.duplicated,
+            of.late,
+            of.unacknowledged,
+        ];
+        insert.raw_bind_parameter(1, &of.database)?;
+        insert.raw_bind_parameter(2, &of.measurement)?;
+        for (place, count) in counts.iter().enumerate() {
+            insert.raw_bind_parameter(place + 3, *count as i64)?;
+        }
+        insert.raw_execute()?;
+    }
+    Ok(())
+}
+
+/// Reads all rows.
+fn read(mut statement: Statement<'_>) -> Result<Found, Refused> {
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let (mut data, mut count) = ("[".to_owned(), 0);
+    let failed = |error: Error| Refused::Failed(told(&error));
+    let mut rows = statement.query([]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        data.push_str(if count == 0 { "[" } else { ",[" });
+        for column in 0..columns.len() {
+            if column > 0 {
+                data.push(',');
+            }
+            write_value(&mut data, row.get_ref(column).map_err(failed)?);
+        }
+        data.push(']');
+        count += 1;
+        if data.len() > MOST_BYTES {
+            return Err(Refused::Failed("the result is too large for this target: ask for less".to_owned()));
+        }
+    }
+    data.push(']');
+    Ok(Found { columns, data, rows: count, forgotten: 0 })
+}
+
+/// A value as JSON; numbers as the real server writes them: 3.0 is `3`.
+fn write_value(out: &mut String, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => out.push_str("null"),
+        ValueRef::Integer(int) => out.push_str(&int.to_string()),
+        // What is not finite has no number in JSON.
+        ValueRef::Real(float) if !float.is_finite() => out.push_str("null"),
+        ValueRef::Real(float) => out.push_str(&float.to_string()),
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            out.push_str(&serde_json::Value::from(String::from_utf8_lossy(text)).to_string());
+        }
+    }
+}
+
+/// What SQLite says, with a word before it that tells the kinds of errors apart as the real server does.
+fn told(error: &Error) -> String {
+    if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+        return "the query was interrupted: this target gives a query 30 s, and ends it when it is stopped"
+            .to_owned();
+    }
+    let text = match error {
+        Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),
+        other => other.to_string(),
+    };
+    if text.contains("syntax error")
+        || text.contains("incomplete input")
+        || text.contains("unrecognized token")
+    {
+        format!("Parser Error: {text}")
+    } else if text.contains("no such") || text.contains("ambiguous") {
+        format!("Binder Error: {text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

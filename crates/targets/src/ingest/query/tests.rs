@@ -1,0 +1,220 @@
+use plimsoll_core::Nanos;
+
+use super::super::batch::decode;
+use super::super::batch::tests::packed;
+use super::super::liar::Fate;
+use super::super::store::Limits;
+use super::*;
+
+/// The instant of the campaign of the stories below.
+const START: i64 = 1_730_282_400_000;
+
+fn store() -> Store {
+    let (keep, max_memory) = (100, 1 << 30);
+    let flush_delay = Nanos::from_secs(5);
+    Store::new(Limits { flush_delay, flush_rows: 1000, keep, max_memory, full_after: None })
+}
+
+/// Writes a payload of JSON and makes it visible.
+fn write(store: &Store, database: &str, json: &str) {
+    let decoded = decode(&packed(json), START * 1000).unwrap();
+    store.write(database, decoded.batches, 1, Fate::Stored, Nanos(0)).unwrap();
+    store.flush();
+}
+
+fn ask(store: &Store, sql: &str) -> Result<Found, Refused> {
+    run(store, sql, "default", Nanos(0), || true)
+}
+
+/// Columns and rows as JSON.
+fn found(store: &Store, sql: &str) -> String {
+    let found = ask(store, sql).unwrap_or_else(|refused| panic!("{sql}: {refused:?}"));
+    format!("{} {}", found.columns.join(","), found.data)
+}
+
+#[test]
+fn measurements_are_found_by_database_and_name() {
+    let store = store();
+    write(&store, "default", r#"{"m":"cpu","columns":{"time":[1,2],"host":["a","b"],"v":[1.5,3.0]}}"#);
+    write(&store, "other", r#"{"m":"cpu","columns":{"time":[1],"v":[7]}}"#);
+    write(&store, "my-db", r#"{"m":"x-y","columns":{"time":[1],"ok":[true],"select":["\"q\"\n"]}}"#);
+    for (sql, expected) in [
+        ("SELECT COUNT(*) AS n FROM cpu", "n [[2]]"),
+        ("SELECT COUNT(*) AS n FROM default.cpu", "n [[2]]"),
+        ("SELECT COUNT(*) AS n FROM other.cpu;", "n [[1]]"),
+        ("select a.v + b.v as s from \"default\".cpu a, other.cpu b order by s", "s [[8.5],[10]]"),
+        (
+            "SELECT * FROM cpu ORDER BY v DESC LIMIT 1",
+            "time,host,v [[\"1970-01-01T00:00:02.000000Z\",\"b\",3]]",
+        ),
+        ("SELECT ok, \"select\" FROM \"my-db\".\"x-y\"", "ok,select [[1,\"\\\"q\\\"\\n\"]]"),
+        ("SELECT 1 AS one, NULL AS none, 9e999 AS much", "one,none,much [[1,null,null]]"),
+        ("SELECT AVG(v) AS a FROM cpu WHERE host = 'zzz'", "a [[null]]"),
+    ] {
+        assert_eq!(found(&store, sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_empty_and_no_error() {
+    let store = store();
+    write(&store, "default", r#"{"m":"cpu","columns":{"time":[1],"v":[1]}}"#);
+    for sql in ["SELECT COUNT(*) FROM absent", "SELECT * FROM nowhere.cpu", "SELECT v FROM default.mem"] {
+        assert_eq!(found(&store, sql), " []", "{sql}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let store = store();
+    write(&store, "default", r#"{"m":"cpu","columns":{"time":[1],"v":[1]}}"#);
+    let failed = |text: &str| Err(Refused::Failed(text.to_owned()));
+    let told = |sql: &str| match ask(&store, sql) {
+        Err(Refused::Failed(text)) => text.split(" in SELECT").next().unwrap_or_default().to_owned(),
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(told("SELEC 1"), "Parser Error: near \"SELEC\": syntax error");
+    assert_eq!(told("SELECT w FROM cpu"), "Binder Error: no such column: w");
+    assert_eq!(told("SELECT nope(v) FROM cpu"), "Binder Error: no such function: nope");
+    assert_eq!(ask(&store, "SELECT epoch_ms('x')"), failed("`x` is no instant"));
+    assert_eq!(ask(&store, "SELECT quantile_cont(v, 2) FROM cpu"), failed("2 is no quantile from 0 to 1"));
+    let own = "WITH x AS (SELECT 1) REPLACE INTO plimsoll.acknowledged (rows) SELECT * FROM x";
+    assert_eq!(ask(&store, own), Err(Refused::Dangerous));
+    for sql in ["DROP TABLE cpu", "WITH x AS (SELECT 1) DELETE FROM absent", "ATTACH 'f' AS g"] {
+        assert_eq!(ask(&store, sql), Err(Refused::Dangerous), "{sql}");
+    }
+    assert_eq!(ask(&store, "SELECT 1; SELECT 2"), Err(Refused::Multiple));
+    let long = "SELECT COUNT(*) FROM generate_series(0, 1000000000)";
+    let Err(Refused::Failed(why)) = run(&store, long, "default", Nanos(0), || false) else {
+        panic!("it ended")
+    };
+    assert!(why.starts_with("the query was interrupted"), "{why}");
+}
+
+#[test]
+fn counts_stay_exact_beyond_what_is_kept() {
+    let store = store();
+    for _ in 0..30 {
+        write(&store, "default", r#"{"m":"cpu","columns":{"v":[1,2,3,4,5,6,7,8,9,10]}}"#);
+    }
+    let [known, walked] = ["", " WHERE 1"]
+        .map(|end| ask(&store, &format!("SELECT COUNT(*) AS n FROM default.cpu{end}")).unwrap());
+    assert_eq!((&known, &*known.data, known.forgotten), (&walked, "[[300]]", 200));
+    let counted = ask(&store, "SELECT COUNT(*), COUNT(v), SUM(v) FROM cpu").unwrap();
+    assert_eq!((&*counted.data, counted.forgotten), ("[[300,100,550]]", 200));
+    assert_eq!(ask(&store, "SELECT 1 FROM default.other").unwrap().forgotten, 0);
+    let known = found(&store, "SELECT measurement, rows, kept FROM plimsoll.acknowledged");
+    assert_eq!(known, "measurement,rows,kept [[\"cpu\",300,100]]");
+}
+
+#[test]
+fn columns_come_and_go_and_change_their_kind() {
+    let store = store();
+    write(&store, "default", r#"{"m":"m","columns":{"time":[1],"v":[1],"old":["x"]}}"#);
+    write(&store, "default", r#"{"m":"m","columns":{"time":[2],"new":[true],"v":[1.5]}}"#);
+    assert_eq!(
+        found(&store, "SELECT v, old, \"new\" FROM m ORDER BY time"),
+        "v,old,new [[\"1\",\"x\",null],[\"1.5\",null,1]]",
+        "a column whose kind has changed is of text, as in the real server"
+    );
+}
+
+#[test]
+fn functions_of_duckdb_are_there() {
+    let store = store();
+    write(&store, "default", r#"{"m":"m","columns":{"time":[1730282400123,2],"v":[1,2]}}"#);
+    for (sql, expected) in [
+        ("SELECT epoch_ms(time) AS t FROM m WHERE v = 1", "t [[1730282400123]]"),
+        ("SELECT epoch_us(time) AS t FROM m WHERE v = 1", "t [[1730282400123000]]"),
+        ("SELECT epoch_ms(1730282400123) AS t", "t [[\"2024-10-30T10:00:00.123000Z\"]]"),
+        ("SELECT epoch_ms(NULL) AS t", "t [[null]]"),
+        ("SELECT quantile_cont(v, 0.25) AS q, median(v) AS m FROM m", "q,m [[1.25,1.5]]"),
+        ("SELECT quantile_cont(v, 0.5) AS q FROM m WHERE v > 5", "q [[null]]"),
+    ] {
+        assert_eq!(found(&store, sql), expected, "{sql}");
+    }
+}
+
+/// The seed's three questions, in SQL that DuckDB takes too: `docs/guides/a-store-to-ingest-into.md` has the
+/// same texts.
+const SPIKES: &str = "SELECT e.event_type, MAX(m.value) AS cpu
+FROM demo_events.system_events e
+JOIN demo_metrics.system_metrics m
+  ON epoch_ms(m.time) BETWEEN epoch_ms(e.time) AND epoch_ms(e.time) + 300000
+ AND m.metric = 'cpu_usage' AND m.value > 80
+WHERE e.event_category = 'business'
+GROUP BY e.event_type
+ORDER BY e.event_type";
+const ERRORS: &str = "SELECT epoch_ms(l.time) - epoch_ms(e.time) AS after_ms, l.level, l.message
+FROM demo_events.system_events e
+JOIN demo_logs.application_logs l
+  ON epoch_ms(l.time) BETWEEN epoch_ms(e.time) AND epoch_ms(e.time) + e.duration_ms AND l.level = 'ERROR'
+WHERE e.event_type = 'marketing_campaign_started'
+ORDER BY l.time DESC";
+const LATENCY: &str = "SELECT CASE WHEN epoch_ms(t.time) < epoch_ms(e.time) THEN 'before_campaign'
+            WHEN epoch_ms(t.time) <= epoch_ms(e.time) + 1800000 THEN 'during_campaign'
+            ELSE 'after_campaign' END AS phase,
+       COUNT(*) AS request_count,
+       AVG(t.duration_ns / 1000000.0) AS avg_latency_ms,
+       quantile_cont(t.duration_ns / 1000000.0, 0.95) AS p95_latency_ms
+FROM demo_traces.distributed_traces t
+CROSS JOIN demo_events.system_events e
+WHERE e.event_type = 'marketing_campaign_started' AND t.service_name = 'api-gateway'
+GROUP BY phase
+ORDER BY phase";
+
+#[test]
+fn the_correlations_of_the_seed_are_answered() {
+    let store = store();
+    let at = |minutes: i64| START + minutes * 60_000;
+    let events = format!(
+        r#"{{"m":"system_events","columns":{{"time":[{},{},{}],
+            "event_type":["marketing_campaign_started","autoscale_triggered","marketing_campaign_ended"],
+            "event_category":["business","infrastructure","business"],"duration_ms":[1800000,0,0]}}}}"#,
+        at(0),
+        at(5),
+        at(30)
+    );
+    write(&store, "demo_events", &events);
+    let metrics = format!(
+        r#"{{"m":"system_metrics","columns":{{"time":[{},{},{},{},{}],
+            "metric":["cpu_usage","cpu_usage","cpu_usage","memory_usage","cpu_usage"],
+            "value":[25.5,91.0,85.0,99.0,30.0]}}}}"#,
+        at(-5),
+        at(1),
+        at(4),
+        at(2),
+        at(31)
+    );
+    write(&store, "demo_metrics", &metrics);
+    let logs = format!(
+        r#"{{"m":"application_logs","columns":{{"time":[{},{},{},{}],"level":["ERROR","INFO","ERROR","ERROR"],
+            "message":["before","fine","pool exhausted","timeout"]}}}}"#,
+        at(-1),
+        at(2),
+        at(11),
+        at(12)
+    );
+    write(&store, "demo_logs", &logs);
+    let traces = format!(
+        r#"{{"m":"distributed_traces","columns":{{"time":[{},{},{},{},{}],
+            "service_name":["api-gateway","api-gateway","api-gateway","order-service","api-gateway"],
+            "duration_ns":[45000000,200000000,300000000,1,50000000]}}}}"#,
+        at(-10),
+        at(1),
+        at(30),
+        at(2),
+        at(40)
+    );
+    write(&store, "demo_traces", &traces);
+    assert_eq!(found(&store, SPIKES), r#"event_type,cpu [["marketing_campaign_started",91]]"#);
+    assert_eq!(
+        found(&store, ERRORS),
+        r#"after_ms,level,message [[720000,"ERROR","timeout"],[660000,"ERROR","pool exhausted"]]"#
+    );
+    assert_eq!(
+        found(&store, LATENCY),
+        r#"phase,request_count,avg_latency_ms,p95_latency_ms [["after_campaign",1,50,50],["#.to_owned()
+            + r#""before_campaign",1,45,45],["during_campaign",2,250,295]]"#
+    );
+}

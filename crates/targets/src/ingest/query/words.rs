@@ -1,0 +1,251 @@
+//! The words of a query, without its strings and comments.
+
+use std::ops::Range;
+
+/// Words that begin what is no query, in SQLite and in DuckDB.
+const DANGEROUS: [&str; 27] = [
+    "ALTER",
+    "ANALYZE",
+    "ATTACH",
+    "BEGIN",
+    "CALL",
+    "CHECKPOINT",
+    "COMMIT",
+    "COPY",
+    "CREATE",
+    "DELETE",
+    "DETACH",
+    "DROP",
+    "EXPORT",
+    "GRANT",
+    "IMPORT",
+    "INSERT",
+    "INSTALL",
+    "LOAD",
+    "MERGE",
+    "PRAGMA",
+    "REINDEX",
+    "REPLACE",
+    "SAVEPOINT",
+    "SET",
+    "TRUNCATE",
+    "UPDATE",
+    "VACUUM",
+];
+
+/// Key words that change something, and nothing else.
+const CHANGES: [&str; 3] = ["DELETE", "INSERT", "UPDATE"];
+
+/// The words of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// Names and key words, what was quoted without its quotes, and signs; texts as `'`.
+    tokens: Vec<String>,
+    /// The first word of each statement.
+    first: Vec<String>,
+    /// Whether there is a key word that changes something, wherever it stands.
+    changes: bool,
+    /// Where unquoted names stand that a point follows.
+    qualifiers: Vec<Range<usize>>,
+}
+
+/// What a text asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statements {
+    One,
+    Several,
+    /// One, which would change something.
+    Dangerous,
+}
+
+impl Words {
+    pub(crate) fn of(sql: &str) -> Self {
+        let (mut found, mut rest, mut begins) = (Self::default(), sql, true);
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
+                '\'' => {
+                    found.tokens.push("'".to_owned());
+                    quoted(rest, '\'')
+                }
+                '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+                '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+                '"' | '`' => {
+                    let length = quoted(rest, first);
+                    let name = rest[1..length].trim_end_matches(first);
+                    found.tokens.push(name.replace(&format!("{first}{first}"), &first.to_string()));
+                    length
+                }
+                '[' => rest.find(']').map_or(rest.len(), |end| {
+                    found.tokens.push(rest[1..end].to_owned());
+                    end + 1
+                }),
+                ';' => {
+                    begins = true;
+                    1
+                }
+                _ if is_of_word(first) => {
+                    let length = rest.find(|char| !is_of_word(char)).unwrap_or(rest.len());
+                    let word = &rest[..length];
+                    if begins {
+                        found.first.push(word.to_owned());
+                        begins = false;
+                    }
+                    found.tokens.push(word.to_owned());
+                    found.changes |= CHANGES.iter().any(|change| change.eq_ignore_ascii_case(word));
+                    // Digits before a point are a number.
+                    if rest[length..].starts_with('.') && !first.is_numeric() {
+                        let start = sql.len() - rest.len();
+                        found.qualifiers.push(start..start + length);
+                    }
+                    length
+                }
+                other => {
+                    if !other.is_whitespace() {
+                        if begins {
+                            found.first.push(String::new());
+                            begins = false;
+                        }
+                        found.tokens.push(other.to_string());
+                    }
+                    other.len_utf8()
+                }
+            };
+            rest = &rest[length..];
+        }
+        found
+    }
+
+    /// Whether there is this word, in any case of letters.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.tokens.iter().any(|word| word.eq_ignore_ascii_case(name))
+    }
+
+    /// The text with quotes around the names that a point follows: some that a database may have, such as
+    /// `default`, are key words of SQLite.
+    pub(crate) fn quoted(&self, sql: &str) -> String {
+        let mut quoted = sql.to_owned();
+        // From the back: the places before it stay.
+        for place in self.qualifiers.iter().rev() {
+            quoted.insert(place.end, '"');
+            quoted.insert(place.start, '"');
+        }
+        quoted
+    }
+
+    /// If this is nothing but `SELECT COUNT(*) [[AS] name] FROM [database.]measurement`: the name of the
+    /// number, the database and the measurement. What a load is checked with is not to be a walk over all
+    /// that it wrote.
+    pub(crate) fn whole_count(&self) -> Option<(String, Option<&str>, &str)> {
+        let tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
+        let is = |token: &str, word: &str| token.eq_ignore_ascii_case(word);
+        let [select, count, "(", "*", ")", rest @ ..] = &tokens[..] else { return None };
+        if !is(select, "SELECT") || !is(count, "COUNT") {
+            return None;
+        }
+        let (name, rest) = match rest {
+            [from, rest @ ..] if is(from, "FROM") => (format!("{count}(*)"), rest),
+            [by, name, from, rest @ ..] if is(by, "AS") && is(from, "FROM") => ((*name).to_owned(), rest),
+            [name, from, rest @ ..] if is(from, "FROM") => ((*name).to_owned(), rest),
+            _ => return None,
+        };
+        match rest {
+            [measurement] => Some((name, None, *measurement)),
+            [database, ".", measurement] => Some((name, Some(*database), *measurement)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn statements(&self) -> Statements {
+        match self.first.as_slice() {
+            [first] if DANGEROUS.iter().any(|word| word.eq_ignore_ascii_case(first)) => Statements::Dangerous,
+            // Behind WITH there may be any of them.
+            [first] if self.changes && first.eq_ignore_ascii_case("WITH") => Statements::Dangerous,
+            [] | [_] => Statements::One,
+            _ => Statements::Several,
+        }
+    }
+}
+
+fn is_of_word(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '_' | '$')
+}
+
+/// Bytes of what is quoted at the front; a doubled quote does not end it.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut at = 1;
+    while let Some(end) = text[at..].find(quote) {
+        at += end + 1;
+        if !text[at..].starts_with(quote) {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_and_strings_and_comments_are_none() {
+        let sql = "SELECT a.b, 'x''y z' FROM \"my-db\".m -- w\n JOIN `q``r` /* v */ ON [u t]=é;";
+        let words = Words::of(sql).tokens.join(" ");
+        assert_eq!(words, "SELECT a . b , ' FROM my-db . m JOIN q`r ON u t = é");
+        assert!(Words::of(sql).names("MY-DB") && !Words::of(sql).names("x"));
+        for odd in ["'", "\"", "\"\"", "[", "/*", "--", "", "'''"] {
+            let _ = Words::of(odd);
+        }
+    }
+
+    #[test]
+    fn a_count_of_everything_is_recognised() {
+        let count = |sql: &str| {
+            let words = Words::of(sql);
+            let found = words.whole_count();
+            found.map(|(name, database, measurement)| format!("{name} {database:?} {measurement}"))
+        };
+        for (sql, expected) in [
+            ("SELECT COUNT(*) FROM cpu", Some("COUNT(*) None cpu")),
+            ("select count ( * ) as n from \"my-db\".cpu ; -- all", Some("n Some(\"my-db\") cpu")),
+            ("SELECT COUNT(*) n FROM a.b", Some("n Some(\"a\") b")),
+            ("SELECT COUNT(*) AS n FROM cpu WHERE 1", None),
+            ("SELECT COUNT(*) AS n FROM a, b", None),
+            ("SELECT COUNT(*), 1 FROM cpu", None),
+            ("SELECT COUNT(v) FROM cpu", None),
+            ("SELECT SUM(*) FROM cpu", None),
+            ("SELECT 1", None),
+        ] {
+            assert_eq!(count(sql).as_deref(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_before_points_are_quoted() {
+        let sql = "SELECT 1.5, default.a, t.b, 'default.c' FROM default.cpu t JOIN \"default\".x";
+        let expected =
+            "SELECT 1.5, \"default\".a, \"t\".b, 'default.c' FROM \"default\".cpu t JOIN \"default\".x";
+        assert_eq!(Words::of(sql).quoted(sql), expected);
+    }
+
+    #[test]
+    fn what_is_no_query_is_told_from_what_is() {
+        for (sql, expected) in [
+            ("SELECT 1", Statements::One),
+            (" -- a comment\n select 1 ; ", Statements::One),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", Statements::One),
+            ("SELECT 'DROP TABLE x; DROP'", Statements::One),
+            ("", Statements::One),
+            ("(SELECT 1)", Statements::One),
+            ("SELECT 1; SELECT 2", Statements::Several),
+            ("SELECT 1; DROP TABLE x", Statements::Several),
+            ("drop table x", Statements::Dangerous),
+            ("WITH x AS (SELECT 1) INSERT INTO y SELECT * FROM x", Statements::Dangerous),
+            ("/* */ Pragma x", Statements::Dangerous),
+            ("ATTACH 'x' AS y", Statements::Dangerous),
+            ("VACUUM INTO 'x'", Statements::Dangerous),
+        ] {
+            assert_eq!(Words::of(sql).statements(), expected, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the threads of an ingest server share, and what it did.
+
+use std::ops::AddAssign;
+use std::sync::atomic::AtomicU64;
+
+use super::liar::Liar;
+use super::options::IngestOptions;
+use super::store::{Acknowledged, Limits, Store};
+use super::tokens::Tokens;
+use crate::crew::Stopper;
+use crate::sink::{Delay, Faults, Law, SinkOptions};
+
+/// What the threads of an ingest server share.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) options: IngestOptions,
+    pub(crate) store: Store,
+    pub(crate) tokens: Tokens,
+    pub(crate) liar: Liar,
+    /// How long a write takes and which of them fail; `None`: no time, and none.
+    pub(crate) law: Option<Law>,
+    /// The number of the next write, for the law.
+    pub(crate) number: AtomicU64,
+    pub(crate) stopper: Stopper,
+}
+
+impl Setup {
+    pub(crate) fn new(options: IngestOptions) -> Self {
+        let limits = Limits {
+            flush_delay: options.flush_delay,
+            flush_rows: options.flush_rows,
+            keep: options.keep,
+            max_memory: options.max_memory,
+            full_after: options.full_after,
+        };
+        let fails = options.reset > 0.0 || options.fails.iter().any(|(_, share)| *share > 0.0);
+        let law = (fails || options.delay != Delay::None).then(|| {
+            let faults =
+                Faults { reset: options.reset, statuses: options.fails.clone(), ..Faults::default() };
+            let sink = SinkOptions::new(options.listen.clone());
+            Law::new(&SinkOptions { delay: options.delay, faults, seed: options.seed, ..sink })
+        });
+        Self {
+            store: Store::new(limits),
+            tokens: Tokens::new(&options.tokens),
+            liar: Liar::new(options.lie, options.seed),
+            law,
+            number: AtomicU64::new(0),
+            stopper: Stopper::default(),
+            options,
+        }
+    }
+}
+
+/// What an ingest server did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IngestReport {
+    /// What was counted.
+    pub counts: IngestCounts,
+    /// What was acknowledged, by database and measurement.
+    pub acknowledged: Vec<Acknowledged>,
+}
+
+/// What one thread counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IngestCounts {
+    /// Connections.
+    pub connections: u64,
+    /// Requests of any kind.
+    pub requests: u64,
+    /// Writes that were acknowledged.
+    pub writes: u64,
+    /// Bytes of their payloads, without compression.
+    pub bytes: u64,
+    /// Writes that were refused for what they were, or because the disk was full.
+    pub refusals: u64,
+    /// Writes that were refused or reset on purpose.
+    pub failures: u64,
+    /// Parts of writes that were passed over without a word, as the real server does.
+    pub skipped: u64,
+    /// Queries.
+    pub queries: u64,
+    /// Connections that were ended for what the client sent or did not read.
+    pub violations: u64,
+}
+
+impl AddAssign for IngestCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.connections += other.connections;
+        self.requests += other.requests;
+        self.writes += other.writes;
+        self.bytes += other.bytes;
+        self.refusals += other.refusals;
+        self.failures += other.failures;
+        self.skipped += other.skipped;
+        self.queries += other.queries;
+        self.violations += other.violations;
+    }
+}

@@ -1,0 +1,83 @@
+//! Who may do what: tokens, as requests bring them and as the API makes them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_wire::http1::Request;
+
+use super::options::{Permissions, Token};
+
+/// Tokens at once: those that the API made are not forgotten.
+const MOST_TOKENS: usize = 10_000;
+
+/// All tokens of a server. Where there are none from the start everybody may do everything.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    known: Mutex<HashMap<String, Permissions>>,
+    everybody: bool,
+}
+
+/// Why a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stranger {
+    /// It has no token.
+    NoToken,
+    /// It has one that nobody knows.
+    Unknown,
+}
+
+impl Stranger {
+    pub(crate) const fn told(self) -> &'static str {
+        match self {
+            Self::NoToken => "Authentication required",
+            Self::Unknown => "Invalid or expired token",
+        }
+    }
+}
+
+impl Tokens {
+    pub(crate) fn new(from_start: &[Token]) -> Self {
+        let known = from_start.iter().map(|of| (of.token.clone(), of.permissions)).collect();
+        Self { known: Mutex::new(known), everybody: from_start.is_empty() }
+    }
+
+    /// What the sender of a request may do.
+    pub(crate) fn permissions(&self, request: &Request<'_>, query: &[u8]) -> Result<Permissions, Stranger> {
+        if self.everybody {
+            return Ok(Permissions::ALL);
+        }
+        let token = token(request, query).ok_or(Stranger::NoToken)?;
+        let token = str::from_utf8(&token).map_err(|_| Stranger::Unknown)?;
+        self.known().get(token).copied().ok_or(Stranger::Unknown)
+    }
+
+    /// Makes a token; `None`: there are too many of them.
+    pub(crate) fn make(&self, permissions: Permissions) -> Option<String> {
+        // Keyed by what the system gives for hash tables: not to be guessed from another token.
+        let [high, low] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0));
+        let token = format!("{high:016x}{low:016x}");
+        let mut known = self.known();
+        if known.len() >= MOST_TOKENS {
+            return None;
+        }
+        known.insert(token.clone(), permissions);
+        Some(token)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Permissions>> {
+        // Sound after every call: no thread could leave it half done.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The token of a request, where the real server looks for it, in its order: Authorization with `Bearer`,
+/// with `Token` or bare, `x-api-key`, and `p=` of the query.
+fn token<'a>(request: &Request<'a>, query: &'a [u8]) -> Option<std::borrow::Cow<'a, [u8]>> {
+    if let Some(authorization) = request.header("authorization").filter(|value| !value.is_empty()) {
+        let bare = [&b"Bearer "[..], b"Token "].iter().find_map(|scheme| authorization.strip_prefix(*scheme));
+        return Some(bare.unwrap_or(authorization).into());
+    }
+    let key = request.header("x-api-key").filter(|value| !value.is_empty());
+    key.map(Into::into).or_else(|| super::api::parameter(query, "p"))
+}

@@ -1,0 +1,184 @@
+//! The loop of one thread of an ingest server.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
+
+use super::api::Moment;
+use super::http::{Caller, Course, HttpDesk};
+use super::setup::{IngestCounts, Setup};
+use crate::table::Table;
+
+/// A stop is noticed within this time.
+const STOP_POLL: Nanos = Nanos::from_millis(20);
+/// Events of one pass: bounds how long a stop, and the replies of the pass, have to wait.
+const PASS_EVENTS: u32 = 64;
+/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory. It is above the
+/// largest result of a query.
+const UNREAD_BYTES: usize = 512 << 20;
+
+/// One thread of an ingest server.
+#[derive(Debug)]
+pub(crate) struct Worker<B> {
+    setup: Arc<Setup>,
+    backend: B,
+    listener: ListenerId,
+    table: Table<Caller>,
+    http: HttpDesk,
+    /// Replies that wait for their time.
+    held: BinaryHeap<Reverse<Waiting>>,
+    /// Replies that have ever waited: those of one instant go out in their order.
+    number: u64,
+    connections: u64,
+    violations: u64,
+    ends_at: Nanos,
+}
+
+/// A reply that waits, in the order of its time.
+#[derive(Debug)]
+struct Waiting {
+    due: Nanos,
+    number: u64,
+    conn: ConnId,
+    bytes: Vec<u8>,
+    ends: bool,
+}
+
+impl Waiting {
+    const fn order(&self) -> (Nanos, u64) {
+        (self.due, self.number)
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl<B: Backend> Worker<B> {
+    /// A thread that listens already and counts its time from `start`.
+    pub(crate) fn new(setup: Arc<Setup>, backend: B, listener: ListenerId, start: Nanos) -> Self {
+        Self {
+            backend,
+            listener,
+            table: Table::default(),
+            http: HttpDesk::new(Arc::clone(&setup)),
+            held: BinaryHeap::new(),
+            number: 0,
+            connections: 0,
+            violations: 0,
+            ends_at: setup.options.duration.map_or(Nanos::MAX, |duration| start + duration),
+            setup,
+        }
+    }
+
+    /// Serves until the server is stopped or its time is over.
+    pub(crate) fn run(mut self) -> IngestCounts {
+        loop {
+            let now = self.backend.now();
+            if self.setup.stopper.is_stopped() || now >= self.ends_at {
+                break;
+            }
+            let next = self.held.peek().map_or(Nanos::MAX, |Reverse(waiting)| waiting.due);
+            let until = (now + STOP_POLL).min(self.ends_at).min(next);
+            self.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
+            for _ in 0..PASS_EVENTS {
+                let Some(event) = self.backend.next_event() else { break };
+                self.handle(event);
+            }
+            self.release();
+            self.backend.flush();
+        }
+        self.leave()
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Accepted { conn, .. } => {
+                self.connections += 1;
+                self.table.insert(conn, Caller::default());
+            }
+            Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
+            // What it is owed was queued when its requests came.
+            Event::Closed { conn, .. } => self.part(conn, Close::AfterSend),
+            Event::Failed { conn, .. } => self.part(conn, Close::Now),
+            // It connects nowhere.
+            Event::Connected { .. } | Event::ConnectFailed { .. } => {}
+        }
+    }
+
+    fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
+        let Some(caller) = self.table.get(conn) else { return };
+        if self.backend.unsent(conn) > UNREAD_BYTES {
+            self.violations += 1;
+            return self.part(conn, Close::Reset);
+        }
+        let moment = Moment { at, unix: clock::unix() };
+        let course = self.http.read(caller, moment, self.backend.bytes(data));
+        self.backend.outbox(conn).append(&mut self.http.out);
+        let waits = !self.http.held.is_empty();
+        for held in self.http.held.drain(..) {
+            let (number, due, bytes, ends) = (self.number, held.due, held.bytes, held.ends);
+            self.held.push(Reverse(Waiting { due, number, conn, bytes, ends }));
+            self.number += 1;
+        }
+        match course {
+            Course::GoesOn => {}
+            // The last of what is held ends it.
+            Course::Ends if waits => {}
+            Course::Ends => self.part(conn, Close::AfterSend),
+            Course::Reset => self.part(conn, Close::Reset),
+        }
+    }
+
+    /// Sends the replies whose time has come.
+    fn release(&mut self) {
+        let now = self.backend.now();
+        while self.held.peek().is_some_and(|Reverse(waiting)| waiting.due <= now) {
+            let Some(Reverse(Waiting { conn, bytes, ends, .. })) = self.held.pop() else { return };
+            // Whoever went away is owed nothing.
+            if self.table.get(conn).is_none() {
+                continue;
+            }
+            self.backend.outbox(conn).extend_from_slice(&bytes);
+            if ends {
+                self.part(conn, Close::AfterSend);
+            }
+        }
+    }
+
+    fn part(&mut self, conn: ConnId, how: Close) {
+        self.table.remove(conn);
+        self.backend.close(conn, how);
+    }
+
+    fn leave(mut self) -> IngestCounts {
+        self.backend.flush();
+        self.backend.close_listener(self.listener);
+        for conn in self.table.ids() {
+            self.part(conn, Close::AfterSend);
+        }
+        let mut counts = self.http.finish();
+        counts.connections += self.connections;
+        counts.violations += self.violations;
+        counts
+    }
+}
