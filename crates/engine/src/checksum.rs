@@ -28,7 +28,11 @@ const MOST_BYTES: usize = 1 << 20;
 /// counts.
 pub fn load_checksum(plan: &Plan) -> Fingerprint {
     let mut hash = Fingerprint::EMPTY;
-    if plan.logic != Fingerprint::EMPTY || !plan.feeds.is_empty() || plan.scripts.is_some() {
+    if plan.logic != Fingerprint::EMPTY
+        || !plan.feeds.is_empty()
+        || plan.scripts.is_some()
+        || !plan.supplies.is_empty()
+    {
         hash = hash.with(&plan.seed.to_le_bytes());
     }
     for step in &plan.steps {
@@ -104,6 +108,8 @@ fn rendered(
                 variables: &variables,
                 cookies: &[],
                 authority: lanes.get(step.target).map_or(&[], Lane::authority),
+                // The text that tells supplies apart is in the fingerprint of the step.
+                body: None,
             };
             out.clear();
             step.request.render(&context, &mut random, &mut scratch, &mut out);

@@ -25,6 +25,7 @@ mod request;
 mod run;
 mod session;
 mod sites;
+pub mod supply;
 mod timers;
 mod watch;
 pub mod worker;

@@ -22,6 +22,7 @@ use crate::directory::Directory;
 use crate::error::RunError;
 use crate::patience::{LOOK, Patience};
 use crate::sites::Site;
+use crate::supply::Taps;
 use crate::watch::MachineWatch;
 use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 
@@ -143,12 +144,13 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
         let directory = Arc::clone(&directory);
         let shard = Shard { index, of: workers };
+        let taps = Taps::open(&plan, shard, at_once)?;
         let thread = thread::Builder::new()
             .name(format!("{}{index}", control.thread_name()))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {
                     let resources =
-                        Resources { directory, ..resources(&plan, &addresses, shard, feeds, log)? };
+                        Resources { directory, taps, ..resources(&plan, &addresses, shard, feeds, log)? };
                     Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
                 };
                 work(&open, make, &send, &started);

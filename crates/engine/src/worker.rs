@@ -42,6 +42,7 @@ use crate::pacing::Pacer;
 use crate::ramp::Ramp;
 use crate::session::Sessions;
 use crate::sites::Site;
+use crate::supply::Taps;
 use crate::timers::Timers;
 use sending::{Facts, Unsent};
 
@@ -113,6 +114,8 @@ pub struct WorkerReport {
 pub struct Resources {
     /// Its share of the data sources.
     pub feeds: Feeds,
+    /// The bodies that are made for its requests.
+    pub taps: Taps,
     /// Its scripts, in a state of their own.
     pub scripts: Option<Box<dyn Scripts>>,
     /// Where it logs single requests.
@@ -207,6 +210,7 @@ pub struct Worker<'p, B> {
     /// and what would fall due is not owed.
     complete: bool,
     feeds: Feeds,
+    taps: Taps,
     scripts: Option<Box<dyn Scripts>>,
     /// What is kept of responses, by step.
     needs: Vec<Needs>,
@@ -317,7 +321,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         unix_offset: u64,
         resources: Resources,
     ) -> Self {
-        let Resources { feeds, scripts, log, directory } = resources;
+        let Resources { feeds, taps, scripts, log, directory } = resources;
         let keeps = log.keeps_failed();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
@@ -369,6 +373,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             exhausted: vec![false; plan.scenarios.len()],
             complete: false,
             feeds,
+            taps,
             scripts,
             needs: plan
                 .steps

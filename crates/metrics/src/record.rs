@@ -236,6 +236,10 @@ pub struct WorkerRecord {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// Requests whose body was made for them while the run went on.
+    pub bodies: u64,
+    /// Of them those whose body was made when they were due: none of those that are made ahead was left.
+    pub bodies_late: u64,
     /// Of stamped responses: from the kernel's stamp to when the worker took them up. The times of a
     /// generator without stamps have it in them.
     pub receive_lag: Histogram,

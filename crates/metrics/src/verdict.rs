@@ -30,6 +30,8 @@ const RUN_DELAY_SHARE: f64 = 0.10;
 const THROTTLED_SHARE: f64 = 0.10;
 /// Sum of one worker's stalls in the measured part that makes the run invalid.
 const STALL_LIMIT: Nanos = Nanos::from_millis(100);
+/// Share of supplied bodies that may be made when they are due.
+const LATE_BODIES: f64 = 0.01;
 /// Share of responses without a kernel stamp that is let pass.
 const UNSTAMPED_SHARE: f64 = 0.01;
 
@@ -58,6 +60,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.exhausted(ErrorClass::PortsExhausted);
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
+    judge.bodies();
     judge.course();
     let limited_by = attribution::attribute(&judge);
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
@@ -400,6 +403,24 @@ impl Judge<'_> {
             ),
             "use --precise if that matters",
         );
+    }
+
+    fn bodies(&mut self) {
+        let workers = &self.record.workers;
+        let [all, late] = [|worker: &WorkerRecord| worker.bodies, |worker: &WorkerRecord| worker.bodies_late]
+            .map(|of| workers.iter().map(of).sum::<u64>());
+        if ratio(late, all).unwrap_or(0.0) <= LATE_BODIES {
+            return;
+        }
+        let evidence = format!(
+            "{} of {} batches were made when they were due, for want of one that was made ahead: that time is in the \
+             start lag",
+            figure::count(late),
+            figure::count(all),
+        );
+        let hint =
+            "give the generator another core, compress less, or make batches before the run (--pregenerate)";
+        self.find(Finding::Doubtful, ReasonCode::BodiesLate, evidence, hint);
     }
 
     /// The time below which an error of the generator's clockwork drowns in what is measured.

@@ -10,6 +10,7 @@
 //! variables ───────────┘
 //! ```
 
+mod batch;
 mod body;
 mod cache;
 mod control;
@@ -28,7 +29,7 @@ mod variables;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use plimsoll_scenario::{Constants, Fingerprint, Scope, Template, TemplateError, suggest};
+use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, Template, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
@@ -66,6 +67,8 @@ struct Compiler<'r, 'a> {
     targets: Vec<NamedTarget>,
     sources: Vec<SourceDraft>,
     scripts: Vec<ScriptText>,
+    /// Those of the steps that were compiled so far.
+    supplies: Vec<Supply>,
 }
 
 impl Resolver<'_> {
@@ -99,6 +102,7 @@ impl Resolver<'_> {
             targets: Vec::new(),
             sources: Vec::new(),
             scripts: Vec::new(),
+            supplies: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
         let work = compiler.work(patch);
@@ -154,6 +158,7 @@ impl Compiler<'_, '_> {
             scenarios,
             variables: self.variables.len(),
             feeds,
+            supplies: std::mem::take(&mut self.supplies),
             scripts,
             wrk: None,
             logic: self.logic(),

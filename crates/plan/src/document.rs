@@ -348,6 +348,10 @@ pub struct StepSpec {
     /// Body as JSON, with `content-type: application/json`; its texts are templates.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub json: Field<serde_json::Value>,
+    /// Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the
+    /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub batch: Field<serde_json::Value>,
     /// Limit for the whole response, instead of the run's.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub timeout: Field<Text>,

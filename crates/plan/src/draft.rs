@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
     Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
-    RequestTemplate, Scheme, Scope, ScriptSource, TemplateError,
+    RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
 };
 
 use plimsoll_script::WrkScript;
@@ -25,6 +25,8 @@ pub(crate) struct Requests {
     pub(crate) variables: usize,
     /// The data sources.
     pub(crate) feeds: Vec<FeedSpec>,
+    /// Where bodies come from that are made for requests.
+    pub(crate) supplies: Vec<Supply>,
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
@@ -42,6 +44,7 @@ pub(crate) struct Work {
     /// Variables of one iteration.
     pub(crate) variables: usize,
     pub(crate) feeds: Vec<FeedSpec>,
+    pub(crate) supplies: Vec<Supply>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
@@ -98,6 +101,7 @@ impl Default for Work {
             scenarios: Vec::new(),
             variables: 0,
             feeds: Vec::new(),
+            supplies: Vec::new(),
             scripts: None,
             logic: Fingerprint::EMPTY,
             wrk: None,
@@ -178,6 +182,7 @@ impl Resolver<'_> {
             elsewhere: targets.elsewhere,
             variables: work.variables,
             feeds: work.feeds,
+            supplies: work.supplies,
             scripts: work.scripts,
             wrk: work.wrk,
             logic: work.logic,

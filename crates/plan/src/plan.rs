@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
-use plimsoll_scenario::{FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource};
+use plimsoll_scenario::{
+    FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource, Supply,
+};
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
 use plimsoll_wire::http1::Limits;
@@ -30,6 +32,8 @@ pub struct Plan {
     pub variables: usize,
     /// The data sources.
     pub feeds: Vec<FeedSpec>,
+    /// Where bodies of requests come from that are made for them.
+    pub supplies: Vec<Supply>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
@@ -103,6 +107,12 @@ impl Plan {
 }
 
 impl Plan {
+    /// Records that each request carries, by step; 0 for one that carries none.
+    pub fn records(&self) -> Vec<u32> {
+        let of_supply = |supply: u16| self.supplies[usize::from(supply)].records;
+        self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
+    }
+
     /// What a record says of it before the run begins.
     pub fn basis(&self) -> Basis {
         let (model, profile) = match &self.load {

@@ -23,6 +23,8 @@ pub struct Context<'a> {
     pub cookies: &'a [u8],
     /// `host[:port]` for a request whose authority [comes from here](crate::RequestSpec::authority_slot).
     pub authority: &'a [u8],
+    /// The body of a request that has [one of a supply](crate::Body::Supplied); without it, it is empty.
+    pub body: Option<&'a Arc<[u8]>>,
 }
 
 /// What a template may name besides the slots that always are there. The default is: nothing.

@@ -35,6 +35,7 @@ mod session;
 pub mod slot;
 mod spec;
 pub mod suggest;
+mod supply;
 pub mod template;
 
 pub use condition::Condition;
@@ -57,4 +58,5 @@ pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, RequestSpec, Scheme};
+pub use supply::{Bodies, BodyMaker, BodySource, Supply};
 pub use template::Template;

@@ -72,6 +72,8 @@ enum Content {
     Measured(Template),
     /// Large and static.
     Shared(Arc<[u8]>),
+    /// What the context has, of this supply.
+    Supplied(u16),
 }
 
 /// Static bodies above this many bytes are shared instead of copied: below, one copy is cheaper than a second
@@ -116,7 +118,7 @@ impl RequestTemplate {
         let templates = [&front, &head.target].into_iter().chain(content.template()).chain(in_fields);
         let names = templates.flat_map(Template::variables).max().map_or(0, |last| usize::from(last) + 1);
         Ok(Self {
-            is_static: front.is_static() && !matches!(content, Content::Measured(_)),
+            is_static: front.is_static() && !matches!(content, Content::Measured(_) | Content::Supplied(_)),
             front,
             head_draws,
             draws_after_block,
@@ -148,6 +150,9 @@ impl RequestTemplate {
             Content::None => Value::None,
             Content::Inlined(value) | Content::Measured(value) => Value::Template(value.clone()),
             Content::Shared(bytes) => Value::Shared(Arc::clone(bytes)),
+            Content::Supplied(_) => {
+                return Err(TemplateError::new("a cache takes no value that is supplied").at("value"));
+            }
         };
         let frame = Frame::compile(operation, name, key.clone(), value)?;
         let content = match content {
@@ -223,6 +228,14 @@ impl RequestTemplate {
             out.extend_from_slice(b"\r\n\r\n");
             out.extend_from_slice(scratch);
         }
+        if let Content::Supplied(_) = &self.content {
+            let body = context.body.map_or(&[][..], |body| body);
+            write_decimal(body.len() as u64, out);
+            out.extend_from_slice(b"\r\n\r\n");
+            if body.len() <= LARGEST_COPIED_BODY {
+                out.extend_from_slice(body);
+            }
+        }
     }
 
     /// A large static body, to be sent after what [`render`](Self::render) wrote.
@@ -233,19 +246,40 @@ impl RequestTemplate {
         }
     }
 
+    /// The same of a request whose body may be a supplied one, which is in the context that it was rendered
+    /// with.
+    #[inline]
+    pub fn separate_body<'a>(&'a self, context: &Context<'a>) -> Option<&'a Arc<[u8]>> {
+        match &self.content {
+            Content::Shared(bytes) => Some(bytes),
+            Content::Supplied(_) => context.body.filter(|body| body.len() > LARGEST_COPIED_BODY),
+            _ => None,
+        }
+    }
+
+    /// The supply that the body is of, if it is of one: a position in the plan's.
+    #[inline]
+    pub fn supply(&self) -> Option<u16> {
+        match self.content {
+            Content::Supplied(supply) => Some(supply),
+            _ => None,
+        }
+    }
+
     /// The body, for HTTP/2: a static one as it is, another one rendered into `scratch`, whose content is
     /// overwritten. [`Payload::None`] if it is empty. Allocates only when `scratch` has to grow.
     ///
     /// `random` is what [`render_block`](Self::render_block) gets after it: nothing of it is used up here.
     pub fn render_body<'a>(
         &'a self,
-        context: &Context<'_>,
+        context: &Context<'a>,
         random: &Random,
         scratch: &'a mut Vec<u8>,
     ) -> Payload<'a> {
         let bytes = match &self.content {
             Content::None => return Payload::None,
             Content::Shared(bytes) => return Payload::Shared(bytes),
+            Content::Supplied(_) => return context.body.map_or(Payload::None, Payload::Shared),
             Content::Inlined(body) if body.is_static() => body.literals(),
             Content::Inlined(body) | Content::Measured(body) => {
                 scratch.clear();
@@ -308,6 +342,7 @@ impl RequestTemplate {
             Content::None => {}
             Content::Inlined(content) | Content::Measured(content) => content.render(context, random, body),
             Content::Shared(bytes) => body.extend_from_slice(bytes),
+            Content::Supplied(_) => body.extend_from_slice(context.body.map_or(&[][..], |body| body)),
         }
     }
 
@@ -363,7 +398,11 @@ impl RequestTemplate {
     /// Most bytes that [`render`](Self::render) appends, without the values of variables, and without cookies
     /// and the authority if they come from the [`Context`].
     pub fn len_hint(&self) -> usize {
-        let measured = self.measured().map_or(0, |body| body.longest() + LENGTH_DIGITS + 4);
+        let measured = match &self.content {
+            Content::Measured(body) => body.longest() + LENGTH_DIGITS + 4,
+            Content::Supplied(_) => LARGEST_COPIED_BODY + LENGTH_DIGITS + 4,
+            _ => 0,
+        };
         self.front.longest() + measured
     }
 
@@ -400,6 +439,7 @@ impl Content {
     fn compile(body: &Body, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let template = match body {
             Body::None => return Ok(Self::None),
+            Body::Supplied { supply, .. } => return Ok(Self::Supplied(*supply)),
             Body::Raw(bytes) if bytes.len() > LARGEST_COPIED_BODY => {
                 return Ok(Self::Shared(Arc::clone(bytes)));
             }
@@ -419,7 +459,7 @@ impl Content {
     fn template(&self) -> Option<&Template> {
         match self {
             Self::Inlined(body) | Self::Measured(body) => Some(body),
-            Self::None | Self::Shared(_) => None,
+            Self::None | Self::Shared(_) | Self::Supplied(_) => None,
         }
     }
 
@@ -429,6 +469,7 @@ impl Content {
             Self::None => Some(0),
             Self::Inlined(body) | Self::Measured(body) => body.fixed_len(),
             Self::Shared(bytes) => Some(bytes.len()),
+            Self::Supplied(_) => None,
         }
     }
 }

@@ -95,6 +95,13 @@ pub enum Body {
     Text(Vec<u8>),
     /// Bytes as they are.
     Raw(Arc<[u8]>),
+    /// What comes in [`Context::body`](crate::Context::body): another one each time.
+    Supplied {
+        /// The supply that it is of, a position in the plan's.
+        supply: u16,
+        /// What tells this supply from others: the same text, the same bodies.
+        of: Arc<str>,
+    },
 }
 
 /// Without the values of secret headers and the bytes of the body.
@@ -105,6 +112,7 @@ impl fmt::Debug for RequestSpec {
             Body::None => None,
             Body::Text(text) => Some(text.len()),
             Body::Raw(bytes) => Some(bytes.len()),
+            Body::Supplied { .. } => None,
         };
         f.debug_struct("RequestSpec")
             .field("dialect", &self.dialect)
@@ -139,6 +147,7 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
         Body::None => hash.with(&[0]),
         Body::Text(text) => hash.with(&[1]).with_field(text),
         Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
+        Body::Supplied { supply: _, of } => hash.with(&[3]).with_field(of.as_bytes()),
     };
     // At the end, and only if there is something to say: plans without either keep their fingerprints.
     if let Dialect::Cache { name } = &spec.dialect {

@@ -322,6 +322,8 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(scripts) = self.scripts.take() {
             self.control.leave(scripts.finish());
         }
+        let bodies = self.taps.count();
+        (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,

@@ -181,6 +181,8 @@ impl<B: Backend> Worker<'_, B> {
             variables: &session.state.variables,
             cookies: &self.cookies,
             authority: &lane.name_of(conn.site).authority,
+            // A step has either a script that makes its request, or a supply.
+            body: None,
         };
         template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
         self.scratch.clear();

@@ -137,6 +137,8 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
         let lane = &self.lanes[conn.lane as usize];
+        let body =
+            template.supply().map(|supply| self.taps.take(supply, self.now.0.wrapping_add(self.unix_offset)));
         let context = Context {
             index: request.index,
             worker: self.shard.index,
@@ -144,6 +146,7 @@ impl<B: Backend> Worker<'_, B> {
             variables: self.sessions.variables(request.session),
             cookies: &self.cookies,
             authority: if logic { &lane.name_of(conn.site).authority } else { &[] },
+            body: body.as_ref(),
         };
         request.head_request = template.head_request();
         let id = conn.id;
@@ -175,11 +178,11 @@ impl<B: Backend> Worker<'_, B> {
         } else {
             template.render(&context, &mut self.random, &mut self.scratch, out);
             if keeps_text {
-                let more = template.shared_body().map_or(&[][..], |body| &body[..]);
+                let more = template.separate_body(&context).map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }
             let mut bytes = out.len() - before;
-            if let Some(body) = template.shared_body() {
+            if let Some(body) = template.separate_body(&context) {
                 bytes += body.len();
                 match &mut conn.tls {
                     None => self.io.send_shared(id, body.clone()),
@@ -230,6 +233,7 @@ impl<B: Backend> Worker<'_, B> {
             variables: self.sessions.variables(request.session),
             cookies: &[],
             authority: &name.authority,
+            body: None,
         };
         // What the rendering of the request is going to draw, too.
         self.sent.path.clear();

@@ -12,6 +12,7 @@ mod phases;
 mod plans;
 mod scenarios;
 mod steering;
+mod supply;
 
 use std::sync::Arc;
 

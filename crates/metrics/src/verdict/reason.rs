@@ -120,6 +120,8 @@ reason_codes! {
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
     UnstampedCoalescing = "unstamped_coalescing",
+    /// Bodies were made when their requests were due, and not ahead.
+    BodiesLate = "bodies_late",
 }
 
 impl std::fmt::Display for ReasonCode {

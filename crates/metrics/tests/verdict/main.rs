@@ -61,6 +61,22 @@ fn good(model: Model) -> RunRecord {
     }
 }
 
+/// A run of both workers with so many supplied bodies each, so many of them late.
+fn supplied(bodies: u64, late: u64) -> RunRecord {
+    let mut record = good(Model::Open);
+    for worker in &mut record.workers {
+        (worker.bodies, worker.bodies_late) = (bodies, late);
+    }
+    record
+}
+
+#[test]
+fn bodies_that_are_made_late_are_told() {
+    assert_eq!(codes(&supplied(1_000, 10)), "valid");
+    assert_eq!(codes(&supplied(1_000, 11)), "valid, warns bodies_late");
+    assert_eq!(codes(&supplied(0, 0)), "valid");
+}
+
 /// `"start_lag stall"`, `"valid"`, `"valid, warns start_lag"`: the codes of a verdict in one line.
 fn codes(record: &RunRecord) -> String {
     let verdict = judge(record);

@@ -20,13 +20,14 @@ pub(super) struct Content {
 }
 
 impl Compiler<'_, '_> {
-    /// The body of a step: at most one of its four forms.
+    /// The body of a step: at most one of its five forms.
     pub(super) fn body(&mut self, spec: &StepSpec, part: &mut Part<'_>, known: &Known) -> Option<Content> {
         let forms = [
             ("body", spec.body.place()),
             ("body_file", spec.body_file.place()),
             ("template_file", spec.template_file.place()),
             ("json", spec.json.place()),
+            ("batch", spec.batch.place()),
         ];
         let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
         if let [(one, _), (other, place), ..] = given.as_slice() {
@@ -51,6 +52,7 @@ impl Compiler<'_, '_> {
                 reads.fold(Some(()), Option::and)?;
                 plain(Body::Text(text))
             }
+            Some(("batch", place)) => self.batch(spec, *place),
             Some((_, place)) => {
                 let text = self.json_text(spec.json.get()?, *place)?;
                 self.template(&text, *place, part, known)?;

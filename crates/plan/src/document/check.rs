@@ -82,6 +82,7 @@ impl Deed {
                 "body_file",
                 "template_file",
                 "json",
+                "batch",
                 "timeout",
                 "expect",
                 "extract",
@@ -365,6 +366,7 @@ impl<'d> Check<'d, '_> {
             ("body_file", step.body_file.place()),
             ("template_file", step.template_file.place()),
             ("json", step.json.place()),
+            ("batch", step.batch.place()),
         ];
         let mut given = bodies.iter().filter_map(|&(name, place)| Some((name, place?)));
         if let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) {
@@ -556,7 +558,7 @@ impl StepSpec {
         let mut all = present! {
             "name": name, "get": get, "post": post, "put": put, "patch": patch, "delete": delete, "head": head,
             "request": request, "method": method, "same_url": same_url, "cache": cache, "target": target, "body": body,
-            "body_file": body_file, "template_file": template_file, "json": json, "timeout": timeout,
+            "body_file": body_file, "template_file": template_file, "json": json, "batch": batch, "timeout": timeout,
             "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
             "repeat": repeat, "while": while_condition,
         };

@@ -149,7 +149,8 @@ impl StepSpec {
     /// The method where no field is named after it.
     fn free_method(&self) -> &str {
         let bodies = [&self.body, &self.body_file, &self.template_file];
-        let has_body = bodies.iter().any(|body| !body.is_absent()) || !self.json.is_absent();
+        let has_body =
+            bodies.iter().any(|body| !body.is_absent()) || !self.json.is_absent() || !self.batch.is_absent();
         self.method.get().map_or(if has_body { "POST" } else { "GET" }, Text::as_str)
     }
 }

@@ -168,6 +168,7 @@ proptest! {
                 variables: &variables,
                 cookies: cookies.as_bytes(),
                 authority: b"pool-3.test:9",
+                body: None,
             };
             let [mut http2, mut http1, mut down] = [(); 3].map(|()| Random::new(seed, index));
             let (fields, body) = connection.send(&request, &book, &context, &mut http2);

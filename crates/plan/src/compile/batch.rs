@@ -1,0 +1,64 @@
+//! Steps whose bodies are batches of synthesized data.
+
+use std::sync::Arc;
+
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, Supply};
+use plimsoll_synth::{Spec, Synthesizer};
+
+use super::Compiler;
+use super::body::Content;
+use crate::document::StepSpec;
+use crate::{Place, Problem};
+
+/// Batches of a spec that is known to be right.
+#[derive(Debug)]
+struct Batches(Spec);
+
+impl BodySource for Batches {
+    fn open(&self, seed: u64) -> Box<dyn BodyMaker> {
+        Box::new(Maker(Synthesizer::new(&self.0, seed).expect("the spec was validated with the plan")))
+    }
+}
+
+/// What makes them.
+struct Maker(Synthesizer);
+
+impl BodyMaker for Maker {
+    fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>) {
+        self.0.batch(number, unix_ns, out);
+    }
+}
+
+impl Compiler<'_, '_> {
+    /// A body that is another batch each time, and the headers that its receivers want.
+    pub(super) fn batch(&mut self, spec: &StepSpec, place: Option<Place>) -> Option<Content> {
+        if !spec.script.is_absent() {
+            let problem = Problem::new("`batch` and `script` exclude each other");
+            return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
+        }
+        let batch: Spec = match serde_json::from_value(spec.batch.get()?.clone()) {
+            Ok(batch) => batch,
+            Err(error) => return self.fail(place, Problem::new(format!("`batch`: {error}"))),
+        };
+        if let Err(problems) = batch.validate() {
+            for problem in problems {
+                let message = format!("`batch.{}`: {problem}", problem.field);
+                self.report(place, Problem::new(message).with_hint(problem.hint));
+            }
+            return None;
+        }
+        let Ok(supply) = u16::try_from(self.supplies.len()) else {
+            return self.fail(place, Problem::new("the plan has more than 65536 steps with `batch`"));
+        };
+        // All settings, those that were left out, too: equal texts are equal bodies.
+        let of = serde_json::to_string(&batch).ok()?.into();
+        let fixed =
+            [("Content-Type", Some(batch.content_type())), ("Content-Encoding", batch.content_encoding())];
+        let fixed = fixed.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let headers = fixed.chain(batch.headers().iter().copied());
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let records = batch.batch_size;
+        self.supplies.push(Supply { records, bodies: Bodies::Fresh(Arc::new(Batches(batch))) });
+        Some(Content { body: Body::Supplied { supply, of }, headers })
+    }
+}

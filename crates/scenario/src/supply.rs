@@ -1,0 +1,45 @@
+//! Bodies that are made while the run goes on, or were made before it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Where the bodies of requests with [`Body::Supplied`](crate::Body::Supplied) come from.
+#[derive(Clone, Debug)]
+pub struct Supply {
+    /// Records that each body has, for reports.
+    pub records: u32,
+    /// The bodies.
+    pub bodies: Bodies,
+}
+
+/// The bodies of a supply.
+#[derive(Clone)]
+pub enum Bodies {
+    /// Another one for each request.
+    Fresh(Arc<dyn BodySource>),
+    /// These over and over, in their order. There is at least one.
+    Ready(Arc<[Arc<[u8]>]>),
+}
+
+/// What can make bodies.
+pub trait BodySource: fmt::Debug + Send + Sync {
+    /// What makes them, for one thread: with the same seed, the same bodies.
+    fn open(&self, seed: u64) -> Box<dyn BodyMaker>;
+}
+
+/// Makes bodies.
+pub trait BodyMaker: Send {
+    /// Replaces what `out` has by body `number`, as it is at `unix_ns` (nanoseconds since 1970). No two
+    /// bodies of one source that are sent have the same number; they are made in any order.
+    fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>);
+}
+
+/// Without the bodies.
+impl fmt::Debug for Bodies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fresh(source) => f.debug_tuple("Fresh").field(source).finish(),
+            Self::Ready(bodies) => f.debug_tuple("Ready").field(&bodies.len()).finish(),
+        }
+    }
+}
