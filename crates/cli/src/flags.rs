@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Document, Given, PlanPatch, Problem, Switch, is_plan_name};
+use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
 use plimsoll_scenario::suggest;
 
 use crate::cache_flags::CacheArgs;
@@ -19,12 +19,14 @@ use crate::export_flags::MonitoringArgs;
 use crate::find_flags::FindArgs;
 use crate::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::import_flags::ImportArgs;
+use crate::ingest_flags::IngestArgs;
 use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::report::ReportArgs;
 use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::saving::SaveArgs;
+pub(crate) use crate::schema_flags::{SchemaArgs, SchemaOf};
 use crate::script_flags::ScriptArgs;
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
@@ -87,6 +89,11 @@ pub(crate) enum Command {
     /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run`
     /// hold.
     Cache(Box<CacheArgs>),
+    /// Send metrics, logs, traces or events to a store, in batches, at so many records a second
+    ///
+    /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
+    /// --print-plan shows; all flags of `run` hold. Without a store at hand, `plimsoll target ingest` is one.
+    Ingest(Box<IngestArgs>),
     /// Find the highest rate at which a server holds what is asked of it: an interval, not a number
     ///
     /// Trials in the open model, each of the length -d (5s) or a multiple of it: rates grow until one breaks,
@@ -573,94 +580,6 @@ pub(crate) struct DemoArgs {
     pub(crate) output: TableOutputArgs,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SchemaArgs {
-    /// Which format
-    #[arg(value_enum, value_name = "FORMAT")]
-    pub(crate) of: SchemaOf,
-}
-
-/// Formats with a schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaOf {
-    /// Plan files
-    Plan,
-    /// What `run --output json` writes
-    Result,
-    /// What `run --repeat N --output json` writes
-    Repeated,
-    /// What `calibrate --output json` writes
-    Calibration,
-    /// What `find --output json` writes
-    Capacity,
-    /// What `find --sweep --output json` writes
-    Sweep,
-    /// What `compare --output json` writes
-    Comparison,
-    /// What `history --output json` writes
-    History,
-    /// A line of what `run --output ndjson` writes
-    Ndjson,
-}
-
-impl SchemaOf {
-    /// All that are results.
-    pub(crate) const RESULTS: [Self; 7] = [
-        Self::Result,
-        Self::Repeated,
-        Self::Calibration,
-        Self::Capacity,
-        Self::Sweep,
-        Self::Comparison,
-        Self::History,
-    ];
-
-    /// Its name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Result => "result",
-            Self::Repeated => "repeated",
-            Self::Calibration => "calibration",
-            Self::Capacity => "capacity",
-            Self::Sweep => "sweep",
-            Self::Comparison => "comparison",
-            Self::History => "history",
-            Self::Ndjson => "ndjson",
-        }
-    }
-
-    /// What it is about, as a title.
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Self::Plan => "A plan",
-            Self::Result => "A run",
-            Self::Repeated => "Repeated runs",
-            Self::Calibration => "A calibration",
-            Self::Capacity => "A search for the capacity",
-            Self::Sweep => "A sweep",
-            Self::Comparison => "A comparison",
-            Self::History => "A history",
-            Self::Ndjson => "A line of a run",
-        }
-    }
-
-    /// The schema.
-    pub(crate) fn schema(self) -> serde_json::Value {
-        match self {
-            Self::Result => plimsoll_report::schema_result(),
-            Self::Calibration => plimsoll_report::schema_calibration(),
-            Self::Sweep => plimsoll_report::schema_sweep(),
-            Self::Capacity => plimsoll_report::schema_capacity(),
-            Self::Comparison => plimsoll_report::schema_comparison(),
-            Self::Repeated => plimsoll_report::schema_repeated(),
-            Self::History => plimsoll_report::schema_history(),
-            Self::Ndjson => plimsoll_report::schema_ndjson(),
-            Self::Plan => Document::schema(),
-        }
-    }
-}
-
 /// What a run takes from its surroundings, besides its flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Surroundings {
@@ -862,11 +781,12 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "run",
     "check",
     "explain",
     "cache",
+    "ingest",
     "find",
     "calibrate",
     "sink",

@@ -26,6 +26,8 @@ mod help;
 mod history;
 mod import;
 mod import_flags;
+mod ingest;
+mod ingest_flags;
 mod ingest_target_flags;
 mod keys;
 mod makers;
@@ -45,6 +47,7 @@ mod runs;
 mod runs_flags;
 mod saved_runs;
 mod saving;
+mod schema_flags;
 mod screen;
 mod script_flags;
 mod script_host;
@@ -185,6 +188,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),
         Command::Cache(args) => cache::command(args, environment::look(cli.color), &style),
+        Command::Ingest(args) => ingest::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),
         Command::Find(args) => find::command(args, &style),

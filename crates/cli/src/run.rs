@@ -10,7 +10,7 @@ use plimsoll_engine::{
     Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_logged, run_probed,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
-use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
+use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::saved::Beginning;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
@@ -70,12 +70,23 @@ pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// The command.
 pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
-    let resolved = import::resolve(&args.plan, args.output.quiet);
+    command_with(args, |_| Ok(()), |_| Ok(()), look, style)
+}
+
+/// The same with flags that another command adds, and with what it does with the plan before it is run.
+pub(crate) fn command_with(
+    args: &RunArgs,
+    amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
+    prepare: impl FnOnce(&mut Plan) -> Result<(), Failure>,
+    look: Look,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let resolved = import::resolve_amended(&args.plan, args.output.quiet, amend);
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
     let plan_file = patch.and_then(|patch| patch.document.clone());
     let saving = args.save.to_saving(args.output.quiet);
-    let (plan, control, saving) = match (resolved, control, saving) {
+    let (mut plan, control, saving) = match (resolved, control, saving) {
         (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
         (Err(mut failure), control, saving) => {
             // All problems at once.
@@ -90,6 +101,7 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
         }
     };
     let command_line = describe::redacted(std::env::args());
+    prepare(&mut plan)?;
     let own = match args.calibrate {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
@@ -289,6 +301,7 @@ pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeate
         calibration: None,
         repeated,
         slices: before.slices,
+        records: plan.records(),
         probe: None,
     }
 }

@@ -17,6 +17,7 @@ use crate::context::{RunContext, TargetContext};
 use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
+use crate::records::RecordsResult;
 use crate::result::{
     AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
     IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, Methods,
@@ -121,6 +122,7 @@ impl RunResult {
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),
             probe,
+            records: RecordsResult::new(record, &context.records),
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
     }

@@ -38,6 +38,8 @@ pub struct RunContext {
     pub repeated: bool,
     /// Whether the values of each part of the run are kept in the result.
     pub slices: bool,
+    /// Records that each request carries, by step of the plan; 0 or missing for one that carries none.
+    pub records: Vec<u32>,
     /// The record of a probe beside the load, if there was one.
     #[serde(skip)]
     pub probe: Option<Box<RunRecord>>,

@@ -13,6 +13,7 @@ use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
+use crate::records::RecordsResult;
 use crate::slices::SlicesResult;
 use crate::summary::Summary;
 use crate::watched::WatchedResult;
@@ -119,6 +120,9 @@ pub struct RunResult {
     /// What a probe beside the load saw; null if there was none.
     #[serde(default)]
     pub probe: Option<ProbeResult>,
+    /// The records that the requests carried; missing where they carry none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordsResult>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
 }

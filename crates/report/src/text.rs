@@ -2,6 +2,7 @@
 
 mod phases;
 mod probe;
+mod records;
 mod remarks;
 mod wire;
 
@@ -39,6 +40,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     verdict(&mut page, result);
     page.blank();
     figures(&mut page, result);
+    records::records(&mut page, result);
     page.blank();
     times(&mut page, result);
     distribution(&mut page, result);

@@ -49,7 +49,7 @@ impl IngestTarget {
     }
 
     /// What a query finds, as JSON.
-    fn query(&self, sql: &str) -> serde_json::Value {
+    pub(crate) fn query(&self, sql: &str) -> serde_json::Value {
         let body = serde_json::json!({"sql": sql}).to_string();
         let fields = "content-type: application/json\r\n";
         let (status, told) = self.ask("POST /api/v1/query", fields, body.as_bytes());

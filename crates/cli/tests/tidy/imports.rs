@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("metrics", &[WORDS, &["statistics"]]),
     ("script", &[WORDS, &["scenario"]]),
     ("synth", &[WORDS]),
-    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire"]]),
+    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth"]]),
     // Layer 2: mechanism.
     ("driver", &[WORDS]),
     ("monitor", &[WORDS, &["metrics"]]),
@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
-    ("workloads", &[]),
+    ("workloads", &[&["synth"]]),
     // Layer 4: the binary.
     (
         "cli",

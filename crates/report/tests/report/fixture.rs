@@ -197,6 +197,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         }),
         calibration: None,
         repeated: false,
+        records: Vec::new(),
         slices: false,
         probe: None,
     }
@@ -232,6 +233,14 @@ pub(crate) fn with_probe() -> RunResult {
     let mut probe = recorded(GET, Model::Open, (0..1_000).map(sooner));
     probe.verdict = judge(&probe);
     result_with(record, RunContext { probe: Some(Box::new(probe)), ..context(OPEN) })
+}
+
+/// A run whose requests carry a thousand records each.
+pub(crate) fn with_records() -> RunResult {
+    let mut record = recorded(GET, Model::Open, (0..10_000).map(quiet));
+    record.target_per_second = Some(1_200.0);
+    record.steps[0].failed = 3;
+    result_with(record, RunContext { records: vec![1_000], ..context(OPEN) })
 }
 
 /// A closed run over TLS and two steps, long enough for every percentile, on a saturated generator.

@@ -37,6 +37,24 @@ fn text_of_a_run_beside_a_probe() {
 }
 
 #[test]
+fn records_are_counted_beside_the_requests_that_carry_them() {
+    let result = fixture::with_records();
+    let text = rendered(&result, Format::Text, &TERMINAL);
+    let from = text.find("records ").expect("they are shown");
+    let shown: Vec<&str> = text[from..].lines().take(4).map(str::trim).collect();
+    let expected = [
+        "records     10,000,000 acknowledged, 1,000,000/s",
+        "3,000 in batches that failed; the store may have them or not",
+        "83.3 % of 1,200,000/s that were asked for: good, with a small bottleneck",
+        "",
+    ];
+    assert_eq!(shown, expected, "{text}");
+    let records = result.records.expect("there are some");
+    assert_eq!((records.acknowledged, records.failed), (10_000_000, 3_000));
+    assert!(fixture::open().records.is_none());
+}
+
+#[test]
 fn text_of_a_closed_run() {
     insta::assert_snapshot!(rendered(&fixture::closed(), Format::Text, &TERMINAL));
 }

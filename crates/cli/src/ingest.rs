@@ -1,0 +1,77 @@
+//! `plimsoll ingest`: observability data for a store, as a plan that a few flags come to.
+
+use std::sync::Arc;
+
+use plimsoll_driver::clock;
+use plimsoll_plan::document::{Document, Source};
+use plimsoll_plan::{Given, Plan, Problem, Problems};
+use plimsoll_report::Style;
+use plimsoll_scenario::Bodies;
+
+use crate::ingest_flags::{IngestArgs, problem};
+use crate::screen::Look;
+use crate::{Exit, Failure, run};
+
+/// What the plan is called in messages.
+const NAME: &str = "the plan of `plimsoll ingest`";
+/// Numbers of batches that are made before the run: apart from those that a run makes.
+const MADE_BEFORE: u64 = 1 << 41;
+
+/// The command.
+pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    if args.run.plan.has_urls() {
+        let problem = Problem::new("`plimsoll ingest` takes no URL and no plan file");
+        return Err(Failure::usage(problem.with_hint("name the store with --url")));
+    }
+    let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
+    let text = document.to_string();
+    if args.prints_plan() {
+        let mut problems = Problems::default();
+        let source = Source { name: NAME.to_owned(), text };
+        let Some(document) = Document::read(&source, &mut problems) else {
+            return Err(Failure::usage(problems));
+        };
+        run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
+        return Ok(Exit::Success);
+    }
+    let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    let quiet = args.run.output.quiet;
+    let amend = |flags: &mut plimsoll_plan::PlanPatch| {
+        if let Some(token) = &args.store.token {
+            flags.bearer = Some(Given::new("--token", &**token));
+        }
+        Ok(())
+    };
+    let prepare = |plan: &mut Plan| match args.pregenerated() {
+        Some(count) => pregenerate(plan, count, quiet),
+        None => Ok(()),
+    };
+    run::command_with(&args.run, amend, prepare, look, style)
+}
+
+/// Makes batches of each supply of a plan, which are sent instead of new ones.
+fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> {
+    let say = run::say(quiet);
+    for (supply, number) in plan.supplies.iter_mut().zip(0_u64..) {
+        let Bodies::Fresh(source) = &supply.bodies else { continue };
+        let start = clock::monotonic();
+        let mut maker = source.open(plan.seed.wrapping_add(number << 32));
+        let mut out = Vec::new();
+        let bodies: Vec<Arc<[u8]>> = (0..u64::from(count))
+            .map(|batch| {
+                maker.make(MADE_BEFORE + batch, clock::unix().0, &mut out);
+                Arc::from(&out[..])
+            })
+            .collect();
+        let bytes: usize = bodies.iter().map(|body| body.len()).sum();
+        say(&format!(
+            "made {count} batches in {:.1} s: {:.1} KB on average, {:.1} MB in all; they are sent over and over",
+            clock::monotonic().since(start).as_secs_f64(),
+            bytes as f64 / f64::from(count) / 1e3,
+            bytes as f64 / 1e6,
+        ));
+        supply.bodies = Bodies::Ready(bodies.into());
+    }
+    Ok(())
+}

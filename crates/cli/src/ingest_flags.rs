@@ -1,0 +1,229 @@
+//! The flags of `plimsoll ingest`.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_schedule::parse_rate;
+use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
+use plimsoll_workloads::ingest::{DEFAULT_URL, IngestError, IngestLoad, Stream, unified_rate};
+
+use crate::flags::RunArgs;
+use crate::share::parse_percent;
+
+#[derive(Debug, Args)]
+// A rate is one of records here; that of the plan is one of batches.
+#[command(mut_arg("rate", |arg| arg.long("batch-rate").short(None).help("Batches per second")))]
+pub(crate) struct IngestArgs {
+    #[command(flatten)]
+    data: DataArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Data")]
+struct DataArgs {
+    /// What is sent; unified is all of them at once
+    #[arg(value_enum, value_name = "KIND")]
+    what: What,
+    /// Records per second in total [default: as fast as the store answers]
+    ///
+    /// Of unified, the kinds share it as Arc's script has them: 1,000,000 metrics to 500,000 logs, 400,000
+    /// spans and 500,000 events. Times are those of batches, which is what is sent and answered.
+    #[arg(long = "rate", id = "record_rate", value_name = "RECORDS/S")]
+    #[arg(short = 'R', allow_negative_numbers = true, conflicts_with = "rate")]
+    rate: Option<String>,
+    /// Records of a batch
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    batch_size: u32,
+    /// How batches are written
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name), default_value = "columnar")]
+    format: Format,
+    /// How batches are compressed: none, gzip or zstd
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Method::None)]
+    compression: Method,
+    /// Level of the compression: gzip 1 to 9, zstd -7 to 19
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    compression_level: i8,
+    /// Measurement, table or index that records go to [default: that of the kind in Arc's scripts]
+    #[arg(long, value_name = "NAME")]
+    measurement: Option<String>,
+    /// Which columns a record has: seed, host (of metrics: three shares of use) or small
+    #[arg(long, value_name = "SHAPE", value_parser = named(&Shape::ALL, Shape::name))]
+    shape: Option<Shape>,
+    /// Services that logs or spans are of [default: 50 of logs, 20 of spans]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    services: Option<u32>,
+    /// Hosts that metrics are of [default: 100]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    hosts: Option<u32>,
+    /// Different series of the metrics at any one time [default: every metric of every host]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    cardinality: Option<u32>,
+    /// Series that new ones take the place of, per second, as a share of all
+    #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
+    churn: String,
+    /// Unit of times where the format leaves it open: s, ms, us or ns
+    #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name), default_value = "ms")]
+    #[arg(hide_short_help = true)]
+    time_unit: TimeUnit,
+    /// Make N batches of each kind first, and send these over and over
+    ///
+    /// Without it every batch is a new one, made ahead by threads of its own. A store that leaves out what it
+    /// has already has less to do with batches that come again.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) pregenerate: Option<u32>,
+    /// Print the plan that the flags come to, and do nothing
+    #[arg(long)]
+    print_plan: bool,
+}
+
+/// Where batches go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Store")]
+pub(crate) struct StoreArgs {
+    /// The store; with a path, that is where batches go, else where those of the format go
+    #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
+    url: String,
+    /// Token that the store asks for; the same as --bearer, with @FILE for one in a file
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+    /// Database of Arc, sent as x-arc-database
+    #[arg(long, value_name = "NAME")]
+    database: Option<String>,
+    /// Connections [default: enough for the rate if the store answers within 10 ms]
+    #[arg(long, value_name = "N", conflicts_with = "connections")]
+    workers: Option<u32>,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Values of series over time
+    Metrics,
+    /// Lines that services write
+    Logs,
+    /// Spans
+    Traces,
+    /// What happened
+    Events,
+    /// All of them at once
+    Unified,
+}
+
+/// How batches are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Not at all
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl What {
+    fn kinds(self) -> Vec<Kind> {
+        match self {
+            Self::Metrics => vec![Kind::Metrics],
+            Self::Logs => vec![Kind::Logs],
+            Self::Traces => vec![Kind::Traces],
+            Self::Events => vec![Kind::Events],
+            Self::Unified => Kind::ALL.to_vec(),
+        }
+    }
+}
+
+impl IngestArgs {
+    /// Whether only the plan is wanted.
+    pub(crate) fn prints_plan(&self) -> bool {
+        self.data.print_plan
+    }
+
+    /// Batches of each kind that are made before the run, if they are.
+    pub(crate) fn pregenerated(&self) -> Option<u32> {
+        self.data.pregenerate
+    }
+
+    /// The workload that the flags describe.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn to_load(&self) -> Result<IngestLoad, Problems> {
+        let args = &self.data;
+        let mut problems = Problems::default();
+        let rate = args.rate.as_deref().map(|text| match parse_rate(text) {
+            Ok(rate) => rate.per_second_f64(),
+            Err(error) => {
+                let problem = Problem::new(format!("--rate: {error}"));
+                problems.push(
+                    problem.with_hint("it is in records: --rate 500k are 500 batches of 1,000 a second"),
+                );
+                0.0
+            }
+        });
+        let churn = parse_percent(&args.churn).filter(|share| (0.0..=1.0).contains(share));
+        if churn.is_none() {
+            let problem = Problem::new(format!("--churn: `{}` is no share", args.churn));
+            problems.push(problem.with_hint("write it as in 1%"));
+        }
+        let compression = match (args.compression, u8::try_from(args.compression_level)) {
+            (Method::None, _) => Compression::None,
+            (Method::Zstd, _) => Compression::Zstd { level: args.compression_level },
+            (Method::Gzip, Ok(level)) => Compression::Gzip { level },
+            (Method::Gzip, Err(_)) => {
+                let problem = Problem::new(format!("gzip has no level {}", args.compression_level));
+                problems.push(problem.with_hint("a level is from 1 to 9"));
+                Compression::None
+            }
+        };
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let kinds = args.what.kinds();
+        let shape = match (args.shape, kinds.len()) {
+            (Some(shape), _) => shape,
+            (None, 1) => Shape::Seed,
+            (None, _) => Shape::Small,
+        };
+        let all: f64 = kinds.iter().copied().map(unified_rate).sum();
+        let stream = |kind: Kind| Stream {
+            spec: Spec {
+                kind,
+                format: args.format,
+                compression,
+                measurement: args.measurement.clone(),
+                batch_size: args.batch_size,
+                shape,
+                services: args.services.filter(|_| matches!(kind, Kind::Logs | Kind::Traces)),
+                hosts: args.hosts.filter(|_| kind == Kind::Metrics),
+                cardinality: args.cardinality.filter(|_| kind == Kind::Metrics),
+                churn: churn.filter(|_| kind == Kind::Metrics).unwrap_or(0.0),
+                time_unit: args.time_unit,
+                ..Spec::default()
+            },
+            records_per_second: rate.map(|rate| rate * unified_rate(kind) / all),
+        };
+        Ok(IngestLoad {
+            url: self.store.url.clone(),
+            database: self.store.database.clone(),
+            streams: kinds.into_iter().map(stream).collect(),
+            connections: self.store.workers,
+        })
+    }
+}
+
+/// Reads one of a few values by its name.
+fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(move |value| name(*value))).try_map(move |text| {
+        all.iter().copied().find(|value| name(*value) == text).ok_or("it is none of them")
+    })
+}
+
+/// What is wrong, as whoever typed the flags understands it.
+pub(crate) fn problem(error: &IngestError) -> Problem {
+    Problem::new(error.to_string()).with_hint(error.hint())
+}

@@ -1,0 +1,92 @@
+//! Formats with a schema.
+
+use clap::{Args, ValueEnum};
+use plimsoll_plan::document::Document;
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which format
+    #[arg(value_enum, value_name = "FORMAT")]
+    pub(crate) of: SchemaOf,
+}
+
+/// Formats with a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Plan files
+    Plan,
+    /// What `run --output json` writes
+    Result,
+    /// What `run --repeat N --output json` writes
+    Repeated,
+    /// What `calibrate --output json` writes
+    Calibration,
+    /// What `find --output json` writes
+    Capacity,
+    /// What `find --sweep --output json` writes
+    Sweep,
+    /// What `compare --output json` writes
+    Comparison,
+    /// What `history --output json` writes
+    History,
+    /// A line of what `run --output ndjson` writes
+    Ndjson,
+}
+
+impl SchemaOf {
+    /// All that are results.
+    pub(crate) const RESULTS: [Self; 7] = [
+        Self::Result,
+        Self::Repeated,
+        Self::Calibration,
+        Self::Capacity,
+        Self::Sweep,
+        Self::Comparison,
+        Self::History,
+    ];
+
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Result => "result",
+            Self::Repeated => "repeated",
+            Self::Calibration => "calibration",
+            Self::Capacity => "capacity",
+            Self::Sweep => "sweep",
+            Self::Comparison => "comparison",
+            Self::History => "history",
+            Self::Ndjson => "ndjson",
+        }
+    }
+
+    /// What it is about, as a title.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Plan => "A plan",
+            Self::Result => "A run",
+            Self::Repeated => "Repeated runs",
+            Self::Calibration => "A calibration",
+            Self::Capacity => "A search for the capacity",
+            Self::Sweep => "A sweep",
+            Self::Comparison => "A comparison",
+            Self::History => "A history",
+            Self::Ndjson => "A line of a run",
+        }
+    }
+
+    /// The schema.
+    pub(crate) fn schema(self) -> serde_json::Value {
+        match self {
+            Self::Result => plimsoll_report::schema_result(),
+            Self::Calibration => plimsoll_report::schema_calibration(),
+            Self::Sweep => plimsoll_report::schema_sweep(),
+            Self::Capacity => plimsoll_report::schema_capacity(),
+            Self::Comparison => plimsoll_report::schema_comparison(),
+            Self::Repeated => plimsoll_report::schema_repeated(),
+            Self::History => plimsoll_report::schema_history(),
+            Self::Ndjson => plimsoll_report::schema_ndjson(),
+            Self::Plan => Document::schema(),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `plimsoll ingest` against the store: every record that is acknowledged is there, and no other.
+
+use serde_json::{Value, json};
+
+use crate::ingest_target::IngestTarget;
+use crate::process::{Finished, Folder, run};
+
+/// Sends data to a store, with JSON as output.
+fn ingest(target: &IngestTarget, args: &str) -> Finished {
+    run(&format!("ingest {args} --quiet -o json --url http://{}", target.address))
+}
+
+fn json(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))
+}
+
+fn count(result: &Value, pointer: &str) -> u64 {
+    result.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer} in {result:#}"))
+}
+
+/// Rows that the store has acknowledged.
+fn rows(target: &IngestTarget) -> u64 {
+    let told = target.query("SELECT COALESCE(SUM(rows), 0) FROM plimsoll.acknowledged");
+    told.pointer("/0/0").and_then(Value::as_u64).unwrap_or_else(|| panic!("{told}"))
+}
+
+#[test]
+fn what_is_acknowledged_is_what_the_store_has_in_every_kind_and_format() {
+    let target = IngestTarget::start("");
+    let mut before = 0;
+    let all = "metrics logs traces events";
+    for (kinds, args) in [
+        (all, ""),
+        (all, "--compression gzip"),
+        (all, "--compression zstd --compression-level 3"),
+        (all, "--format row"),
+        (all, "--format influx-line"),
+        ("metrics logs traces", "--format otlp-protobuf --compression gzip"),
+        ("metrics", "--shape host"),
+        ("metrics", "--format remote-write"),
+        ("logs", "--format loki-push"),
+        (all, "--format elastic-bulk"),
+    ] {
+        for kind in kinds.split(' ') {
+            let sent = ingest(&target, &format!("{kind} -n 10 -c 2 --batch-size 100 {args}"));
+            // A busy machine may make the run invalid.
+            assert!(matches!(sent.code, Some(0 | 3)), "{kind} {args}: {}", sent.stderr);
+            let result = json(&sent);
+            assert_eq!(count(&result, "/accounting/ok"), 10, "{kind} {args}: {result:#}");
+            assert_eq!(count(&result, "/accounting/unmeasured"), 0, "{kind} {args}");
+            assert_eq!(count(&result, "/records/acknowledged"), 1_000, "{kind} {args}");
+            assert_eq!(rows(&target) - before, 1_000, "{kind} {args}");
+            before = rows(&target);
+        }
+    }
+}
+
+#[test]
+fn a_rate_is_one_of_records_and_kinds_share_it() {
+    let target = IngestTarget::start("--token secret");
+    let one = json(&ingest(&target, "metrics --token secret --rate 20k -d 1s --batch-size 500"));
+    assert_eq!(count(&one, "/accounting/scheduled"), 40);
+    assert_eq!(one["records"]["target_per_s"], json!(20_000.0));
+    let all = json(&ingest(&target, "unified --token secret --rate 240k -d 1s --database unified"));
+    assert_eq!(count(&all, "/accounting/scheduled"), 240);
+    let sent: Vec<(&str, u64)> = all["by_step"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .map(|step| (step["step"].as_str().expect("a name"), step["ok"].as_u64().expect("a count")))
+        .collect();
+    assert_eq!(sent, [("metrics", 100), ("logs", 50), ("traces", 40), ("events", 50)]);
+}
+
+#[test]
+fn batches_can_be_made_before_the_run() {
+    let target = IngestTarget::start("");
+    let load = format!("ingest logs -n 12 -c 1 --pregenerate 5 -o json --url http://{}", target.address);
+    let sent = run(&load);
+    assert!(sent.stderr.contains("made 5 batches in "), "{}", sent.stderr);
+    assert_eq!(count(&json(&sent), "/records/acknowledged"), 12_000);
+    assert_eq!(rows(&target), 12_000);
+}
+
+#[test]
+fn a_store_that_refuses_is_quoted_and_nothing_is_acknowledged() {
+    let target = IngestTarget::start("--token secret");
+    let refused = ingest(&target, "metrics --token wrong -n 5 -c 1");
+    let result = json(&refused);
+    assert_eq!(refused.code, Some(3), "{result:#}");
+    assert_eq!(count(&result, "/statuses/401"), 5);
+    assert_eq!((count(&result, "/records/acknowledged"), count(&result, "/records/failed")), (0, 5_000));
+    let folder = Folder::new();
+    let failed = folder.file("failed.txt");
+    let bad = ingest(&target, &format!("logs --token secret --database 1bad -n 2 -c 1 --failed {failed}"));
+    assert_eq!(count(&json(&bad), "/statuses/400"), 2);
+    // The batch is among what is shown.
+    let shown = String::from_utf8_lossy(&std::fs::read(&failed).expect("it was written")).into_owned();
+    assert!(shown.contains("invalid database name"), "{shown}");
+}
+
+#[test]
+fn faults_of_the_store_are_in_the_count() {
+    let target = IngestTarget::start("--fail 20%:503 --seed 4");
+    let result = json(&ingest(&target, "events -n 200 -c 4 --batch-size 50"));
+    let (ok, failed) = (count(&result, "/accounting/ok"), count(&result, "/accounting/failed"));
+    assert_eq!((ok + failed, count(&result, "/statuses/503")), (200, failed));
+    assert!(failed > 10, "{failed}");
+    assert_eq!(rows(&target), ok * 50);
+    assert_eq!(count(&result, "/records/acknowledged"), ok * 50);
+}
+
+#[test]
+fn plans_are_printed_and_mistakes_explained() {
+    let plan = run("ingest metrics --rate 500k --batch-size 2000 --token secret --print-plan");
+    assert_eq!(plan.code, Some(0), "{}", plan.stderr);
+    assert!(plan.stdout.contains("rate: 250") && !plan.stdout.contains("secret"), "{}", plan.stdout);
+    for (args, message) in [
+        ("metrics http://127.0.0.1:1/", "takes no URL"),
+        ("metrics --rate fast", "--rate"),
+        ("logs --format remote-write", "remote-write has no logs"),
+        ("metrics --batch-size 0", "0 records"),
+        ("metrics --compression gzip --compression-level 12", "no level 12"),
+        ("metrics --churn 200%", "is no share"),
+        ("metrics --measurement 1a", "is no measurement"),
+    ] {
+        let refused = run(&format!("ingest {args}"));
+        assert_eq!(refused.code, Some(2), "{args}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{args}: {}", refused.stderr);
+        assert!(refused.stderr.contains("hint: "), "{args}: {}", refused.stderr);
+    }
+}

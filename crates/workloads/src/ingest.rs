@@ -1,0 +1,241 @@
+//! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
+
+use std::fmt;
+
+use plimsoll_synth::{Kind, Problem, Spec};
+use serde_json::{Map, Value, json};
+
+/// Where the store listens if nothing else is said, as in Arc's scripts.
+pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+
+/// A workload on a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IngestLoad {
+    /// URL of the store: scheme, host and port; with a path, that is where batches go, whatever their format.
+    pub url: String,
+    /// The database, as Arc's header names it.
+    pub database: Option<String>,
+    /// What is sent, each with its records per second; 0 for as fast as it goes, which all have to share.
+    pub streams: Vec<Stream>,
+    /// Connections.
+    pub connections: Option<u32>,
+}
+
+/// Data of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// What they look like.
+    pub spec: Spec,
+    /// Records per second in total; `None`: as fast as the store answers.
+    pub records_per_second: Option<f64>,
+}
+
+/// What is wrong with a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IngestError {
+    message: String,
+    hint: String,
+}
+
+impl IngestError {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for IngestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for IngestError {}
+
+impl From<Problem> for IngestError {
+    fn from(problem: Problem) -> Self {
+        Self::new(problem.message, problem.hint)
+    }
+}
+
+/// Records per second of each kind that Arc's script for all of them asks for.
+pub const fn unified_rate(kind: Kind) -> f64 {
+    match kind {
+        Kind::Metrics => 1_000_000.0,
+        Kind::Logs | Kind::Events => 500_000.0,
+        Kind::Traces => 400_000.0,
+    }
+}
+
+/// Batches per second that one connection carries if a store answers within 10 ms, which is what stores of
+/// this kind are asked for.
+const BATCHES_PER_CONNECTION: f64 = 100.0;
+/// Connections at least and at most where their number is left to us.
+const CONNECTIONS: (f64, f64) = (4.0, 500.0);
+/// Weights are whole numbers, and of several rates the smallest has this one at least.
+const FINEST_WEIGHT: f64 = 1_000.0;
+
+impl IngestLoad {
+    /// Batches per second of all streams; `None` without rates.
+    ///
+    /// # Errors
+    /// Some streams have a rate, and some have none.
+    pub fn batches_per_second(&self) -> Result<Option<f64>, IngestError> {
+        let rates: Vec<f64> = self.streams.iter().filter_map(Stream::batches_per_second).collect();
+        match rates.len() {
+            0 => Ok(None),
+            count if count == self.streams.len() => Ok(Some(rates.iter().sum())),
+            _ => Err(IngestError::new(
+                "some kinds have a rate and some have none",
+                "give a rate to each kind, or to none",
+            )),
+        }
+    }
+
+    /// Connections: those that are asked for, else enough for the rate.
+    ///
+    /// # Errors
+    /// As [`batches_per_second`](Self::batches_per_second).
+    pub fn connections(&self) -> Result<u32, IngestError> {
+        let rate = self.batches_per_second()?;
+        let (least, most) = CONNECTIONS;
+        let enough = rate.map_or(least, |rate| (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most));
+        Ok(self.connections.unwrap_or(enough as u32))
+    }
+
+    /// The plan, as the content of a plan file.
+    ///
+    /// # Errors
+    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    pub fn document(&self) -> Result<Value, IngestError> {
+        let rate = self.batches_per_second()?;
+        let mut run = Map::new();
+        run.insert("connections".to_owned(), self.connections()?.into());
+        // A request before the load would leave rows in the store that are in no count.
+        run.insert("no_preflight".to_owned(), true.into());
+        run.extend(rate.map(|rate| ("rate".to_owned(), json!(rate))));
+        let smallest = self.streams.iter().filter_map(Stream::batches_per_second).fold(f64::MAX, f64::min);
+        let mut scenarios = Vec::new();
+        for stream in &self.streams {
+            if let Err(problems) = stream.spec.validate() {
+                let first = problems.into_iter().next().expect("an error has a problem");
+                return Err(first.into());
+            }
+            let mut scenario = json!({ "name": stream.spec.kind.name(), "steps": [self.step(stream)] });
+            if let (Some(rate), true) = (stream.batches_per_second(), self.streams.len() > 1) {
+                scenario["weight"] = json!((rate / smallest * FINEST_WEIGHT).round() as u64);
+            }
+            scenarios.push(scenario);
+        }
+        Ok(json!({
+            "name": "ingest",
+            "targets": { "store": self.origin() },
+            "run": run,
+            "scenarios": scenarios,
+        }))
+    }
+
+    fn step(&self, stream: &Stream) -> Value {
+        let mut step = json!({
+            "name": stream.spec.kind.name(),
+            "post": self.path().unwrap_or_else(|| stream.spec.default_path()),
+            "batch": stream.spec,
+        });
+        if let Some(database) = &self.database {
+            step["headers"] = json!({ "x-arc-database": database });
+        }
+        step
+    }
+
+    /// Scheme, host and port.
+    fn origin(&self) -> &str {
+        self.path_start().map_or(&self.url, |start| &self.url[..start])
+    }
+
+    /// The path, if the URL has one that says something.
+    fn path(&self) -> Option<String> {
+        let path = &self.url[self.path_start()?..];
+        (path != "/").then(|| path.to_owned())
+    }
+
+    fn path_start(&self) -> Option<usize> {
+        let host = self.url.find("://").map_or(0, |scheme| scheme + 3);
+        self.url[host..].find('/').map(|slash| host + slash)
+    }
+}
+
+impl Stream {
+    fn batches_per_second(&self) -> Option<f64> {
+        self.records_per_second.map(|records| records / f64::from(self.spec.batch_size.max(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(streams: Vec<Stream>) -> IngestLoad {
+        IngestLoad { url: DEFAULT_URL.to_owned(), database: None, streams, connections: None }
+    }
+
+    fn stream(kind: Kind, records_per_second: Option<f64>) -> Stream {
+        Stream { spec: Spec { kind, ..Spec::default() }, records_per_second }
+    }
+
+    #[test]
+    fn a_rate_is_one_of_records() {
+        let mut one = load(vec![stream(Kind::Metrics, Some(500_000.0))]);
+        one.streams[0].spec.batch_size = 2_000;
+        one.database = Some("load".to_owned());
+        let document = one.document().unwrap();
+        assert_eq!(document["run"], json!({ "connections": 4, "no_preflight": true, "rate": 250.0 }));
+        let step = &document["scenarios"][0]["steps"][0];
+        assert_eq!(step["post"], "/api/v1/write/msgpack");
+        assert_eq!(step["headers"], json!({ "x-arc-database": "load" }));
+        assert_eq!(step["batch"]["batch_size"], 2_000);
+        assert_eq!(document["targets"]["store"], "http://127.0.0.1:8000");
+    }
+
+    #[test]
+    fn all_kinds_have_their_share() {
+        let all = load(Kind::ALL.map(|kind| stream(kind, Some(unified_rate(kind)))).to_vec());
+        let document = all.document().unwrap();
+        assert_eq!(
+            (&document["run"]["rate"], &document["run"]["connections"]),
+            (&json!(2_400.0), &json!(24))
+        );
+        let weights = [0, 1, 2, 3].map(|number| document["scenarios"][number]["weight"].as_u64().unwrap());
+        assert_eq!(weights, [2_500, 1_250, 1_000, 1_250]);
+        let mixed = load(vec![stream(Kind::Metrics, Some(1.0)), stream(Kind::Logs, None)]);
+        assert!(mixed.document().is_err());
+    }
+
+    #[test]
+    fn a_path_of_the_url_is_where_batches_go() {
+        let to = |url: &str| {
+            let load = IngestLoad { url: url.to_owned(), ..load(vec![stream(Kind::Logs, None)]) };
+            let document = load.document().unwrap();
+            let step = document["scenarios"][0]["steps"][0].clone();
+            (
+                document["targets"]["store"].as_str().unwrap().to_owned(),
+                step["post"].as_str().unwrap().to_owned(),
+            )
+        };
+        let expected = ("http://h:1".to_owned(), "/api/v1/write/msgpack".to_owned());
+        assert_eq!(to("http://h:1"), expected);
+        assert_eq!(to("http://h:1/"), expected);
+        assert_eq!(to("http://h:1/take/it"), ("http://h:1".to_owned(), "/take/it".to_owned()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said() {
+        let mut wrong = load(vec![stream(Kind::Metrics, None)]);
+        wrong.streams[0].spec.batch_size = 0;
+        let error = wrong.document().unwrap_err();
+        assert!(!error.hint().is_empty() && error.to_string().contains("0 records"), "{error}");
+    }
+}
