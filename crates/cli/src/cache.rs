@@ -6,8 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, OpenEpoll};
 use plimsoll_engine::{Control, resolve};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{Command, Given, PlanPatch, Problem, Problems};
+use plimsoll_plan::{Command, Given, PlanPatch, Problem};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::Question;
 use plimsoll_workloads::cache::{Api, CacheLoad};
@@ -39,13 +38,7 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
     let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
     let text = document.to_string();
     if args.setup.print_plan {
-        let mut problems = Problems::default();
-        let source = Source { name: NAME.to_owned(), text };
-        let Some(document) = Document::read(&source, &mut problems) else {
-            return Err(Failure::usage(problems));
-        };
-        run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
-        return Ok(Exit::Success);
+        return import::print_made(NAME, text);
     }
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
@@ -160,10 +153,11 @@ fn reach(server: &str, cache: &str, admin: &str) -> Result<(), Failure> {
 }
 
 /// Carries one iteration of a plan out, and nothing else.
-fn once(mut document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
+pub(crate) fn once(mut document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
     document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
-    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
-    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
+    let name = "the plan of a first request";
+    let files = WithPlan { name: PathBuf::from(name), text: document.to_string() };
+    let command = Command { plan: Some(name.to_owned()), environment: Vec::new(), flags };
     let mut plan = command.resolve(&files)?.plan;
     (plan.timeout, plan.connect_timeout) = (PATIENCE, PATIENCE);
     let addresses = resolve(&plan).map_err(run::failure)?;
@@ -173,7 +167,7 @@ fn once(mut document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
 }
 
 /// Why a request failed, in words.
-fn reason(record: &RunRecord) -> String {
+pub(crate) fn reason(record: &RunRecord) -> String {
     let example = record.error_examples.values().next().cloned();
     example.unwrap_or_else(|| "nothing came in time".to_owned())
 }

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
+use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
 
 use crate::flags::{PlanArgs, Surroundings};
@@ -87,6 +88,17 @@ pub(crate) fn resolve_made(
     let files = WithPlan { name: PathBuf::from(&name), text };
     command.plan = Some(name);
     Ok(command.resolve(&files)?)
+}
+
+/// Prints a plan that was made a moment ago, as YAML.
+pub(crate) fn print_made(name: &str, text: String) -> Result<Exit, Failure> {
+    let mut problems = Problems::default();
+    let source = Source { name: name.to_owned(), text };
+    let Some(document) = Document::read(&source, &mut problems) else {
+        return Err(Failure::usage(problems));
+    };
+    run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
+    Ok(Exit::Success)
 }
 
 /// The file system, and in it a plan that was made a moment ago.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use plimsoll_driver::clock;
-use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{Given, Plan, Problem, Problems};
+use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
 use plimsoll_report::Style;
 use plimsoll_scenario::Bodies;
+use serde_json::json;
 
+use crate::cache::{once, reason};
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::screen::Look;
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
@@ -27,17 +28,14 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();
     if args.prints_plan() {
-        let mut problems = Problems::default();
-        let source = Source { name: NAME.to_owned(), text };
-        let Some(document) = Document::read(&source, &mut problems) else {
-            return Err(Failure::usage(problems));
-        };
-        run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
-        return Ok(Exit::Success);
+        return import::print_made(NAME, text);
     }
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    // What is wrong with the plan is said before anybody is asked for anything.
+    let resolved = import::resolve(&args.run.plan, true)?;
+    reach(load.origin(), transport(&resolved.layered.patch))?;
     let quiet = args.run.output.quiet;
-    let amend = |flags: &mut plimsoll_plan::PlanPatch| {
+    let amend = |flags: &mut PlanPatch| {
         if let Some(token) = &args.store.token {
             flags.bearer = Some(Given::new("--token", &**token));
         }
@@ -48,6 +46,48 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
         None => Ok(()),
     };
     run::command_with(&args.run, amend, prepare, look, style)
+}
+
+/// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes nothing,
+/// and any answer is good.
+fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
+    let record = once(
+        json!({
+            "targets": { "store": origin },
+            "scenarios": [{ "steps": [{ "get": "/", "expect": { "status": ["100-599"] } }] }],
+        }),
+        flags,
+    )?;
+    if record.accounting.ok > 0 {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("no answer from the store {origin}: {}", reason(&record)));
+    Err(Failure::environment(
+        problem.with_hint("name it with --url; without a store at hand, `plimsoll target ingest` is one"),
+    ))
+}
+
+/// How connections are made, and nothing else of these flags.
+fn transport(flags: &PlanPatch) -> PlanPatch {
+    let flags = flags.clone();
+    PlanPatch {
+        resolve: flags.resolve,
+        connect_to: flags.connect_to,
+        unix_socket: flags.unix_socket,
+        ipv4: flags.ipv4,
+        ipv6: flags.ipv6,
+        insecure: flags.insecure,
+        cacert: flags.cacert,
+        cert: flags.cert,
+        key: flags.key,
+        tls: flags.tls,
+        sni: flags.sni,
+        http1: flags.http1,
+        http2: flags.http2,
+        http2_prior_knowledge: flags.http2_prior_knowledge,
+        alpn: flags.alpn,
+        ..PlanPatch::default()
+    }
 }
 
 /// Makes batches of each supply of a plan, which are sent instead of new ones.

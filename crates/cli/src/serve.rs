@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
 use plimsoll_targets::{
-    CacheError, CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions,
-    SinkReport, Stopper,
+    CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions, SinkReport,
+    StartError, Stopper,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -143,7 +143,7 @@ fn start_cache(options: CacheOptions, uring: bool) -> Result<CacheServer, Failur
         CacheServer::start(options, Arc::new(open)).map_err(|error| {
             let problem = Problem::new(error.to_string());
             Failure::environment(match error {
-                CacheError::Listen { .. } => problem.with_hint(ELSEWHERE),
+                StartError::Listen { .. } => problem.with_hint(ELSEWHERE),
                 _ => problem,
             })
         })

@@ -412,9 +412,12 @@ impl Judge<'_> {
         if ratio(late, all).unwrap_or(0.0) <= LATE_BODIES {
             return;
         }
+        let consequence = match self.record.model {
+            Model::Open => "that time is in the start lag",
+            Model::Closed => "they, and not the store, set the pace then",
+        };
         let evidence = format!(
-            "{} of {} batches were made when they were due, for want of one that was made ahead: that time is in the \
-             start lag",
+            "{} of {} batches were made when they were due, for want of one that was made ahead: {consequence}",
             figure::count(late),
             figure::count(all),
         );

@@ -13,7 +13,6 @@ mod accounts;
 mod api;
 mod catalogue;
 mod desk;
-mod error;
 mod http;
 mod liar;
 mod options;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Endpoint, Open};
 
-pub use error::CacheError;
+use crate::start_error::StartError;
 pub use options::{CacheOptions, Lie, LieKind};
 pub use setup::CacheReport;
 
@@ -49,10 +48,10 @@ impl CacheServer {
     ///
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
-    pub fn start<O: Open + 'static>(options: CacheOptions, open: Arc<O>) -> Result<Self, CacheError> {
+    pub fn start<O: Open + 'static>(options: CacheOptions, open: Arc<O>) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
-            return Err(CacheError::Options(problems));
+            return Err(StartError::Options(problems));
         }
         let setup = Arc::new(Setup::new(options));
         let options = &setup.options;
@@ -116,16 +115,16 @@ struct CacheDuty<O> {
 impl<O: Open + 'static> Duty for CacheDuty<O> {
     type Place = Place;
     type Ready = (O::Backend, Ports);
-    type Error = CacheError;
+    type Error = StartError;
     type Ended = CacheReport;
 
-    fn listen(&self, _index: u32, place: &Place) -> Result<(Self::Ready, Place), CacheError> {
-        let mut backend = self.open.open().map_err(CacheError::Open)?;
+    fn listen(&self, _index: u32, place: &Place) -> Result<(Self::Ready, Place), StartError> {
+        let mut backend = self.open.open().map_err(StartError::Open)?;
         let reuse_port = self.setup.options.threads > 1;
         let mut listen = |endpoint: &Endpoint| {
             backend
                 .listen(endpoint, reuse_port)
-                .map_err(|error| CacheError::Listen { endpoint: endpoint.clone(), error })
+                .map_err(|error| StartError::Listen { endpoint: endpoint.clone(), error })
         };
         let (frames, at) = listen(&place.frames)?;
         let (http, http_at) = place.http.as_ref().map(listen).transpose()?.unzip();

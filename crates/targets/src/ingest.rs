@@ -14,7 +14,6 @@
 mod api;
 mod batch;
 mod column;
-mod error;
 mod foreign;
 mod http;
 mod liar;
@@ -35,7 +34,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Endpoint, ListenerId, Open, clock};
 
-pub use error::IngestError;
+use crate::start_error::StartError;
 pub use options::{IngestOptions, Lie, LieKind, Permissions, Token};
 pub use setup::{IngestCounts, IngestReport};
 pub use store::Acknowledged;
@@ -59,10 +58,10 @@ impl IngestServer {
     ///
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
-    pub fn start<O: Open + 'static>(options: IngestOptions, open: Arc<O>) -> Result<Self, IngestError> {
+    pub fn start<O: Open + 'static>(options: IngestOptions, open: Arc<O>) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
-            return Err(IngestError::Options(problems));
+            return Err(StartError::Options(problems));
         }
         let setup = Arc::new(Setup::new(options));
         let options = &setup.options;
@@ -126,15 +125,15 @@ struct IngestDuty<O> {
 impl<O: Open + 'static> Duty for IngestDuty<O> {
     type Place = Endpoint;
     type Ready = (O::Backend, ListenerId);
-    type Error = IngestError;
+    type Error = StartError;
     type Ended = IngestCounts;
 
-    fn listen(&self, _index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), IngestError> {
-        let mut backend = self.open.open().map_err(IngestError::Open)?;
+    fn listen(&self, _index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), StartError> {
+        let mut backend = self.open.open().map_err(StartError::Open)?;
         let reuse_port = self.setup.options.threads > 1;
         let (listener, at) = backend
             .listen(place, reuse_port)
-            .map_err(|error| IngestError::Listen { endpoint: place.clone(), error })?;
+            .map_err(|error| StartError::Listen { endpoint: place.clone(), error })?;
         Ok(((backend, listener), at))
     }
 

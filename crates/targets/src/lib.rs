@@ -34,13 +34,15 @@ pub mod sink;
 
 mod crew;
 mod http_reply;
+mod start_error;
 mod table;
 
-pub use cache::{CacheError, CacheOptions, CacheReport, CacheServer, Lie, LieKind};
+pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
 pub use crew::Stopper;
-pub use ingest::{IngestError, IngestOptions, IngestReport, IngestServer};
+pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
     SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };
+pub use start_error::StartError;

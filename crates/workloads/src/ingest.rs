@@ -151,8 +151,8 @@ impl IngestLoad {
         step
     }
 
-    /// Scheme, host and port.
-    fn origin(&self) -> &str {
+    /// Scheme, host and port of the store.
+    pub fn origin(&self) -> &str {
         self.path_start().map_or(&self.url, |start| &self.url[..start])
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
-use plimsoll_targets::Delay;
 use plimsoll_targets::ingest::{
-    Acknowledged, IngestCounts, IngestError, IngestOptions, IngestReport, IngestServer, LieKind,
+    Acknowledged, IngestCounts, IngestOptions, IngestReport, IngestServer, LieKind,
 };
+use plimsoll_targets::{Delay, StartError};
 
 use super::{Voice, Watch, percent, raise_descriptors, url};
 use crate::ingest_target_flags::IngestSpec;
@@ -43,7 +43,7 @@ fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
         IngestServer::start(options, Arc::new(open)).map_err(|error| {
             let problem = Problem::new(error.to_string());
             Failure::environment(match error {
-                IngestError::Listen { .. } => {
+                StartError::Listen { .. } => {
                     problem.with_hint("take another address: --listen; port 0 takes a free one")
                 }
                 _ => problem,

@@ -118,7 +118,7 @@ fn lies_are_announced_and_counted() {
 fn a_port_that_is_taken_is_said() {
     let target = CacheTarget::start("");
     let refused = run(&format!("target cache --listen 127.0.0.1:0 --http {}", target.http));
-    refused.assert_refused(1, &format!("the cache server cannot listen on {}", target.http));
+    refused.assert_refused(1, &format!("the server cannot listen on {}", target.http));
     let ended = run("target cache --listen 127.0.0.1:0 --http off --duration 1ms --quiet");
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));
 }

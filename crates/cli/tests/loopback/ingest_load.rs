@@ -111,6 +111,14 @@ fn faults_of_the_store_are_in_the_count() {
 }
 
 #[test]
+fn a_store_that_is_not_there_is_no_measurement() {
+    let nobody = run("ingest metrics --url http://127.0.0.1:1 -n 5 -c 1");
+    assert_eq!((nobody.code, &nobody.stdout[..]), (Some(1), ""));
+    assert!(nobody.stderr.contains("no answer from the store http://127.0.0.1:1"), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("plimsoll target ingest"), "{}", nobody.stderr);
+}
+
+#[test]
 fn plans_are_printed_and_mistakes_explained() {
     let plan = run("ingest metrics --rate 500k --batch-size 2000 --token secret --print-plan");
     assert_eq!(plan.code, Some(0), "{}", plan.stderr);

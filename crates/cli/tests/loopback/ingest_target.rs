@@ -138,7 +138,7 @@ fn a_port_that_is_taken_is_said_and_is_free_again_at_the_end() {
     let target = IngestTarget::start("");
     let address = target.address.clone();
     let refused = run(&format!("target ingest --listen {address}"));
-    refused.assert_refused(1, &format!("the ingest server cannot listen on {address}"));
+    refused.assert_refused(1, &format!("the server cannot listen on {address}"));
     assert_eq!(target.stop("TERM").code, Some(0));
     let ended = run(&format!("target ingest --listen {address} --duration 1ms --quiet"));
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""));

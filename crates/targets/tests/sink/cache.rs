@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
-use plimsoll_targets::{CacheError, CacheOptions, CacheReport, CacheServer, Lie, LieKind};
+use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
 use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, Owed, ReplyClient, write_request};
 
 use crate::client::Client;
@@ -283,14 +283,12 @@ fn what_cannot_be_started_is_explained() {
     let message = |options| CacheServer::start(options, epoll()).unwrap_err();
     let taken = start(options(), &epoll());
     let again = CacheOptions { listen: taken.endpoint().clone(), ..options() };
-    let expected = format!(
-        "the cache server cannot listen on {}: Address already in use (os error 98)",
-        taken.endpoint()
-    );
+    let expected =
+        format!("the server cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
     assert_eq!(message(again).to_string(), expected);
     let http = CacheOptions { http: Some(taken.endpoint().clone()), ..options() };
     assert_eq!(message(http).to_string(), expected);
-    assert!(matches!(message(CacheOptions { threads: 0, ..options() }), CacheError::Options(_)));
+    assert!(matches!(message(CacheOptions { threads: 0, ..options() }), StartError::Options(_)));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
-use plimsoll_targets::Delay;
-use plimsoll_targets::ingest::{IngestError, IngestOptions, IngestServer, Lie, LieKind};
+use plimsoll_targets::ingest::{IngestOptions, IngestServer, Lie, LieKind};
+use plimsoll_targets::{Delay, StartError};
 
 use crate::client::{Client, End, Response};
 
@@ -118,11 +118,9 @@ fn what_cannot_be_started_is_explained() {
     let open = Arc::new(OpenEpoll(BackendOptions::default()));
     let taken = start(options(), &open);
     let again = IngestOptions { listen: taken.endpoint().clone(), ..options() };
-    let expected = format!(
-        "the ingest server cannot listen on {}: Address already in use (os error 98)",
-        taken.endpoint()
-    );
+    let expected =
+        format!("the server cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
     assert_eq!(IngestServer::start(again, Arc::clone(&open)).unwrap_err().to_string(), expected);
     let none = IngestServer::start(IngestOptions { threads: 0, ..options() }, open);
-    assert!(matches!(none, Err(IngestError::Options(_))));
+    assert!(matches!(none, Err(StartError::Options(_))));
 }

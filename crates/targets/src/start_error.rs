@@ -1,4 +1,4 @@
-//! Why a cache server did not start.
+//! Why a server for people to test against did not start.
 
 use std::fmt;
 use std::io;
@@ -7,9 +7,9 @@ use plimsoll_driver::{Endpoint, SystemError};
 
 use crate::crew::NoThread;
 
-/// Why a cache server did not start.
+/// Why a server for people to test against did not start.
 #[derive(Debug)]
-pub enum CacheError {
+pub enum StartError {
     /// Options that make no sense, each as a sentence.
     Options(Vec<String>),
     /// No backend could be opened.
@@ -25,22 +25,22 @@ pub enum CacheError {
     Thread(io::Error),
 }
 
-impl fmt::Display for CacheError {
+impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Options(problems) => f.write_str(&problems.join("; ")),
-            Self::Open(error) => write!(f, "the cache server could not open its backend: {error}"),
+            Self::Open(error) => write!(f, "the server could not open its backend: {error}"),
             Self::Listen { endpoint, error } => {
-                write!(f, "the cache server cannot listen on {endpoint}: {error}")
+                write!(f, "the server cannot listen on {endpoint}: {error}")
             }
-            Self::Thread(error) => write!(f, "the cache server could not start a thread: {error}"),
+            Self::Thread(error) => write!(f, "the server could not start a thread: {error}"),
         }
     }
 }
 
-impl std::error::Error for CacheError {}
+impl std::error::Error for StartError {}
 
-impl From<NoThread> for CacheError {
+impl From<NoThread> for StartError {
     fn from(NoThread(error): NoThread) -> Self {
         Self::Thread(error)
     }
