@@ -54,7 +54,7 @@ fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     let record = once(
         json!({
             "targets": { "store": origin },
-            "scenarios": [{ "steps": [{ "get": "/", "expect": { "status": ["100-599"] } }] }],
+            "scenarios": [{ "steps": [{ "get": "/", "expect": { "status": ["200-599"] } }] }],
         }),
         flags,
     )?;
