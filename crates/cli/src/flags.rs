@@ -880,8 +880,8 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, cache, find, calibrate, sink, target, demo, import, compare, history, \
-                 report, runs, show, export, rm, schema, completions, man; \
+                "commands: run, check, explain, cache, ingest, find, calibrate, sink, target, demo, import, compare, \
+                 history, report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )
         );

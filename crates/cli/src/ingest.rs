@@ -48,8 +48,8 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     run::command_with(&args.run, amend, prepare, look, style)
 }
 
-/// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes nothing,
-/// and any answer is good.
+/// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes
+/// nothing, and any answer is good.
 fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     let record = once(
         json!({
