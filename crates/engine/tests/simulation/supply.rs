@@ -36,9 +36,10 @@ fn bodies(truth: &TruthLog) -> Vec<Vec<u8>> {
 
 #[test]
 fn each_request_has_a_body_of_its_own() {
-    for settings in
-        ["iterations: 60, connections: 3", "iterations: 60, connections: 3, http2: true, streams: 4"]
-    {
+    for settings in [
+        "iterations: 60, connections: 3",
+        "iterations: 60, connections: 3, http2: true, max_concurrent_streams: 4",
+    ] {
         // The second is above what is copied behind the head.
         for records in [5, 2_000] {
             let plan = logs(settings, records);
