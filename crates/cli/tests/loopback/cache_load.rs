@@ -236,10 +236,18 @@ fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
     }
 }
 
+/// Two addresses that nobody listens on, below the ports that systems give to whoever connects: one of those
+/// may be somebody's before a server has come back to it.
+fn lasting_addresses() -> [String; 2] {
+    let first = 20_000 + (std::process::id() % 5_000) as u16 * 2;
+    let mut free = (first..first + 1_000).filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    [(); 2].map(|()| format!("127.0.0.1:{}", free.next().expect("a free port")))
+}
+
 #[test]
 fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
-    let target = CacheTarget::start("");
-    let (frames, http) = (target.frames.clone(), target.http.clone());
+    let [frames, http] = lasting_addresses();
+    let target = CacheTarget::start_at(&frames, &http, "");
     let args = "--rate 2000 -d 3s -c 4 --no-verify -o json --quiet";
     let under_way = Process::plimsoll(&format!("cache --server {frames} {args}"));
     // So much has been put by then.
