@@ -1,20 +1,14 @@
 //! `plimsoll cache`: load on a cache, as a plan that a few flags come to.
 
-use std::path::PathBuf;
-
-use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll};
-use plimsoll_engine::{Control, resolve};
-use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Command, Given, PlanPatch, Problem};
+use plimsoll_plan::{Given, PlanPatch, Problem};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::Question;
 use plimsoll_workloads::cache::{Api, CacheLoad};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cache_flags::{CacheArgs, problem};
+use crate::first_request::{once, reason};
 use crate::flags::RunArgs;
-use crate::import::WithPlan;
 use crate::paired::{self, Outputs, Pairing};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
@@ -23,8 +17,6 @@ use crate::{Exit, Failure, import, run};
 const NAME: &str = "the plan of `plimsoll cache`";
 /// Runs of each side of a comparison if nothing else is said: the fewest whose mean has an interval.
 const ROUNDS: u32 = 5;
-/// How long a request before the load may take.
-const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// The command.
 pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
@@ -150,24 +142,4 @@ fn reach(server: &str, cache: &str, admin: &str) -> Result<(), Failure> {
         ),
     };
     Err(Failure::environment(problem))
-}
-
-/// Carries one iteration of a plan out, and nothing else.
-pub(crate) fn once(mut document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
-    document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
-    let name = "the plan of a first request";
-    let files = WithPlan { name: PathBuf::from(name), text: document.to_string() };
-    let command = Command { plan: Some(name.to_owned()), environment: Vec::new(), flags };
-    let mut plan = command.resolve(&files)?.plan;
-    (plan.timeout, plan.connect_timeout) = (PATIENCE, PATIENCE);
-    let addresses = resolve(&plan).map_err(run::failure)?;
-    let open = OpenEpoll(BackendOptions::default());
-    let record = plimsoll_engine::run(&plan, &open, &addresses, &Control::default(), &mut |_| {});
-    record.map_err(run::failure)
-}
-
-/// Why a request failed, in words.
-pub(crate) fn reason(record: &RunRecord) -> String {
-    let example = record.error_examples.values().next().cloned();
-    example.unwrap_or_else(|| "nothing came in time".to_owned())
 }

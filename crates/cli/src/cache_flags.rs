@@ -1,11 +1,12 @@
 //! The flags of `plimsoll cache`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use plimsoll_plan::Problem;
-use plimsoll_workloads::cache::{Api, CacheError, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
+use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::cache::{Api, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
 
 use crate::flags::RunArgs;
+use crate::named::named;
 
 /// Where the cache's HTTP API is if nothing else is said, beside the host of the cache.
 const ADMIN_PORT: u16 = 8080;
@@ -41,7 +42,7 @@ struct WorkloadArgs {
     ///
     /// max: 50,000 on 200 connections; sustained: 100,000 on 50, 5,000 per second; concurrency: 10,000 on
     /// 500; rate-limited: 60,000 on 10, 1,000 per second. Other flags replace parts of it.
-    #[arg(long, value_name = "NAME", value_parser = presets())]
+    #[arg(long, value_name = "NAME", value_parser = named(&Preset::ALL, Preset::name))]
     preset: Option<Preset>,
     /// Another name of --iterations: so many times the mix
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
@@ -141,14 +142,7 @@ impl CacheArgs {
     }
 }
 
-/// Reads the name of a preset.
-fn presets() -> impl TypedValueParser<Value = Preset> {
-    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|name| {
-        Preset::ALL.into_iter().find(|preset| preset.name() == name).ok_or("it is none of them")
-    })
-}
-
 /// What is wrong, as whoever typed the flag understands it.
-pub(crate) fn problem(flag: &str, error: &CacheError) -> Problem {
+pub(crate) fn problem(flag: &str, error: &WorkloadError) -> Problem {
     Problem::new(format!("{flag}: {error}")).with_hint(error.hint())
 }

@@ -2,14 +2,11 @@
 
 use clap::Args;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Problem, Problems, parse_backend, parse_size};
+use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
 use plimsoll_targets::{CacheOptions, Lie, LieKind};
 
 use crate::sink_flags::{PlaceArgs, parse_seed};
-use crate::sink_values::{Reader, parse_endpoint, parse_positive, parse_share};
-
-/// Share of GETs that are answered wrongly if `--lie` gives none: enough for the tests that look for it.
-const LIES: f64 = 0.01;
+use crate::sink_values::{self, Reader, parse_endpoint, parse_positive};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:5500").help(LISTEN_HELP)))]
@@ -101,18 +98,8 @@ impl CacheArgs {
         options.lie = reader.maybe("--lie", self.truth.lie.as_ref(), parse_lie);
         options.seed = reader.read("--seed", &self.truth.seed, parse_seed).unwrap_or(0);
         let backend = reader.read("--backend", &self.backend, parse_backend);
-        // What does not go together is known to the server itself; single values were read above.
-        if reader.problems.is_empty() {
-            for problem in options.problems() {
-                reader.problems.push(Problem::new(problem));
-            }
-        }
-        match backend {
-            Some(backend) if reader.problems.is_empty() => {
-                Ok(CacheSpec { options, backend, quiet: self.quiet })
-            }
-            _ => Err(reader.problems),
-        }
+        let backend = reader.conclude(backend, || options.problems())?;
+        Ok(CacheSpec { options, backend, quiet: self.quiet })
     }
 }
 
@@ -130,17 +117,8 @@ fn parse_user(text: &str) -> Result<(String, String), String> {
 
 /// `wrong`, `stale:2%`.
 fn parse_lie(text: &str) -> Result<Lie, String> {
-    let (kind, share) = match text.split_once(':') {
-        Some((kind, share)) => (kind, parse_share(share)?),
-        None => (text, LIES),
-    };
-    let kind = match kind {
-        "wrong" => LieKind::Wrong,
-        "stale" => LieKind::Stale,
-        "swapped" => LieKind::Swapped,
-        _ => return Err(format!("`{kind}` is none of wrong, stale and swapped, such as stale:2%")),
-    };
-    Ok(Lie { kind, share })
+    let kinds = [("wrong", LieKind::Wrong), ("stale", LieKind::Stale), ("swapped", LieKind::Swapped)];
+    sink_values::parse_lie(text, &kinds, "stale:2%")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use plimsoll_report::Style;
 use plimsoll_scenario::Bodies;
 use serde_json::json;
 
-use crate::cache::{once, reason};
+use crate::first_request::{once, reason};
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
@@ -93,10 +93,10 @@ fn transport(flags: &PlanPatch) -> PlanPatch {
 /// Makes batches of each supply of a plan, which are sent instead of new ones.
 fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> {
     let say = run::say(quiet);
-    for (supply, number) in plan.supplies.iter_mut().zip(0_u64..) {
-        let Bodies::Fresh(source) = &supply.bodies else { continue };
+    for number in 0..plan.supplies.len() {
+        let Bodies::Fresh(source) = &plan.supplies[number].bodies else { continue };
         let start = clock::monotonic();
-        let mut maker = source.open(plan.seed.wrapping_add(number << 32));
+        let mut maker = source.open(plan.supply_seed(number));
         let mut out = Vec::new();
         let bodies: Vec<Arc<[u8]>> = (0..u64::from(count))
             .map(|batch| {
@@ -111,7 +111,7 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
             bytes as f64 / f64::from(count) / 1e3,
             bytes as f64 / 1e6,
         ));
-        supply.bodies = Bodies::Ready(bodies.into());
+        plan.supplies[number].bodies = Bodies::Ready(bodies.into());
     }
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! The flags of `plimsoll ingest`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
-use plimsoll_workloads::ingest::{DEFAULT_URL, IngestError, IngestLoad, Stream, unified_rate};
+use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, Stream, unified_rate};
 
 use crate::flags::RunArgs;
+use crate::named::named;
 use crate::share::parse_percent;
 
 #[derive(Debug, Args)]
@@ -213,17 +214,7 @@ impl IngestArgs {
     }
 }
 
-/// Reads one of a few values by its name.
-fn named<T: Copy + Send + Sync + 'static>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.iter().map(move |value| name(*value))).try_map(move |text| {
-        all.iter().copied().find(|value| name(*value) == text).ok_or("it is none of them")
-    })
-}
-
 /// What is wrong, as whoever typed the flags understands it.
-pub(crate) fn problem(error: &IngestError) -> Problem {
+pub(crate) fn problem(error: &WorkloadError) -> Problem {
     Problem::new(error.to_string()).with_hint(error.hint())
 }

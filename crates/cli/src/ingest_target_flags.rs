@@ -1,15 +1,12 @@
 //! The flags of `plimsoll target ingest`.
 
 use clap::Args;
-use plimsoll_plan::{BackendChoice, Problem, Problems, parse_backend, parse_size};
+use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
 use plimsoll_schedule::parse_duration;
 use plimsoll_targets::ingest::{IngestOptions, Lie, LieKind, Permissions, Token};
 
 use crate::sink_flags::{PlaceArgs, parse_seed};
-use crate::sink_values::{Reader, parse_delay, parse_fail, parse_share, whole};
-
-/// Share of writes that are treated wrongly if `--lie` gives none: enough for the tests that look for it.
-const LIES: f64 = 0.01;
+use crate::sink_values::{self, Reader, parse_delay, parse_fail, parse_share, whole};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:8000")))]
@@ -105,18 +102,8 @@ impl IngestArgs {
         self.store.read(&mut reader, &mut options);
         self.fault.read(&mut reader, &mut options);
         let backend = reader.read("--backend", &self.backend, parse_backend);
-        // What does not go together is known to the server itself; single values were read above.
-        if reader.problems.is_empty() {
-            for problem in options.problems() {
-                reader.problems.push(Problem::new(problem));
-            }
-        }
-        match backend {
-            Some(backend) if reader.problems.is_empty() => {
-                Ok(IngestSpec { options, backend, quiet: self.quiet })
-            }
-            _ => Err(reader.problems),
-        }
+        let backend = reader.conclude(backend, || options.problems())?;
+        Ok(IngestSpec { options, backend, quiet: self.quiet })
     }
 }
 
@@ -176,21 +163,13 @@ fn parse_token(text: &str) -> Result<Token, String> {
 
 /// `lose`, `late:2%`.
 fn parse_lie(text: &str) -> Result<Lie, String> {
-    let (kind, share) = match text.split_once(':') {
-        Some((kind, share)) => (kind, parse_share(share)?),
-        None => (text, LIES),
-    };
-    let kind = match kind {
-        "lose" => LieKind::Lose,
-        "duplicate" => LieKind::Duplicate,
-        "late" => LieKind::Late,
-        "unacknowledged" => LieKind::Unacknowledged,
-        _ => {
-            let all = "lose, duplicate, late and unacknowledged, such as lose:2%";
-            return Err(format!("`{kind}` is none of {all}"));
-        }
-    };
-    Ok(Lie { kind, share })
+    let kinds = [
+        ("lose", LieKind::Lose),
+        ("duplicate", LieKind::Duplicate),
+        ("late", LieKind::Late),
+        ("unacknowledged", LieKind::Unacknowledged),
+    ];
+    sink_values::parse_lie(text, &kinds, "lose:2%")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Files, Problem, Problems, parse_backend, parse_size};
+use plimsoll_plan::{BackendChoice, Files, Problems, parse_backend, parse_size};
 use plimsoll_schedule::parse_rate;
 use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
@@ -232,18 +232,8 @@ impl ConductArgs {
         let backend = reader.read("--backend", &self.connection.backend, parse_backend);
         options.truth = self.log.truth_log.clone().map_or(Truth::Off, Truth::File);
         options.tls = self.read_tls(&mut reader, files);
-        // What does not go together is known to the sink itself; single values were read above.
-        if reader.problems.is_empty() {
-            for problem in options.problems() {
-                reader.problems.push(Problem::new(problem));
-            }
-        }
-        match backend {
-            Some(backend) if reader.problems.is_empty() => {
-                Ok(SinkSpec { name, options, backend, quiet: self.log.quiet })
-            }
-            _ => Err(reader.problems),
-        }
+        let backend = reader.conclude(backend, || options.problems())?;
+        Ok(SinkSpec { name, options, backend, quiet: self.log.quiet })
     }
 
     fn read_law(&self, reader: &mut Reader, options: &mut SinkOptions) {

@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Files, Problem, Problems, parse_size};
 use plimsoll_schedule::{parse_count, parse_duration};
-use plimsoll_targets::{Delay, Freeze, SlowData};
+use plimsoll_targets::{Delay, Freeze, Lies, SlowData};
 
 use crate::share::parse_percent;
 
@@ -38,6 +38,19 @@ impl Reader {
         self.read(flag, text?, parse)
     }
 
+    /// The value that was read last, unless anything is wrong: with a single value, or else with what does
+    /// not go together, which the server itself knows.
+    pub(crate) fn conclude<T>(
+        mut self,
+        last: Option<T>,
+        together: impl FnOnce() -> Vec<String>,
+    ) -> Result<T, Problems> {
+        if self.problems.is_empty() {
+            together().into_iter().for_each(|problem| self.problems.push(Problem::new(problem)));
+        }
+        last.filter(|_| self.problems.is_empty()).ok_or(self.problems)
+    }
+
     pub(crate) fn file(&mut self, flag: &str, path: &Path, files: &dyn Files) -> Option<Vec<u8>> {
         let read = files.read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()));
         self.read(flag, "", |_| read)
@@ -53,6 +66,26 @@ pub(crate) fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<
         u64::MAX => format!("must be at least {}", range.start()),
         end => format!("must be from {} to {end}", range.start()),
     })
+}
+
+/// Share of what is asked for that is treated wrongly if `--lie` gives none: enough for the tests that look
+/// for it.
+const LIES: f64 = 0.01;
+
+/// `KIND`, `KIND:2%`, of the kinds of a server.
+pub(crate) fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str) -> Result<Lies<K>, String> {
+    let (name, share) = match text.split_once(':') {
+        Some((name, share)) => (name, parse_share(share)?),
+        None => (text, LIES),
+    };
+    match kinds.iter().find(|(known, _)| *known == name) {
+        Some(&(_, kind)) => Ok(Lies { kind, share }),
+        None => {
+            let names: Vec<&str> = kinds.iter().map(|(known, _)| *known).collect();
+            let (last, others) = names.split_last().expect("there are kinds");
+            Err(format!("`{name}` is none of {} and {last}, such as {example}", others.join(", ")))
+        }
+    }
 }
 
 pub(crate) fn parse_positive(text: &str) -> Result<Nanos, String> {

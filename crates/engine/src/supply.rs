@@ -74,9 +74,8 @@ impl Taps {
     /// A thread cannot be started.
     pub(crate) fn open(plan: &Plan, worker: Shard, at_once: bool) -> Result<Self, RunError> {
         let depth = depth(plan, worker);
-        let taps = plan.supplies.iter().zip(0_u64..).map(|(supply, number)| {
-            // Two supplies of the same data are to differ.
-            let seed = plan.seed.wrapping_add(number << 32);
+        let taps = plan.supplies.iter().enumerate().map(|(number, supply)| {
+            let seed = plan.supply_seed(number);
             Ok(match &supply.bodies {
                 Bodies::Ready(bodies) => {
                     // Workers begin at different places, so that they do not all send the same.

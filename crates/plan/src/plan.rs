@@ -113,6 +113,12 @@ impl Plan {
         self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
     }
 
+    /// What the bodies of a supply, a position in [`supplies`](Self::supplies), are made from. Two supplies
+    /// of the same data differ.
+    pub fn supply_seed(&self, supply: usize) -> u64 {
+        self.seed.wrapping_add((supply as u64) << 32)
+    }
+
     /// What a record says of it before the run begins.
     pub fn basis(&self) -> Basis {
         let (model, profile) = match &self.load {

@@ -34,6 +34,7 @@ pub mod sink;
 
 mod crew;
 mod http_reply;
+mod lies;
 mod start_error;
 mod table;
 
@@ -41,6 +42,7 @@ pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
 pub use crew::Stopper;
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
+pub use lies::Lies;
 pub use sink::{
     Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
     SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,

@@ -1,8 +1,8 @@
 //! Load on a cache: values are stored under keys, read back and forgotten.
 
-use std::fmt;
-
 use serde_json::{Map, Value, json};
+
+use crate::WorkloadError;
 
 /// Keys where a pattern needs a number of them and none is given.
 const KEYS: u64 = 10_000;
@@ -164,38 +164,12 @@ enum Wanted {
     Is(String),
 }
 
-/// Settings that do not go together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheError {
-    message: String,
-    hint: String,
-}
-
-impl CacheError {
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> &str {
-        &self.hint
-    }
-}
-
-impl fmt::Display for CacheError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for CacheError {}
-
 impl Mix {
     /// Reads `put+get`, one operation, or weights: `put=1,get=9`.
     ///
     /// # Errors
     /// If it is none of them.
-    pub fn parse(text: &str) -> Result<Self, CacheError> {
+    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         if text == "put+get" {
             return Ok(Self::PutGet);
         }
@@ -212,7 +186,7 @@ impl Mix {
         };
         match parts {
             Some(parts) if !twice(&parts) => Ok(Self::Weighted(parts)),
-            _ => Err(CacheError::new(
+            _ => Err(WorkloadError::new(
                 format!("`{text}` is no mix of operations"),
                 "write put+get, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
             )),
@@ -225,9 +199,9 @@ impl KeyPattern {
     ///
     /// # Errors
     /// If it is none of them.
-    pub fn parse(text: &str, keys: Option<u64>) -> Result<Self, CacheError> {
+    pub fn parse(text: &str, keys: Option<u64>) -> Result<Self, WorkloadError> {
         if keys == Some(0) {
-            return Err(CacheError::new("there are no keys", "write --keys 1 or more"));
+            return Err(WorkloadError::new("there are no keys", "write --keys 1 or more"));
         }
         let (name, exponent) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let thousandths = |text: &str| {
@@ -238,15 +212,17 @@ impl KeyPattern {
             ("sequential", None) => Ok(Self::Sequential(keys)),
             ("random", None) => Ok(Self::Random(keys)),
             ("fixed", None) if keys.is_none() => Ok(Self::Fixed),
-            ("fixed", None) => Err(CacheError::new("--keys has no effect: there is one key", "leave it out")),
+            ("fixed", None) => {
+                Err(WorkloadError::new("--keys has no effect: there is one key", "leave it out"))
+            }
             ("zipf", exponent) => match exponent.map_or(Some(990), thousandths) {
                 Some(thousandths) => Ok(Self::Zipf(keys, thousandths)),
-                None => Err(CacheError::new(
+                None => Err(WorkloadError::new(
                     format!("`{text}` has no exponent from 0.001 to 20"),
                     "write zipf, which has 0.99, or zipf:1.2",
                 )),
             },
-            _ => Err(CacheError::new(
+            _ => Err(WorkloadError::new(
                 format!("`{text}` is no pattern of keys"),
                 "there are sequential, random, fixed, zipf and zipf:EXPONENT",
             )),
@@ -308,7 +284,7 @@ impl CacheLoad {
     ///
     /// # Errors
     /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
-    pub fn document(&self) -> Result<Value, CacheError> {
+    pub fn document(&self) -> Result<Value, WorkloadError> {
         let Size { iterations, connections, rate } = self.size;
         let mut run = Map::new();
         // A connection without an iteration would be an error.
@@ -333,10 +309,10 @@ impl CacheLoad {
         Ok(document)
     }
 
-    fn scenarios(&self) -> Result<Vec<Value>, CacheError> {
+    fn scenarios(&self) -> Result<Vec<Value>, WorkloadError> {
         match &self.mix {
             Mix::PutGet => Ok(vec![json!({ "name": "put+get", "steps": self.put_and_get()? })]),
-            Mix::Weighted(_) if self.verify => Err(CacheError::new(
+            Mix::Weighted(_) if self.verify => Err(WorkloadError::new(
                 "only put+get knows which value a GET has to have",
                 "leave out --verify, or use --mix put+get",
             )),
@@ -361,7 +337,7 @@ impl CacheLoad {
     }
 
     /// A PUT and a GET, and before them what both need.
-    fn put_and_get(&self) -> Result<Vec<Value>, CacheError> {
+    fn put_and_get(&self) -> Result<Vec<Value>, WorkloadError> {
         let mut set = Map::new();
         let template = self.filled(&self.keys.template())?;
         let is_shared = self.keys.is_shared(self.at_once);
@@ -445,10 +421,10 @@ impl CacheLoad {
     }
 
     /// A key of the length that is asked for.
-    fn filled(&self, key: &str) -> Result<String, CacheError> {
+    fn filled(&self, key: &str) -> Result<String, WorkloadError> {
         match self.key_size {
             None => Ok(key.to_owned()),
-            Some(size) if size < SHORTEST_FILLED_KEY => Err(CacheError::new(
+            Some(size) if size < SHORTEST_FILLED_KEY => Err(WorkloadError::new(
                 format!("keys of {size} bytes would not be told apart"),
                 format!("write --key-size {SHORTEST_FILLED_KEY} or more, or leave it out"),
             )),
@@ -457,13 +433,13 @@ impl CacheLoad {
     }
 
     /// Values of shared keys are told by how they begin: that has to be whole.
-    fn check_marks(&self) -> Result<(), CacheError> {
+    fn check_marks(&self) -> Result<(), WorkloadError> {
         let least = self.value_size.split('-').next().and_then(|low| low.parse::<u32>().ok()).unwrap_or(0);
         let mark = LONGEST_MARK.max(self.key_size.map_or(0, |size| size + 1));
         if least >= mark {
             return Ok(());
         }
-        Err(CacheError::new(
+        Err(WorkloadError::new(
             format!("values of {} bytes may be too short to say to which key they belong", self.value_size),
             format!("write --value-size {mark} or more, or --no-verify"),
         ))

@@ -1,9 +1,9 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
-use std::fmt;
-
 use plimsoll_synth::{Kind, Problem, Spec};
 use serde_json::{Map, Value, json};
+
+use crate::WorkloadError;
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
@@ -30,33 +30,7 @@ pub struct Stream {
     pub records_per_second: Option<f64>,
 }
 
-/// What is wrong with a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IngestError {
-    message: String,
-    hint: String,
-}
-
-impl IngestError {
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> &str {
-        &self.hint
-    }
-}
-
-impl fmt::Display for IngestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for IngestError {}
-
-impl From<Problem> for IngestError {
+impl From<Problem> for WorkloadError {
     fn from(problem: Problem) -> Self {
         Self::new(problem.message, problem.hint)
     }
@@ -84,12 +58,12 @@ impl IngestLoad {
     ///
     /// # Errors
     /// Some streams have a rate, and some have none.
-    pub fn batches_per_second(&self) -> Result<Option<f64>, IngestError> {
+    pub fn batches_per_second(&self) -> Result<Option<f64>, WorkloadError> {
         let rates: Vec<f64> = self.streams.iter().filter_map(Stream::batches_per_second).collect();
         match rates.len() {
             0 => Ok(None),
             count if count == self.streams.len() => Ok(Some(rates.iter().sum())),
-            _ => Err(IngestError::new(
+            _ => Err(WorkloadError::new(
                 "some kinds have a rate and some have none",
                 "give a rate to each kind, or to none",
             )),
@@ -100,7 +74,7 @@ impl IngestLoad {
     ///
     /// # Errors
     /// As [`batches_per_second`](Self::batches_per_second).
-    pub fn connections(&self) -> Result<u32, IngestError> {
+    pub fn connections(&self) -> Result<u32, WorkloadError> {
         let rate = self.batches_per_second()?;
         let (least, most) = CONNECTIONS;
         let enough = rate.map_or(least, |rate| (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most));
@@ -111,7 +85,7 @@ impl IngestLoad {
     ///
     /// # Errors
     /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
-    pub fn document(&self) -> Result<Value, IngestError> {
+    pub fn document(&self) -> Result<Value, WorkloadError> {
         let rate = self.batches_per_second()?;
         let mut run = Map::new();
         run.insert("connections".to_owned(), self.connections()?.into());

@@ -6,4 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+mod error;
 pub mod ingest;
+
+pub use error::WorkloadError;

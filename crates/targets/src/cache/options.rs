@@ -1,5 +1,6 @@
 //! What a cache server is told.
 
+use crate::lies::Lies;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 
@@ -37,13 +38,7 @@ pub struct CacheOptions {
 }
 
 /// Some GETs are answered wrongly.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lie {
-    /// How.
-    pub kind: LieKind,
-    /// How many of them, 0 to 1. Which ones depends on the seed and the number of the GET alone.
-    pub share: f64,
-}
+pub type Lie = Lies<LieKind>;
 
 /// How a GET is answered wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_wire::http1::LONGEST_KEPT_BODY;
 
+use crate::lies::Lies;
 use crate::sink::Delay;
 
 /// What an ingest server is told.
@@ -69,13 +70,7 @@ impl Permissions {
 }
 
 /// Some writes are treated wrongly, and acknowledged all the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lie {
-    /// How.
-    pub kind: LieKind,
-    /// How many of them, 0 to 1. Which ones depends on the seed and the number of the write alone.
-    pub share: f64,
-}
+pub type Lie = Lies<LieKind>;
 
 /// How a write is treated wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::super::batch::Decoded;
 use super::super::rows::{Group, Rows};
 use super::finished;
-use super::protobuf::fields;
+use super::protobuf::{fields, pair};
 
 const MEASUREMENT: &str = "entries";
 const NO_LABELS: &str = "error at least one label pair is required per stream";
@@ -48,18 +48,7 @@ pub(crate) fn packed(payload: &[u8]) -> Result<Decoded, String> {
                         Ok(())
                     })?,
                     2 => line = field.bytes()?,
-                    3 => {
-                        let [mut name, mut value] = [&b""[..]; 2];
-                        fields(field.bytes()?, |number, field| {
-                            match number {
-                                1 => name = field.bytes()?,
-                                2 => value = field.bytes()?,
-                                _ => {}
-                            }
-                            Ok(())
-                        })?;
-                        metadata.push((name, value));
-                    }
+                    3 => metadata.push(pair(field.bytes()?)?),
                     _ => {}
                 }
                 Ok(())

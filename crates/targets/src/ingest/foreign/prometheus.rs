@@ -5,7 +5,7 @@ use super::super::batch::Decoded;
 use super::super::column::Value;
 use super::super::rows::Rows;
 use super::finished;
-use super::protobuf::{Broken, Wire, fields};
+use super::protobuf::{Broken, Wire, fields, pair};
 
 /// Reads a write request: a row for each sample.
 pub(crate) fn decode(payload: &[u8]) -> Result<Decoded, Broken> {
@@ -22,15 +22,7 @@ fn of_series(message: &[u8], rows: &mut Rows) -> Result<(), Broken> {
     fields(message, |number, field| {
         match number {
             1 => {
-                let [mut name, mut value] = [&b""[..]; 2];
-                fields(field.bytes()?, |number, field| {
-                    match number {
-                        1 => name = field.bytes()?,
-                        2 => value = field.bytes()?,
-                        _ => {}
-                    }
-                    Ok(())
-                })?;
+                let (name, value) = pair(field.bytes()?)?;
                 labels.push((name, String::from_utf8_lossy(value)));
             }
             2 => {

@@ -40,6 +40,20 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// Name and value of a label: the fields 1 and 2 of its message; one that is not there is empty.
+pub(crate) fn pair(message: &[u8]) -> Result<(&[u8], &[u8]), Broken> {
+    let [mut name, mut value] = [&b""[..]; 2];
+    fields(message, |number, field| {
+        match number {
+            1 => name = field.bytes()?,
+            2 => value = field.bytes()?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((name, value))
+}
+
 /// Gives every field of a message, by its number.
 pub(crate) fn fields<'a>(
     mut message: &'a [u8],

@@ -1,0 +1,29 @@
+//! Settings of a workload that do not go together.
+
+use std::fmt;
+
+/// Settings that do not go together, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadError {
+    message: String,
+    hint: String,
+}
+
+impl WorkloadError {
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WorkloadError {}
