@@ -40,8 +40,10 @@ pub(crate) struct Sites {
 struct Pool {
     /// Connections by site.
     open: Vec<u32>,
-    /// When a lost site is tried again; never, if it is not lost.
-    lost: Vec<Nanos>,
+    /// Sites that no connection can be made to.
+    lost: Vec<bool>,
+    /// When a site is asked whether it is there; never, if there is no doubt.
+    ask: Vec<Nanos>,
     fail_over: bool,
     fail_back: bool,
 }
@@ -51,7 +53,8 @@ impl Sites {
     pub(crate) fn new(target: &Target, all: Arc<[Site]>, worker: u32) -> Self {
         let pool = (target.pool.len() > 1).then(|| Pool {
             open: vec![0; all.len()],
-            lost: vec![Nanos::MAX; all.len()],
+            lost: vec![false; all.len()],
+            ask: vec![Nanos::MAX; all.len()],
             fail_over: target.fail_over,
             fail_back: target.fail_back,
         });
@@ -71,7 +74,7 @@ impl Sites {
                 // lost first.
                 let best = in_turn.min_by_key(|&site| {
                     let lost = pool.lost[site];
-                    (lost != Nanos::MAX, if lost == Nanos::MAX { 0 } else { lost.0 }, pool.open[site])
+                    (lost, if lost { pool.ask[site].0 } else { 0 }, pool.open[site])
                 });
                 best.unwrap_or(first)
             }
@@ -99,32 +102,44 @@ impl Sites {
         usize::from(self.all[site as usize].member)
     }
 
+    /// An open connection to the site has ended. If that was the last one, its server is perhaps gone: nobody
+    /// would notice while the other members carry the load, and nobody would go back to it.
+    pub(crate) fn miss(&mut self, site: u32, now: Nanos) {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
+        let site = site as usize;
+        if pool.open[site] == 0 && !pool.lost[site] {
+            pool.ask[site] = now + PROBE_INTERVAL;
+        }
+    }
+
     /// A connection to the site could not be made: whether its requests may go to another one.
     pub(crate) fn lose(&mut self, site: u32, now: Nanos) -> bool {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
-        pool.lost[site as usize] = now + PROBE_INTERVAL;
-        pool.lost.contains(&Nanos::MAX)
+        pool.lost[site as usize] = true;
+        pool.ask[site as usize] = now + PROBE_INTERVAL;
+        pool.lost.contains(&false)
     }
 
-    /// A connection to the site was made: whether it had been lost.
+    /// A connection to the site was made: whether it had been lost or missed.
     pub(crate) fn find(&mut self, site: u32) -> bool {
         let Some(pool) = &mut self.pool else { return false };
-        std::mem::replace(&mut pool.lost[site as usize], Nanos::MAX) != Nanos::MAX
+        pool.lost[site as usize] = false;
+        std::mem::replace(&mut pool.ask[site as usize], Nanos::MAX) != Nanos::MAX
     }
 
-    /// When a lost site is to be asked whether it is there again; never, if none is.
+    /// When a site is to be asked whether it is there; never, if there is no doubt.
     pub(crate) fn next_probe(&self) -> Nanos {
         match &self.pool {
-            Some(pool) if pool.fail_back => pool.lost.iter().copied().min().unwrap_or(Nanos::MAX),
+            Some(pool) if pool.fail_back => pool.ask.iter().copied().min().unwrap_or(Nanos::MAX),
             _ => Nanos::MAX,
         }
     }
 
-    /// A lost site whose time has come to be asked; it is asked again later.
+    /// A site whose time has come to be asked; it is asked again later.
     pub(crate) fn probe(&mut self, now: Nanos) -> Option<u32> {
         let pool = self.pool.as_mut().filter(|pool| pool.fail_back)?;
-        let site = pool.lost.iter().position(|&at| at <= now)?;
-        pool.lost[site] = now + PROBE_INTERVAL;
+        let site = pool.ask.iter().position(|&at| at <= now)?;
+        pool.ask[site] = now + PROBE_INTERVAL;
         Some(site as u32)
     }
 
@@ -132,7 +147,7 @@ impl Sites {
     /// that is there again gets its part.
     pub(crate) fn excess(&self, site: u32) -> u32 {
         let Some(pool) = &self.pool else { return 0 };
-        let live = pool.lost.iter().filter(|at| **at == Nanos::MAX).count().max(1) as u32;
+        let live = pool.lost.iter().filter(|lost| !**lost).count().max(1) as u32;
         let share = pool.open.iter().sum::<u32>().div_ceil(live);
         pool.open[site as usize].saturating_sub(share)
     }
@@ -211,6 +226,24 @@ mod tests {
         assert_eq!((0..3).map(|site| sites.excess(site)).collect::<Vec<_>>(), [0, 0, 0]);
         take(&mut sites, 2);
         assert_eq!(sites.excess(2), 0);
+    }
+
+    #[test]
+    fn a_server_without_a_connection_is_asked_where_connections_move_back() {
+        for (fail_back, next) in [(true, PROBE_INTERVAL), (false, Nanos::MAX)] {
+            let mut sites = sites(2, fail_back);
+            take(&mut sites, 4);
+            sites.release(1);
+            sites.miss(1, Nanos(0));
+            assert_eq!(sites.next_probe(), Nanos::MAX, "it has one more");
+            sites.release(1);
+            sites.miss(1, Nanos(0));
+            assert_eq!(sites.next_probe(), next);
+            // It may well be there: requests that need a connection go to it.
+            assert_eq!(take(&mut sites, 1), [1]);
+            assert_eq!(sites.find(1), fail_back);
+            assert_eq!(sites.next_probe(), Nanos::MAX);
+        }
     }
 
     #[test]

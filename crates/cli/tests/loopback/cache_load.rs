@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use serde_json::Value;
 
 use crate::cache::CacheTarget;
+use crate::ports::{await_free, lasting_addresses};
 use crate::process::{Finished, Folder, Process, run};
 
 fn json(finished: &Finished) -> Value {
@@ -31,13 +32,13 @@ fn what_is_put_is_read_back() {
         "--requests 500 -c 10 --key zipf --keys 20",
         "--requests 500 -c 10 --key random --pipeline 16",
         "--requests 500 -c 10 --key fixed -t 2",
-        "--rate 1000 -d 500ms --value-size exp:20 -c 4",
+        "--rate 1000 --requests 500 --value-size exp:20 -c 4",
     ] {
         let finished = load(&target.frames, args);
         let result = json(&finished);
         // A busy machine may make the run invalid.
         assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
-        assert_eq!(count(&result, "/accounting/ok"), 1_000, "{args}");
+        assert_eq!(count(&result, "/accounting/ok"), 1_000, "{args}: {}", result["accounting"]);
         assert_eq!(count(&result, "/accounting/failed"), 0, "{args}");
         assert_eq!(count(&result, "/statuses/200"), 1_000, "{args}");
         assert_eq!(count(&result, "/protocols/carbon"), 1_000, "{args}");
@@ -236,14 +237,6 @@ fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
     }
 }
 
-/// Two addresses that nobody listens on, below the ports that systems give to whoever connects: one of those
-/// may be somebody's before a server has come back to it.
-fn lasting_addresses() -> [String; 2] {
-    let first = 20_000 + (std::process::id() % 5_000) as u16 * 2;
-    let mut free = (first..first + 1_000).filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
-    [(); 2].map(|()| format!("127.0.0.1:{}", free.next().expect("a free port")))
-}
-
 #[test]
 fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     let [frames, http] = lasting_addresses();
@@ -253,8 +246,7 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     // So much has been put by then.
     while !target.has("key-200") {}
     target.kill();
-    // The kernel closes the sockets of a ring a little after the end of the process that had it.
-    while [&frames, &http].into_iter().any(|address| TcpListener::bind(address).is_err()) {}
+    await_free(&[&frames, &http]);
     let target = CacheTarget::start_at(&frames, &http, "");
     let result = json(&under_way.finish());
     let figure = |name: &str| count(&result, &format!("/accounting/{name}"));

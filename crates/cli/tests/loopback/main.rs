@@ -21,6 +21,7 @@ mod interruption;
 mod live;
 mod outputs;
 mod pool;
+mod ports;
 mod process;
 mod refusals;
 mod sink;

@@ -1,6 +1,7 @@
 //! A pool of servers of which one dies, and is there again.
 
 use crate::backends::on_each;
+use crate::ports::{await_free, lasting_addresses};
 use crate::process::{Folder, Process};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, delivered};
@@ -11,7 +12,9 @@ const CONNECTIONS: u64 = 6;
 #[test]
 fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_there_again() {
     on_each(|backend| {
-        let [mut stays, mut dies] = [(); 2].map(|()| Sink::telling(&format!("--backend {backend}")));
+        let server = |address: &str| Sink::telling_at(address, &format!("--backend {backend}"));
+        let addresses = lasting_addresses::<2>();
+        let [mut stays, mut dies] = addresses.each_ref().map(|address| server(address));
         let folder = Folder::new();
         let plan = format!(
             "targets: {{api: {{url: \"http://{}\", share: [\"{}\"], fail_back: true}}}}\n\
@@ -24,11 +27,11 @@ fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_t
         // Both of them have their part.
         stays.wait_for_load();
         dies.wait_for_load();
-        let address = dies.endpoint.clone();
         let logged_before_death = dies.kill();
         // One of them has all of it.
         stays.wait_for_requests(1000);
-        let mut back = Sink::telling_again_at(&address, &format!("--backend {backend}"));
+        await_free(&[&addresses[1]]);
+        let mut back = server(&addresses[1]);
         // And both have their part again.
         back.wait_for_load();
         run.signal("INT");

@@ -3,9 +3,6 @@
 use crate::process::{Finished, Folder, Process};
 use crate::truth::Truth;
 
-/// Attempts to listen at an address that has just been used: each is a process, which takes its time.
-const MOST_ATTEMPTS: u32 = 200;
-
 /// A running sink.
 #[derive(Debug)]
 pub(crate) struct Sink {
@@ -29,29 +26,20 @@ impl Sink {
 
     /// A sink whose log can be read while it runs, on its stdout.
     pub(crate) fn telling(args: &str) -> Self {
-        Self::logging(Folder::new(), "/dev/stdout", "127.0.0.1:0", args)
+        Self::telling_at("127.0.0.1:0", args)
     }
 
-    /// The same at the address of one that was killed. The kernel may take a moment to give that back: it
-    /// ends what an io_uring has under way after the process.
-    pub(crate) fn telling_again_at(address: &str, args: &str) -> Self {
-        let attempts = (0..MOST_ATTEMPTS)
-            .find_map(|_| Self::try_logging(Folder::new(), "/dev/stdout", address, args).ok());
-        attempts.unwrap_or_else(|| panic!("{address} is still in use"))
+    pub(crate) fn telling_at(address: &str, args: &str) -> Self {
+        Self::logging(Folder::new(), "/dev/stdout", address, args)
     }
 
     fn logging(folder: Folder, log: &str, address: &str, args: &str) -> Self {
-        Self::try_logging(folder, log, address, args).unwrap_or_else(|error| panic!("no sink: {error}"))
-    }
-
-    /// A sink, or what it says instead of listening.
-    fn try_logging(folder: Folder, log: &str, address: &str, args: &str) -> Result<Self, String> {
         let mut process = Process::plimsoll(&format!("sink --listen {address} --truth-log {log} {args}"));
         let Some(line) = process.stderr.find("sink: listening on ") else {
-            return Err(process.finish().stderr);
+            panic!("no sink: {}", process.finish().stderr);
         };
         let endpoint = line.trim_start_matches("sink: listening on ").to_owned();
-        Ok(Self { process, endpoint, folder })
+        Self { process, endpoint, folder }
     }
 
     /// Its URL.

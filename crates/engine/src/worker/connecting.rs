@@ -109,6 +109,7 @@ impl<B: Backend> Worker<'_, B> {
         self.connecting -= u32::from(conn.state.is_early());
         // It never was open: the next one has its users.
         self.lanes[conn.lane as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
+        let was_open = conn.state.is_established();
         conn.state = State::Free;
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
@@ -117,6 +118,9 @@ impl<B: Backend> Worker<'_, B> {
         let lane = &mut self.lanes[conn.lane as usize];
         lane.open -= 1;
         lane.sites.release(conn.site);
+        if was_open {
+            lane.sites.miss(conn.site, self.now);
+        }
         self.open_now -= 1;
     }
 

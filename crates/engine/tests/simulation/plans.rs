@@ -420,6 +420,21 @@ fn a_server_of_a_pool_that_is_there_again_gets_its_part() {
     }
 }
 
+/// One server is enough for this rate: nothing but the wish for an even share leads back to the other one.
+#[test]
+fn a_server_of_a_pool_that_closes_its_connections_is_gone_back_to() {
+    for announce_close in [false, true] {
+        let faults = Faults { close_after: Some(5), announce_close, ..Faults::default() };
+        let servers = vec![(server(), good()), (other(), Behaviour { faults, ..good() })];
+        let options = SimOptions { servers, ..SimOptions::default() };
+        let record = on_pool("connections: 2, rate: 10, duration: 30s", options);
+        assert_eq!((record.accounting.ok, record.accounting.failed), (300, 0));
+        // Its five requests take a second, at most; then it is left alone for one.
+        let opened = record.connections.opened;
+        assert!((10..=35).contains(&opened), "{announce_close}: {opened}");
+    }
+}
+
 /// After the end of the load nobody asks whether the lost server is there again.
 #[test]
 fn a_lost_server_is_no_work_in_the_drain() {
