@@ -7,7 +7,7 @@ use plimsoll_workloads::cache::{Api, CacheLoad};
 use serde_json::json;
 
 use crate::cache_flags::{CacheArgs, problem};
-use crate::first_request::{once, reason};
+use crate::errand::{once, reason};
 use crate::flags::RunArgs;
 use crate::paired::{self, Outputs, Pairing};
 use crate::screen::Look;

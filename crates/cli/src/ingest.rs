@@ -8,7 +8,7 @@ use plimsoll_report::Style;
 use plimsoll_scenario::Bodies;
 use serde_json::json;
 
-use crate::first_request::{once, reason};
+use crate::errand::{once, reason};
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};

@@ -50,6 +50,7 @@ impl RequestLog {
         let options = LogOptions {
             share: if entries.is_some() { share } else { 0.0 },
             failed: if failed.is_some() { limit } else { 0 },
+            good_too: false,
             seed: plan.seed,
         };
         let mut writer = Writer { outline: plan.outline(), entries, failed };

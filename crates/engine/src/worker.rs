@@ -224,6 +224,8 @@ pub struct Worker<'p, B> {
     log: LogSink,
     /// Whether it wants failed requests with both messages: every exchange is kept until it has ended.
     keeps: bool,
+    /// And those that end well.
+    keeps_good: bool,
     /// Then: what went wrong last, in words, until the next event.
     reason: Option<(ErrorClass, String)>,
     pacer: Pacer,
@@ -322,7 +324,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, taps, scripts, log, directory } = resources;
-        let keeps = log.keeps_failed();
+        let (keeps, keeps_good) = (log.keeps_failed(), log.keeps_good());
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -388,6 +390,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             warmup: Recorder::new(&names),
             log,
             keeps,
+            keeps_good,
             reason: None,
             pacer: Pacer::new(plan.pacing, peak),
             random: random_of(plan.seed, shard),

@@ -117,6 +117,8 @@ pub struct LogOptions {
     pub share: f64,
     /// How many failed requests are kept with their messages, over all workers; 0: none.
     pub failed: u64,
+    /// Whether those that did not fail are kept with them, as if they had.
+    pub good_too: bool,
     /// Seed of the choice.
     pub seed: u64,
 }
@@ -209,10 +211,17 @@ impl LogSink {
         self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0)
     }
 
-    /// Whether the next failed request is to be [pushed](Self::push_failed): ask before its messages are
-    /// copied. One that is not wanted because of the limit is counted.
-    pub fn wants_failed(&mut self) -> bool {
-        let Some(shared) = self.shared.as_ref().filter(|shared| shared.options.failed > 0) else {
+    /// Whether messages of requests that did not fail are to be at hand as well.
+    pub fn keeps_good(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0 && shared.options.good_too)
+    }
+
+    /// Whether an ended request, which failed or not, is to be [pushed](Self::push_failed): ask before its
+    /// messages are copied. One that is not wanted because of the limit is counted.
+    #[inline]
+    pub fn wants_exchange(&mut self, failed: bool) -> bool {
+        let wanted = |options: &LogOptions| options.failed > 0 && (failed || options.good_too);
+        let Some(shared) = self.shared.as_ref().filter(|shared| wanted(&shared.options)) else {
             return false;
         };
         let left = &shared.failed_left;
@@ -221,7 +230,7 @@ impl LogSink {
         taken.is_ok()
     }
 
-    /// Hands over a failed request for which [`wants_failed`](Self::wants_failed) was true.
+    /// Hands over a failed request for which [`wants_exchange`](Self::wants_exchange) was true.
     pub fn push_failed(&mut self, exchange: FailedExchange) {
         let Some(shared) = &self.shared else { return };
         match shared.send.try_send(LogBatch::Failed(Box::new(exchange))) {
@@ -272,7 +281,7 @@ mod tests {
 
     #[test]
     fn entries_leave_in_batches_and_what_does_not_fit_is_counted() {
-        let (log, receive) = Log::new(LogOptions { share: 1.0, failed: 0, seed: 1 });
+        let (log, receive) = Log::new(LogOptions { share: 1.0, failed: 0, good_too: false, seed: 1 });
         let mut sink = log.sink(0);
         drop(log);
         let all = (BATCHES_WAITING * BATCH + 2_500) as u64;
@@ -283,7 +292,7 @@ mod tests {
         sink.flush();
         let record = sink.record();
         assert_eq!((record.entries, record.dropped), (all - 2_500, 2_500));
-        assert!(!sink.keeps_failed() && !sink.wants_failed());
+        assert!(!sink.keeps_failed() && !sink.wants_exchange(true));
         drop(sink);
         let mut next = 0;
         for batch in receive {
@@ -298,26 +307,27 @@ mod tests {
 
     #[test]
     fn a_sample_is_that_share_and_no_log_wants_nothing() {
-        let (log, _receive) = Log::new(LogOptions { share: 0.01, failed: 0, seed: 7 });
+        let (log, _receive) = Log::new(LogOptions { share: 0.01, failed: 0, good_too: false, seed: 7 });
         let mut sink = log.sink(3);
         let wanted = (0..100_000).filter(|_| sink.wants()).count();
         // Binomial: 1,000 with a deviation of 31; five of them.
         assert!((843..=1_157).contains(&wanted), "{wanted} of 100,000");
         let mut none = LogSink::default();
-        assert!(!none.wants() && !none.keeps_failed() && !none.wants_failed());
+        assert!(!none.wants() && !none.keeps_failed() && !none.wants_exchange(true));
         none.flush();
         assert_eq!(none.record(), LogRecord::default());
     }
 
     #[test]
     fn failed_requests_are_limited_over_all_workers() {
-        let (log, receive) = Log::new(LogOptions { share: 0.0, failed: 3, seed: 1 });
+        let (log, receive) = Log::new(LogOptions { share: 0.0, failed: 3, good_too: false, seed: 1 });
         let mut sinks = [log.sink(0), log.sink(1)];
         drop(log);
         for number in 0..10 {
             let sink = &mut sinks[number % 2];
             assert!(!sink.wants() && sink.keeps_failed());
-            if sink.wants_failed() {
+            assert!(!sink.wants_exchange(false));
+            if sink.wants_exchange(true) {
                 sink.push_failed(FailedExchange {
                     entry: entry(number as u64),
                     reason: String::new(),

@@ -48,7 +48,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.log.wants() {
             self.log.push(entry());
         }
-        if outcome != Outcome::Ok && self.log.wants_failed() {
+        if self.log.wants_exchange(outcome != Outcome::Ok) {
             let entry = entry();
             self.hand_over(request, entry);
         }

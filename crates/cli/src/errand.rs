@@ -1,0 +1,103 @@
+//! Requests beside the load: whether there is anybody to put it on, and what became of it.
+
+use std::path::PathBuf;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, OpenEpoll};
+use plimsoll_engine::{Control, resolve, run_logged};
+use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
+use plimsoll_plan::{Command, PlanPatch, Problem};
+use serde_json::{Value, json};
+
+use crate::import::WithPlan;
+use crate::{Failure, run};
+
+/// How long a request before the load may take.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// How long one may take whose answer says what a load has come to: a store may have to write or to count.
+const LONG_PATIENCE: Nanos = Nanos::from_secs(60);
+/// What the plan is called in messages.
+const NAME: &str = "the plan of a request beside the load";
+
+/// Carries one iteration of a plan out, and nothing else.
+pub(crate) fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
+    carry_out(document, flags, PATIENCE, &Log::default())
+}
+
+fn carry_out(
+    mut document: Value,
+    flags: PlanPatch,
+    patience: Nanos,
+    log: &Log,
+) -> Result<RunRecord, Failure> {
+    document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
+    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
+    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
+    let mut plan = command.resolve(&files)?.plan;
+    (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
+    // So that all of them come in turn.
+    plan.threads = 1;
+    let addresses = resolve(&plan).map_err(run::failure)?;
+    let open = OpenEpoll(BackendOptions::default());
+    let record = run_logged(&plan, &open, &addresses, &Control::default(), log, &mut |_| {});
+    record.map_err(run::failure)
+}
+
+/// Why a request failed, in words.
+pub(crate) fn reason(record: &RunRecord) -> String {
+    let example = record.error_examples.values().next().cloned();
+    example.unwrap_or_else(|| "nothing came in time".to_owned())
+}
+
+/// What a server said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// At most [`FailedExchange::LONGEST`] bytes.
+    pub(crate) body: Vec<u8>,
+    /// How many bytes more there were.
+    pub(crate) cut: u64,
+}
+
+impl Answer {
+    /// The body as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).trim().to_owned()
+    }
+}
+
+/// Asks steps of a plan in turn, whose target is `origin`; the answers to all of them, whatever their status.
+/// A step that fails in another way ends it, with the reason.
+pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
+    let expected = json!({ "status": ["100-599"] });
+    let steps: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            let mut step = step.clone();
+            step["expect"] = expected.clone();
+            step
+        })
+        .collect();
+    let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
+    let most = steps.len() as u64;
+    let (log, receive) = Log::new(LogOptions { share: 0.0, failed: most, good_too: true, seed: 0 });
+    let record = carry_out(document, flags, LONG_PATIENCE, &log)?;
+    // The workers have ended: this was the last one who could add to it.
+    drop(log);
+    let exchanges = receive.into_iter().filter_map(|batch| match batch {
+        LogBatch::Failed(exchange) => Some(*exchange),
+        LogBatch::Entries(_) | LogBatch::End => None,
+    });
+    let answers: Vec<Answer> = exchanges
+        .filter(|exchange| exchange.entry.status > 0)
+        .map(|FailedExchange { entry, response, .. }| Answer {
+            status: entry.status,
+            body: response.body,
+            cut: response.cut,
+        })
+        .collect();
+    if record.accounting.ok == most && answers.len() as u64 == most {
+        return Ok(answers);
+    }
+    Err(Failure::environment(Problem::new(format!("no answer from {origin}: {}", reason(&record)))))
+}
