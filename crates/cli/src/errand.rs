@@ -59,27 +59,22 @@ pub(crate) struct Answer {
     pub(crate) cut: u64,
 }
 
-impl Answer {
-    /// The body as text.
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).trim().to_owned()
-    }
-}
-
-/// Asks steps of a plan in turn, whose target is `origin`; the answers to all of them, whatever their status.
-/// A step that fails in another way ends it, with the reason.
+/// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their status.
+/// One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
-    let expected = json!({ "status": ["100-599"] });
+    let expected = json!({ "status": ["200-599"] });
     let steps: Vec<Value> = steps
         .iter()
         .map(|step| {
             let mut step = step.clone();
-            step["expect"] = expected.clone();
+            if !is_pause(&step) {
+                step["expect"] = expected.clone();
+            }
             step
         })
         .collect();
+    let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
-    let most = steps.len() as u64;
     let (log, receive) = Log::new(LogOptions { share: 0.0, failed: most, good_too: true, seed: 0 });
     let record = carry_out(document, flags, LONG_PATIENCE, &log)?;
     // The workers have ended: this was the last one who could add to it.
@@ -100,4 +95,9 @@ pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result
         return Ok(answers);
     }
     Err(Failure::environment(Problem::new(format!("no answer from {origin}: {}", reason(&record)))))
+}
+
+/// Whether a step is no request.
+fn is_pause(step: &Value) -> bool {
+    step.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("think"))
 }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use plimsoll_driver::clock;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
-use plimsoll_report::Style;
+use plimsoll_report::{RunResult, Style};
 use plimsoll_scenario::Bodies;
+use plimsoll_workloads::ingest::IngestLoad;
 use serde_json::json;
 
 use crate::errand::{once, reason};
 use crate::ingest_flags::{IngestArgs, problem};
+use crate::run::Workload;
 use crate::screen::Look;
+use crate::verification::Verification;
 use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
@@ -25,6 +28,10 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
         let problem = Problem::new("`plimsoll ingest` takes no URL and no plan file");
         return Err(Failure::usage(problem.with_hint("name the store with --url")));
     }
+    if args.store.verify && args.run.repeat.is_some() {
+        let problem = Problem::new("--verify and --repeat exclude each other: runs are verified one by one");
+        return Err(Failure::usage(problem.with_hint("leave one of them away")));
+    }
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();
     if args.prints_plan() {
@@ -34,18 +41,50 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
     reach(load.origin(), transport(&resolved.layered.patch))?;
-    let quiet = args.run.output.quiet;
-    let amend = |flags: &mut PlanPatch| {
-        if let Some(token) = &args.store.token {
+    let mut workload = Ingest { args, load: &load, verification: None };
+    run::command_with(&args.run, &mut workload, look, style)
+}
+
+struct Ingest<'a> {
+    args: &'a IngestArgs,
+    load: &'a IngestLoad,
+    verification: Option<Verification<'a>>,
+}
+
+impl Ingest<'_> {
+    /// The token of the store, among the flags of a run.
+    fn authorize(&self, flags: &mut PlanPatch) {
+        if let Some(token) = &self.args.store.token {
             flags.bearer = Some(Given::new("--token", &**token));
         }
+    }
+}
+
+impl Workload for Ingest<'_> {
+    fn amend(&mut self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        self.authorize(flags);
         Ok(())
-    };
-    let prepare = |plan: &mut Plan| match args.pregenerated() {
-        Some(count) => pregenerate(plan, count, quiet),
-        None => Ok(()),
-    };
-    run::command_with(&args.run, amend, prepare, look, style)
+    }
+
+    fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
+        if let Some(count) = self.args.pregenerated() {
+            pregenerate(plan, count, self.args.run.output.quiet)?;
+        }
+        if self.args.store.verify {
+            let mut flags = import::resolve(&self.args.run.plan, true)?.layered.patch;
+            self.authorize(&mut flags);
+            let flags = PlanPatch { bearer: flags.bearer.clone(), ..transport(&flags) };
+            self.verification = Some(Verification::begin(self.load, self.args, flags)?);
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, result: &mut RunResult) -> Result<Exit, Failure> {
+        match self.verification.take() {
+            Some(verification) => verification.end(result),
+            None => Ok(Exit::Success),
+        }
+    }
 }
 
 /// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes

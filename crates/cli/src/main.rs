@@ -64,6 +64,7 @@ mod steering;
 mod sweep;
 mod target_flags;
 mod terminal;
+mod verification;
 mod watch_flags;
 mod wrk;
 
@@ -91,6 +92,8 @@ pub(crate) enum Exit {
     Regression,
     /// A comparison decided nothing, and was asked to.
     Undecided,
+    /// The system under test does not have what it should have.
+    Inconsistent,
     /// A threshold failed on a valid run.
     Thresholds,
     /// Ended by this signal, after the partial result was written.
@@ -99,13 +102,14 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All of them, with the signals that are heeded.
-    pub(crate) const KINDS: [Self; 10] = [
+    pub(crate) const KINDS: [Self; 11] = [
         Self::Success,
         Self::Environment,
         Self::Usage,
         Self::Invalid,
         Self::Regression,
         Self::Undecided,
+        Self::Inconsistent,
         Self::Thresholds,
         Self::Interrupted(signal_hook::consts::SIGHUP),
         Self::Interrupted(signal_hook::consts::SIGINT),
@@ -121,6 +125,7 @@ impl Exit {
             Self::Invalid => 3,
             Self::Regression => 4,
             Self::Undecided => 5,
+            Self::Inconsistent => 6,
             Self::Thresholds => 99,
             Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
         }
@@ -135,6 +140,7 @@ impl Exit {
             Self::Invalid => "the measurement is invalid; `find`: the generator was the limit",
             Self::Regression => "`compare`: worse",
             Self::Undecided => "`compare --strict`: undecided",
+            Self::Inconsistent => "a consistency check failed: the server does not have what it acknowledged",
             Self::Thresholds => {
                 "a threshold does not hold on a valid run; `find`: no rate that was tried holds"
             }

@@ -210,9 +210,10 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
 /// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.
 pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
-        Exit::Interrupted(_) => 5,
-        Exit::Environment => 4,
-        Exit::Usage => 3,
+        Exit::Interrupted(_) => 6,
+        Exit::Environment => 5,
+        Exit::Usage => 4,
+        Exit::Inconsistent => 3,
         Exit::Invalid => 2,
         Exit::Thresholds => 1,
         Exit::Success | Exit::Regression | Exit::Undecided => 0,
@@ -230,6 +231,7 @@ mod tests {
             Exit::Success,
             Exit::Thresholds,
             Exit::Invalid,
+            Exit::Inconsistent,
             Exit::Usage,
             Exit::Environment,
             Exit::Interrupted(2),

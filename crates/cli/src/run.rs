@@ -68,20 +68,40 @@ pub(crate) struct Before {
 /// What is told and heard while a run goes on.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
-/// The command.
-pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
-    command_with(args, |_| Ok(()), |_| Ok(()), look, style)
+/// What the command of a workload adds to a run.
+pub(crate) trait Workload {
+    /// Adds flags of its own to those of the run.
+    fn amend(&mut self, _: &mut PlanPatch) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// What is to be done before the load, with the plan that is about to be run.
+    fn prepare(&mut self, _: &mut Plan) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// What is to be done after it, before the result is written: how the process ends for it.
+    fn conclude(&mut self, _: &mut RunResult) -> Result<Exit, Failure> {
+        Ok(Exit::Success)
+    }
 }
 
-/// The same with flags that another command adds, and with what it does with the plan before it is run.
+/// No workload of a command: a run as it is asked for.
+impl Workload for () {}
+
+/// The command.
+pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    command_with(args, &mut (), look, style)
+}
+
+/// The same as the command of a workload.
 pub(crate) fn command_with(
     args: &RunArgs,
-    amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
-    prepare: impl FnOnce(&mut Plan) -> Result<(), Failure>,
+    workload: &mut impl Workload,
     look: Look,
     style: &Style,
 ) -> Result<Exit, Failure> {
-    let resolved = import::resolve_amended(&args.plan, args.output.quiet, amend);
+    let resolved = import::resolve_amended(&args.plan, args.output.quiet, |flags| workload.amend(flags));
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
     let plan_file = patch.and_then(|patch| patch.document.clone());
@@ -101,7 +121,7 @@ pub(crate) fn command_with(
         }
     };
     let command_line = describe::redacted(std::env::args());
-    prepare(&mut plan)?;
+    workload.prepare(&mut plan)?;
     let own = match args.calibrate {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
         false => None,
@@ -127,7 +147,8 @@ pub(crate) fn command_with(
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
     let outputs = Outputs::of(&args.output)?;
-    let outcome = execute(plan, &args.output, (&live, &control), before)?;
+    let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
+    let concluded = workload.conclude(&mut outcome.run.result);
     // What cannot be written to one place is all the more wanted in the other.
     let written = write(&outcome, &outputs, style);
     let Outcome { run, exit, said, kept } = outcome;
@@ -146,8 +167,8 @@ pub(crate) fn command_with(
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    match saved.and(page) {
-        Ok(()) => Ok(exit),
+    match saved.and(page).and(concluded) {
+        Ok(more) => Ok(repeat::worse(exit, more)),
         Err(failure) => Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure }),
     }
 }

@@ -29,6 +29,7 @@ mod ndjson;
 pub mod phase;
 pub mod probe;
 mod reading;
+pub mod reconciliation;
 pub mod records;
 pub mod repeated;
 pub mod result;

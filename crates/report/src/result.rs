@@ -13,6 +13,7 @@ use crate::context::{Host, Preflight};
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
+use crate::reconciliation::Reconciliation;
 use crate::records::RecordsResult;
 use crate::slices::SlicesResult;
 use crate::summary::Summary;
@@ -123,6 +124,9 @@ pub struct RunResult {
     /// The records that the requests carried; missing where they carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsResult>,
+    /// Whether the store has what it acknowledged; missing where it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconciliation: Option<Reconciliation>,
     /// What the generator itself cost, and how it kept up.
     pub generator: Generator,
 }

@@ -41,6 +41,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     page.blank();
     figures(&mut page, result);
     records::records(&mut page, result);
+    records::reconciliation(&mut page, result);
     page.blank();
     times(&mut page, result);
     distribution(&mut page, result);

@@ -1,9 +1,12 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
+mod reconcile;
+
 use plimsoll_synth::{Kind, Problem, Spec};
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
+pub use reconcile::{Check, Found, OWN_STORE, Store};
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";

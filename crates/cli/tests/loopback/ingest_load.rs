@@ -138,3 +138,88 @@ fn plans_are_printed_and_mistakes_explained() {
         assert!(refused.stderr.contains("hint: "), "{args}: {}", refused.stderr);
     }
 }
+
+/// What the store was found to have, as JSON.
+fn verified(target: &IngestTarget, args: &str) -> (Option<i32>, Value) {
+    let finished = ingest(target, &format!("{args} --verify"));
+    let result = json(&finished);
+    (finished.code, result["reconciliation"].clone())
+}
+
+#[test]
+fn what_is_acknowledged_is_verified_in_every_format() {
+    let target = IngestTarget::start("--token secret");
+    for (kinds, args) in [
+        ("metrics logs traces events", ""),
+        ("traces logs", "--database other --compression zstd"),
+        ("metrics", "--shape host --pregenerate 3"),
+        ("metrics logs", "--format influx-line"),
+        ("logs traces", "--format otlp-protobuf"),
+        ("metrics", "--format remote-write"),
+        ("logs", "--format loki-push"),
+        ("events", "--format elastic-bulk"),
+        ("unified", "--rate 24k -d 500ms"),
+    ] {
+        for kind in kinds.split(' ') {
+            let load = if kind == "unified" { "" } else { "-n 12" };
+            let (code, found) = verified(&target, &format!("{kind} --token secret {load} -c 2 {args}"));
+            assert!(matches!(code, Some(0 | 3)), "{kind} {args}: {found:#}");
+            assert_eq!(found["consistent"], true, "{kind} {args}: {found:#}");
+            let checks = found["checks"].as_array().expect("checks");
+            assert_eq!(checks.len(), if kind == "unified" { 4 } else { 1 }, "{found:#}");
+            let sum = |name: &str| checks.iter().map(|check| count(check, name)).sum::<u64>();
+            assert_eq!((sum("/acknowledged"), sum("/stored")), (12_000, 12_000), "{kind} {args}: {found:#}");
+            let has_ids = matches!(kind, "logs" | "traces")
+                && (!args.contains("format") || args.contains("influx-line"));
+            assert_eq!(checks[0]["duplicates"].is_u64(), has_ids, "{kind} {args}: {found:#}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_loses_or_doubles_records_is_found_out() {
+    for (lie, args, wrong) in [
+        ("lose:10%", "metrics", "/missing"),
+        ("late:10%", "events", "/missing"),
+        ("duplicate:10%", "metrics", "/surplus"),
+        ("duplicate:10%", "traces", "/duplicates"),
+    ] {
+        let target = IngestTarget::start(&format!("--lie {lie} --seed 3"));
+        let (code, found) = verified(&target, &format!("{args} -n 100 -c 2 --batch-size 10"));
+        assert_eq!(code, Some(6), "{lie}: {found:#}");
+        let check = &found["checks"][0];
+        assert_eq!(found["consistent"], false);
+        let lied = target.query("SELECT SUM(lost), SUM(duplicated), SUM(late) FROM plimsoll.acknowledged");
+        let lied: u64 = (0..3).map(|column| count(&lied, &format!("/0/{column}"))).sum();
+        assert_eq!((count(check, wrong), lied > 0), (lied, true), "{lie}: {found:#}");
+    }
+}
+
+#[test]
+fn what_may_be_there_or_not_is_no_inconsistency() {
+    // A reset after a write was stored, and refusals of which nothing was stored.
+    let target = IngestTarget::start("--lie unacknowledged:10% --fail 10%:503 --seed 5");
+    let (code, found) = verified(&target, "traces -n 200 -c 4 --batch-size 10");
+    assert!(matches!(code, Some(0 | 3)), "{found:#}");
+    let figure = |name: &str| count(&found, &format!("/checks/0/{name}"));
+    assert!(figure("uncertain") > 0 && figure("stored") > figure("acknowledged"), "{found:#}");
+    assert!(figure("stored") < figure("acknowledged") + figure("uncertain"), "{found:#}");
+    // What was there before is not of this run, and the warm-up is.
+    let (code, found) = verified(&target, "traces --rate 2k -d 500ms --warmup 300ms --batch-size 10");
+    assert!(matches!(code, Some(0 | 3)) && found["consistent"] == true, "{found:#}");
+}
+
+#[test]
+fn what_cannot_be_verified_is_said() {
+    let target = IngestTarget::start("--token secret --token writer:write");
+    let refused = ingest(&target, "logs -n 2 -c 1 --token writer --verify");
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("403") && refused.stderr.contains("may read, too"), "{}", refused.stderr);
+    let repeated = ingest(&target, "logs -n 2 -c 1 --token secret --verify --repeat 2");
+    assert_eq!(repeated.code, Some(2), "{}", repeated.stderr);
+    assert!(repeated.stderr.contains("--verify and --repeat exclude each other"), "{}", repeated.stderr);
+    // A server that is no store at all.
+    let sink = crate::sink::Sink::start("");
+    let foreign = run(&format!("ingest logs -n 2 -c 1 --format loki-push --verify --url {}", sink.url()));
+    assert_eq!(foreign.code, Some(1), "{}", foreign.stderr);
+}

@@ -3,6 +3,7 @@
 use plimsoll_metrics::figure;
 
 use crate::layout::{Emphasis, Page};
+use crate::reconciliation::ReconciliationCheck;
 use crate::result::RunResult;
 
 /// From these shares of what was asked for on a store keeps up, or nearly: Arc's guide to load tests.
@@ -33,6 +34,45 @@ pub(super) fn records(page: &mut Page<'_>, result: &RunResult) {
     }
 }
 
+/// Whether the store has them.
+pub(super) fn reconciliation(page: &mut Page<'_>, result: &RunResult) {
+    let Some(reconciliation) = &result.reconciliation else { return };
+    for check in &reconciliation.checks {
+        let stored = format!("{} in {}", figure::count(check.stored), check.tables);
+        let said = said(check);
+        if check.is_consistent() {
+            page.field("stored", &format!("{stored}: {said}"));
+        } else {
+            page.emphasised_field("stored", Emphasis::Bad, "INCONSISTENT", &format!(": {stored}, {said}"));
+        }
+    }
+}
+
+fn said(check: &ReconciliationCheck) -> String {
+    let found = [
+        (check.missing, "acknowledged and not there"),
+        (check.surplus, "there and never sent"),
+        (check.duplicates.unwrap_or(0), "there more than once"),
+    ];
+    let wrong: Vec<String> = found
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", figure::count(*count)))
+        .collect();
+    if !wrong.is_empty() {
+        return wrong.join(", ");
+    }
+    let once = if check.duplicates.is_some() { ", each once" } else { "" };
+    match check.stored - check.acknowledged {
+        0 => format!("all that were acknowledged{once}"),
+        more => format!(
+            "all that were acknowledged, and {} of the {} whose fate was not known{once}",
+            figure::count(more),
+            figure::count(check.uncertain)
+        ),
+    }
+}
+
 fn meaning(achieved: f64) -> (Option<Emphasis>, &'static str) {
     match achieved {
         share if share > EXCELLENT => (None, "excellent, the store keeps up"),
@@ -54,6 +94,19 @@ mod tests {
         assert!(meaning(0.96).1.starts_with("excellent"));
         assert!(meaning(0.95).1.starts_with("good") && meaning(0.80).1.starts_with("good"));
         assert!(matches!(meaning(0.79).0, Some(Emphasis::Doubtful)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let check =
+            |stored, duplicates| said(&ReconciliationCheck::new("a.b", (1_000, 200), stored, duplicates));
+        assert_eq!(check(1_000, None), "all that were acknowledged");
+        assert_eq!(
+            check(1_100, Some(0)),
+            "all that were acknowledged, and 100 of the 200 whose fate was not known, each once"
+        );
+        assert_eq!(check(900, Some(7)), "100 acknowledged and not there, 7 there more than once");
+        assert_eq!(check(1_300, None), "100 there and never sent");
     }
 
     #[test]

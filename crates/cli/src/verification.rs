@@ -1,0 +1,129 @@
+//! Whether a store has what it acknowledged: it is asked before the load and after it.
+
+use plimsoll_driver::clock;
+use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_report::RunResult;
+use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
+use plimsoll_workloads::ingest::{Check, Found, IngestLoad, OWN_STORE, Store};
+use serde_json::{Value, json};
+
+use crate::errand::{Answer, answers};
+use crate::ingest_flags::{IngestArgs, problem};
+use crate::{Exit, Failure, run};
+
+/// How often a store is asked that does not have everything yet, a second apart: stores show records some
+/// seconds after they have acknowledged them.
+const LOOKS: u32 = 12;
+/// And how often one that has said that it shows them all.
+const LOOKS_AFTER_FLUSH: u32 = 3;
+
+/// What was there before the load, and how to ask again.
+pub(crate) struct Verification<'a> {
+    load: &'a IngestLoad,
+    flags: PlanPatch,
+    store: Store,
+    checks: Vec<Check>,
+    before: Vec<Found>,
+    since_s: u64,
+    /// Whether each record is another one, so that none may be there twice.
+    fresh: bool,
+    quiet: bool,
+}
+
+impl<'a> Verification<'a> {
+    /// Asks the store what it has, with flags that name how it is reached.
+    pub(crate) fn begin(load: &'a IngestLoad, args: &IngestArgs, flags: PlanPatch) -> Result<Self, Failure> {
+        let own = answers(load.origin(), &[json!({ "get": OWN_STORE })], flags.clone())?;
+        let own = own.iter().all(|answer| answer.status == 200);
+        let of_load = |error| Failure::usage(problem(&error));
+        let mut verification = Self {
+            load,
+            flags,
+            store: load.store(own).map_err(of_load)?,
+            checks: load.checks(own).map_err(of_load)?,
+            before: Vec::new(),
+            since_s: seconds(),
+            fresh: args.pregenerated().is_none(),
+            quiet: args.run.output.quiet,
+        };
+        (verification.before, _) = verification.look(None, false)?;
+        Ok(verification)
+    }
+
+    /// Asks again, and adds what came of it to the result.
+    pub(crate) fn end(self, result: &mut RunResult) -> Result<Exit, Failure> {
+        let sent: Vec<(u64, u64)> = self.checks.iter().map(|check| self.sent(check, result)).collect();
+        run::say(self.quiet)("asking the store what it has");
+        let mut first = self.store.flush();
+        let mut looks = 0;
+        let mut flushed = false;
+        let reconciliation = loop {
+            let (found, status) = self.look(first, self.fresh)?;
+            flushed |= status == Some(200);
+            let reconciliation = self.reconcile(&sent, &found);
+            looks += 1;
+            let missing = reconciliation.checks.iter().any(|check| check.missing > 0);
+            if !missing || looks == if flushed { LOOKS_AFTER_FLUSH } else { LOOKS } {
+                break reconciliation;
+            }
+            first = Some(json!({ "think": "1s" }));
+        };
+        let exit = if reconciliation.consistent { Exit::Success } else { Exit::Inconsistent };
+        result.reconciliation = Some(reconciliation);
+        Ok(exit)
+    }
+
+    /// What each check finds, after a step that comes first; if that was a request, its status.
+    fn look(&self, first: Option<Value>, ids: bool) -> Result<(Vec<Found>, Option<u16>), Failure> {
+        let of_check = |check: &Check| check.steps(self.since_s, seconds(), ids);
+        let questions: Vec<Vec<Value>> = self.checks.iter().map(of_check).collect();
+        let asks_first = first.as_ref().is_some_and(|step| step.get("think").is_none());
+        let steps: Vec<Value> = first.into_iter().chain(questions.iter().flatten().cloned()).collect();
+        let told = answers(self.load.origin(), &steps, self.flags.clone())?;
+        let mut told = told.iter();
+        let status = if asks_first { told.next().map(|answer| answer.status) } else { None };
+        let answer = |answer: &Answer| (answer.status, answer.body.clone());
+        let found = self.checks.iter().zip(&questions).map(|(check, questions)| {
+            let own: Vec<(u16, Vec<u8>)> = told.by_ref().take(questions.len()).map(answer).collect();
+            let own: Vec<(u16, &[u8])> = own.iter().map(|(status, body)| (*status, &body[..])).collect();
+            check.found(&own).map_err(|said| {
+                Failure::environment(
+                    Problem::new(format!("--verify: {said}"))
+                        .with_hint("the token (--token) has to be one that may read, too"),
+                )
+            })
+        });
+        Ok((found.collect::<Result<_, _>>()?, status))
+    }
+
+    /// Records of the streams of a check: acknowledged, and of an uncertain fate.
+    fn sent(&self, check: &Check, result: &RunResult) -> (u64, u64) {
+        let streams = || check.streams.iter().map(|&number| (number, &self.load.streams[number].spec));
+        let of_steps = streams().filter_map(|(number, spec)| Some((result.by_step.get(number)?, spec)));
+        let (acknowledged, failed) = of_steps.fold((0, 0), |(ok, failed), (step, spec)| {
+            let records = u64::from(spec.batch_size);
+            (ok + step.ok * records, failed + (step.failed + step.timed_out) * records)
+        });
+        // Of these it is not known which step they were of.
+        let accounting = &result.accounting;
+        let others = accounting.in_flight_at_stop + accounting.unmeasured;
+        let largest = streams().map(|(_, spec)| u64::from(spec.batch_size)).max().unwrap_or(0);
+        (acknowledged, failed + others * largest)
+    }
+
+    fn reconcile(&self, sent: &[(u64, u64)], found: &[Found]) -> Reconciliation {
+        let checks = self.checks.iter().zip(sent).zip(self.before.iter().zip(found));
+        let checks = checks
+            .map(|((check, &sent), (before, now))| {
+                let stored = now.records.saturating_sub(before.records);
+                ReconciliationCheck::new(&check.name, sent, stored, now.duplicates)
+            })
+            .collect();
+        Reconciliation::new(self.store.name(), checks)
+    }
+}
+
+/// Now, in whole seconds since the epoch.
+fn seconds() -> u64 {
+    clock::unix().0 / 1_000_000_000
+}

@@ -1,0 +1,86 @@
+//! Whether a store has the records that it acknowledged.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a store has of a run, beside what it acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reconciliation {
+    /// How the store was asked.
+    pub store: String,
+    /// Whether it has what it should, everywhere.
+    pub consistent: bool,
+    /// Each part of the load.
+    pub checks: Vec<ReconciliationCheck>,
+}
+
+/// The records of one part of a load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReconciliationCheck {
+    /// The tables that they went to.
+    pub tables: String,
+    /// Records that the store acknowledged: it has to have them.
+    pub acknowledged: u64,
+    /// Records of batches that failed, timed out, were under way at the end or not measured: it may have them.
+    pub uncertain: u64,
+    /// Records that it has, without those that were there before.
+    pub stored: u64,
+    /// Acknowledged records that it does not have, at least.
+    pub missing: u64,
+    /// Records that it has and nobody sent.
+    pub surplus: u64,
+    /// Records with an id that another one has; null where they have none, or where batches are sent again.
+    pub duplicates: Option<u64>,
+}
+
+impl Reconciliation {
+    /// The whole of these checks.
+    pub fn new(store: &str, checks: Vec<ReconciliationCheck>) -> Self {
+        let consistent = checks.iter().all(ReconciliationCheck::is_consistent);
+        Self { store: store.to_owned(), consistent, checks }
+    }
+}
+
+impl ReconciliationCheck {
+    /// The check of what was `sent` (acknowledged, and uncertain) by what there is.
+    pub fn new(
+        tables: &str,
+        (acknowledged, uncertain): (u64, u64),
+        stored: u64,
+        duplicates: Option<u64>,
+    ) -> Self {
+        Self {
+            tables: tables.to_owned(),
+            acknowledged,
+            uncertain,
+            stored,
+            missing: acknowledged.saturating_sub(stored),
+            surplus: stored.saturating_sub(acknowledged + uncertain),
+            duplicates,
+        }
+    }
+
+    /// Whether nothing is missing, there is nothing that was not sent, and nothing is there twice.
+    pub fn is_consistent(&self) -> bool {
+        self.missing == 0 && self.surplus == 0 && self.duplicates.unwrap_or(0) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_uncertain_may_be_there_or_not() {
+        let check = |stored, duplicates| ReconciliationCheck::new("a.b", (100, 20), stored, duplicates);
+        for stored in [100, 110, 120] {
+            assert!(check(stored, Some(0)).is_consistent(), "{stored}");
+        }
+        assert_eq!((check(99, None).missing, check(99, None).is_consistent()), (1, false));
+        assert_eq!((check(125, None).surplus, check(125, None).is_consistent()), (5, false));
+        // As many are lost as there are twice.
+        assert!(!check(100, Some(3)).is_consistent());
+        let all = Reconciliation::new("arc", vec![check(100, None), check(90, None)]);
+        assert!(!all.consistent && all.checks[0].is_consistent());
+    }
+}
