@@ -59,8 +59,8 @@ pub(crate) struct Answer {
     pub(crate) cut: u64,
 }
 
-/// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their status.
-/// One that fails in another way is an error with the reason. A step of `think` alone is a pause.
+/// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
+/// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
     let expected = json!({ "status": ["200-599"] });
     let steps: Vec<Value> = steps

@@ -96,9 +96,9 @@ pub(crate) struct StoreArgs {
     database: Option<String>,
     /// Ask the store afterwards whether it has every record that it acknowledged, and each once
     ///
-    /// Before the run and after it the store is asked how many it has: Arc and `plimsoll target ingest` by SQL
-    /// after a flush, InfluxDB and Prometheus by their query APIs. What is missing, was never sent or is there
-    /// twice is exit code 6.
+    /// Before the run and after it the store is asked how many it has: Arc and `plimsoll target ingest` by
+    /// SQL after a flush, InfluxDB and Prometheus by their query APIs. What is missing, was never sent or is
+    /// there twice is exit code 6.
     #[arg(long)]
     pub(crate) verify: bool,
     /// Connections [default: enough for the rate if the store answers within 10 ms]

@@ -7,8 +7,8 @@ use plimsoll_core::Random;
 ///
 /// Drawn by rejection-inversion: Hörmann and Derflinger (1996), "Rejection-inversion to generate variates from
 /// monotone discrete distributions", ACM TOMACS 6(3). That takes a number of random numbers which is not known
-/// ahead (1.0 to 1.2 in the mean), so they come from a stream of their own, which one number begins: a slot
-/// takes always as many.
+/// ahead (1.0 to 1.2 in the mean), so those after the first come from a stream of their own, which that one
+/// begins: a slot takes always as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zipf {
     count: u64,
@@ -41,16 +41,20 @@ impl Zipf {
 
     /// One rank, from 0. Takes one random number.
     pub fn draw(&self, random: &mut Random) -> u64 {
-        let mut own = Random::new(random.bits(), 0);
+        let first = random.clone();
+        let mut unit = random.unit();
         let s = f64::from(self.thousandths) / 1000.0;
         let [low, high, width] = [self.low, self.high, self.width].map(f64::from_bits);
+        // Few draws need it, and its beginning costs as much as a draw.
+        let mut more: Option<Random> = None;
         loop {
-            let u = high + own.unit() * (low - high);
+            let u = high + unit * (low - high);
             let x = inverse(s, u);
             let k = (x + 0.5).floor().clamp(1.0, self.count as f64);
             if k - x <= width || u >= integral(s, k + 0.5) - k.powf(-s) {
                 return k as u64 - 1;
             }
+            unit = more.get_or_insert_with(|| Random::new(first.clone().bits(), 0)).unit();
         }
     }
 }
