@@ -626,6 +626,11 @@ impl PlanArgs {
         self.load.duration.is_some()
     }
 
+    /// Whether it is said when the load ends.
+    pub(crate) fn has_end(&self) -> bool {
+        self.has_duration() || self.load.iterations.is_some() || self.load.stages.is_some()
+    }
+
     /// Whether it is said how much load there is over time.
     pub(crate) fn has_rate(&self) -> bool {
         self.load.rate.is_some() || self.load.stages.is_some()

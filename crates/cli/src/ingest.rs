@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use plimsoll_driver::clock;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
-use plimsoll_report::{RunResult, Style};
+use plimsoll_report::{RunResult, Style, TableFormat};
 use plimsoll_scenario::Bodies;
 use plimsoll_workloads::ingest::IngestLoad;
 use serde_json::json;
 
 use crate::errand::{once, reason};
+use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::run::Workload;
 use crate::screen::Look;
+use crate::sweep::Sweep;
 use crate::verification::Verification;
-use crate::{Exit, Failure, import, run};
+use crate::{Exit, Failure, import, repeat, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
@@ -27,6 +29,9 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll ingest` takes no URL and no plan file");
         return Err(Failure::usage(problem.with_hint("name the store with --url")));
+    }
+    if let Some(sizes) = args.sweep().map_err(Failure::usage)? {
+        return sweep(args, &load, &sizes, style);
     }
     if args.store.verify && args.run.repeat.is_some() {
         let problem = Problem::new("--verify and --repeat exclude each other: runs are verified one by one");
@@ -45,24 +50,57 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     run::command_with(&args.run, &mut workload, look, style)
 }
 
+/// A run with batches of each size.
+fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> Result<Exit, Failure> {
+    let format = match args.run.output.output {
+        OutputFormat::Text => TableFormat::Text,
+        OutputFormat::Json => TableFormat::Json,
+        OutputFormat::Csv => TableFormat::Csv,
+        _ => {
+            let problem = Problem::new("--sweep: there is no table of levels in this format");
+            return Err(Failure::usage(problem.with_hint("take -o text, json or csv")));
+        }
+    };
+    let quiet = args.run.output.quiet;
+    let mut plans = Vec::new();
+    for &size in sizes {
+        let mut load = load.clone();
+        load.streams.iter_mut().for_each(|stream| stream.spec.batch_size = size);
+        let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
+        let made = (format!("{NAME}, {size} records a batch"), document.to_string());
+        let resolved = import::resolve_made(&args.run.plan, made, quiet || !plans.is_empty(), |flags| {
+            authorize(args, flags);
+            Ok(())
+        })?;
+        if plans.is_empty() {
+            let patch = &resolved.layered.patch;
+            let control = args.run.control.or(Some(patch)).to_spec().map_err(Failure::usage)?;
+            let live = args.run.live.or(Some(patch));
+            repeat::admit("--sweep", &resolved.plan, &live, &control).map_err(Failure::usage)?;
+            reach(load.origin(), transport(patch))?;
+        }
+        plans.push((size.to_string(), resolved.plan));
+    }
+    let levels = Sweep { setting: "batch-size", is_scaling: false, watch: &args.run.live.watch, quiet };
+    levels.write(plans, format, args.run.output.json.as_ref(), style)
+}
+
+/// The token of the store, among the flags of a run.
+fn authorize(args: &IngestArgs, flags: &mut PlanPatch) {
+    if let Some(token) = &args.store.token {
+        flags.bearer = Some(Given::new("--token", &**token));
+    }
+}
+
 struct Ingest<'a> {
     args: &'a IngestArgs,
     load: &'a IngestLoad,
     verification: Option<Verification<'a>>,
 }
 
-impl Ingest<'_> {
-    /// The token of the store, among the flags of a run.
-    fn authorize(&self, flags: &mut PlanPatch) {
-        if let Some(token) = &self.args.store.token {
-            flags.bearer = Some(Given::new("--token", &**token));
-        }
-    }
-}
-
 impl Workload for Ingest<'_> {
     fn amend(&mut self, flags: &mut PlanPatch) -> Result<(), Problem> {
-        self.authorize(flags);
+        authorize(self.args, flags);
         Ok(())
     }
 
@@ -72,7 +110,7 @@ impl Workload for Ingest<'_> {
         }
         if self.args.store.verify {
             let mut flags = import::resolve(&self.args.run.plan, true)?.layered.patch;
-            self.authorize(&mut flags);
+            authorize(self.args, &mut flags);
             let flags = PlanPatch { bearer: flags.bearer.clone(), ..transport(&flags) };
             self.verification = Some(Verification::begin(self.load, self.args, flags)?);
         }

@@ -5,11 +5,14 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
 use plimsoll_workloads::WorkloadError;
-use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, Stream, unified_rate};
+use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, PRESET_GZIP, Preset, Stream, unified_rate};
 
 use crate::flags::RunArgs;
 use crate::named::named;
 use crate::share::parse_percent;
+
+/// Records of a batch where nothing else is said.
+const BATCH_SIZE: u32 = 1_000;
 
 #[derive(Debug, Args)]
 // A rate is one of records here; that of the plan is one of batches.
@@ -27,8 +30,17 @@ pub(crate) struct IngestArgs {
 #[command(next_help_heading = "Data")]
 struct DataArgs {
     /// What is sent; unified is all of them at once
-    #[arg(value_enum, value_name = "KIND")]
-    what: What,
+    #[arg(value_enum, value_name = "KIND", required_unless_present = "preset")]
+    what: Option<What>,
+    /// A size from Arc's guide to load tests: kind, rate, batches, connections and length
+    ///
+    /// The name has the kind and the records per second. Batches are columnar, with gzip at level 1. Other
+    /// flags replace parts of it. With --thresholds arc its expectations have to hold.
+    #[arg(long, value_name = "NAME", value_parser = named(&Preset::ALL, Preset::name))]
+    preset: Option<Preset>,
+    /// Judge the run by the guide: p99 of the preset, no errors, 95 % of the rate
+    #[arg(long = "thresholds", value_enum, value_name = "SET", requires = "preset")]
+    threshold_set: Option<ThresholdSet>,
     /// Records per second in total [default: as fast as the store answers]
     ///
     /// Of unified, the kinds share it as Arc's script has them: 1,000,000 metrics to 500,000 logs, 400,000
@@ -36,15 +48,15 @@ struct DataArgs {
     #[arg(long = "rate", id = "record_rate", value_name = "RECORDS/S")]
     #[arg(short = 'R', allow_negative_numbers = true, conflicts_with = "rate")]
     rate: Option<String>,
-    /// Records of a batch
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    batch_size: u32,
+    /// Records of a batch [default: 1000]
+    #[arg(long, value_name = "N")]
+    batch_size: Option<u32>,
     /// How batches are written
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name), default_value = "columnar")]
     format: Format,
-    /// How batches are compressed: none, gzip or zstd
-    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Method::None)]
-    compression: Method,
+    /// How batches are compressed: none, gzip or zstd [default: none]
+    #[arg(long, value_enum, value_name = "METHOD")]
+    compression: Option<Method>,
     /// Level of the compression: gzip 1 to 9, zstd -7 to 19
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     compression_level: i8,
@@ -76,6 +88,14 @@ struct DataArgs {
     /// has already has less to do with batches that come again.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) pregenerate: Option<u32>,
+    /// No single run, but one at each size of batches, such as batch-size=500,1000,5000,20000
+    ///
+    /// The report has throughput beside the times that batches take: larger ones cost a store less, and each
+    /// takes longer. With --threshold each level is judged.
+    #[arg(long, value_name = "batch-size=N,N,…")]
+    #[arg(conflicts_with_all = ["batch_size", "verify", "pregenerate", "print_plan", "repeat", "probe"])]
+    #[arg(conflicts_with_all = ["calibrate", "slices", "report", "save"])]
+    sweep: Option<String>,
     /// Print the plan that the flags come to, and do nothing
     #[arg(long)]
     print_plan: bool,
@@ -121,6 +141,11 @@ enum What {
     Unified,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ThresholdSet {
+    Arc,
+}
+
 /// How batches are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
@@ -153,6 +178,23 @@ impl IngestArgs {
         self.data.pregenerate
     }
 
+    /// The sizes of batches that are tried, if several are.
+    ///
+    /// # Errors
+    /// There are none, or something else is to be varied.
+    pub(crate) fn sweep(&self) -> Result<Option<Vec<u32>>, Problem> {
+        let Some(text) = &self.data.sweep else { return Ok(None) };
+        let sizes = text.strip_prefix("batch-size=").map(|levels| levels.split(','));
+        let sizes = sizes.map(|levels| levels.map(|level| level.trim().parse()).collect());
+        match sizes {
+            Some(Ok(sizes)) => Ok(Some(sizes)),
+            Some(Err(_)) | None => {
+                let problem = Problem::new(format!("--sweep: `{text}` names no sizes of batches"));
+                Err(problem.with_hint("write it as in --sweep batch-size=500,1000,5000,20000"))
+            }
+        }
+    }
+
     /// The workload that the flags describe.
     ///
     /// # Errors
@@ -176,10 +218,11 @@ impl IngestArgs {
             problems.push(problem.with_hint("write it as in 1%"));
         }
         let compression = match (args.compression, u8::try_from(args.compression_level)) {
-            (Method::None, _) => Compression::None,
-            (Method::Zstd, _) => Compression::Zstd { level: args.compression_level },
-            (Method::Gzip, Ok(level)) => Compression::Gzip { level },
-            (Method::Gzip, Err(_)) => {
+            (None, _) if args.preset.is_some() => Compression::Gzip { level: PRESET_GZIP },
+            (None | Some(Method::None), _) => Compression::None,
+            (Some(Method::Zstd), _) => Compression::Zstd { level: args.compression_level },
+            (Some(Method::Gzip), Ok(level)) => Compression::Gzip { level },
+            (Some(Method::Gzip), Err(_)) => {
                 let problem = Problem::new(format!("gzip has no level {}", args.compression_level));
                 problems.push(problem.with_hint("a level is from 1 to 9"));
                 Compression::None
@@ -188,7 +231,19 @@ impl IngestArgs {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let kinds = args.what.kinds();
+        // Without a preset there is a kind.
+        let kinds = args.what.map_or_else(Vec::new, What::kinds);
+        let kinds = match args.preset {
+            None => kinds,
+            Some(preset) if kinds.is_empty() || kinds == [preset.kind] => vec![preset.kind],
+            Some(preset) => {
+                let problem = Problem::new(format!("the preset {} is one of {}", preset.name, preset.kind));
+                return Err(problem.with_hint("leave out the kind, or take another preset").into());
+            }
+        };
+        let paced = self.run.plan.has_rate();
+        let rate = rate.or(args.preset.filter(|_| !paced).map(|preset| f64::from(preset.rate)));
+        let batch_size = args.batch_size.or(args.preset.map(|preset| preset.batch_size));
         let shape = match (args.shape, kinds.len()) {
             (Some(shape), _) => shape,
             (None, 1) => Shape::Seed,
@@ -201,7 +256,7 @@ impl IngestArgs {
                 format: args.format,
                 compression,
                 measurement: args.measurement.clone(),
-                batch_size: args.batch_size,
+                batch_size: batch_size.unwrap_or(BATCH_SIZE),
                 shape,
                 services: args.services.filter(|_| matches!(kind, Kind::Logs | Kind::Traces)),
                 hosts: args.hosts.filter(|_| kind == Kind::Metrics),
@@ -216,7 +271,12 @@ impl IngestArgs {
             url: self.store.url.clone(),
             database: self.store.database.clone(),
             streams: kinds.into_iter().map(stream).collect(),
-            connections: self.store.workers,
+            connections: self.store.workers.or(args.preset.map(|preset| preset.connections)),
+            seconds: args.preset.filter(|_| !self.run.plan.has_end()).map(|preset| preset.seconds),
+            thresholds: match (args.threshold_set, args.preset) {
+                (Some(ThresholdSet::Arc), Some(preset)) => preset.thresholds(),
+                _ => Vec::new(),
+            },
         })
     }
 }

@@ -18,14 +18,20 @@ const TOTAL: &str = "total";
 
 /// The columns of a row, in every format.
 const COLUMNS: &str = "unix_s,at_s,length_s,phase,scenario,started,ended,ok,failed,timed_out,status_3xx,status_4xx,\
-                       status_5xx,checks,achieved_per_s,min_ns,p50_ns,p99_ns,max_ns,at_least";
+                       status_5xx,checks,achieved_per_s,min_ns,p50_ns,p95_ns,p99_ns,max_ns,at_least,records";
 
 /// Writes the statistics. A file that cannot be written any more is named once, and does not end the run.
 pub(crate) struct Statistics {
     out: Option<Output>,
     outline: Outline,
+    /// Records that a request carries, by step.
+    records: Vec<u32>,
     every: Nanos,
     pending: Option<Pending>,
+    /// Records acknowledged so far, by scenario.
+    so_far: Vec<u64>,
+    /// Iterations per second that were asked for last.
+    target: Option<f64>,
 }
 
 struct Output {
@@ -42,6 +48,14 @@ enum Format {
     Json,
     /// For people, on stderr.
     Table,
+    /// The same where requests carry records, which are what is counted there.
+    Lines,
+}
+
+impl Format {
+    const fn is_for_people(self) -> bool {
+        matches!(self, Self::Table | Self::Lines)
+    }
 }
 
 /// Intervals that make the next rows.
@@ -50,13 +64,20 @@ struct Pending {
     unix: Nanos,
     at: Nanos,
     length: Nanos,
+    /// Iterations per second that are asked for.
+    target: Option<f64>,
     scenarios: Vec<Tally>,
+    /// Records by scenario: of requests that ended well, and of others.
+    records: Vec<[u64; 2]>,
 }
 
 impl Statistics {
     /// Opens what was asked for.
     pub(crate) fn open(plan: &Plan, live: &LiveArgs, quiet: bool) -> Result<Self, Failure> {
-        let mut this = Self { out: None, outline: plan.outline(), every: plan.statistics, pending: None };
+        let (outline, records) = (plan.outline(), plan.records());
+        let so_far = vec![0; outline.scenarios.len()];
+        let (out, pending, every, target) = (None, None, plan.statistics, None);
+        let mut this = Self { out, outline, records, every, pending, so_far, target };
         let Some(path) = &live.stats else { return Ok(this) };
         let name = path.display().to_string();
         let (writer, format): (Box<dyn Write>, _) = if name == "-" {
@@ -64,7 +85,8 @@ impl Statistics {
                 let problem = Problem::new("--quiet and --stats - exclude each other");
                 return Err(Failure::usage(problem.with_hint("write the statistics to a file")));
             }
-            (Box::new(std::io::stderr()), Format::Table)
+            let counted = this.records.iter().any(|&records| records > 0);
+            (Box::new(std::io::stderr()), if counted { Format::Lines } else { Format::Table })
         } else {
             (Box::new(create(path)?), if is_csv(path) { Format::Csv } else { Format::Json })
         };
@@ -78,7 +100,7 @@ impl Statistics {
 
     /// Whether stderr is taken.
     pub(crate) fn is_on_stderr(&self) -> bool {
-        self.out.as_ref().is_some_and(|out| out.format == Format::Table)
+        self.out.as_ref().is_some_and(|out| out.format.is_for_people())
     }
 
     /// Takes an interval, and writes when it completes the time between two rows.
@@ -101,15 +123,26 @@ impl Statistics {
             unix: Nanos::ZERO,
             at: Nanos::ZERO,
             length: Nanos::ZERO,
+            target: None,
             scenarios: vec![Tally::default(); scenarios],
+            records: vec![[0; 2]; scenarios],
         });
+        // When the load has ended nothing more is asked for: what was, until then, is meant.
+        if progress.end.is_none_or(|end| progress.elapsed < end) {
+            self.target = progress.target_per_second;
+        }
+        pending.target = self.target;
         pending.at = interval.at;
         pending.unix = progress.started_unix + interval.at;
         pending.length += interval.length;
-        for (scenario, tally) in self.outline.scenarios.iter().zip(&mut pending.scenarios) {
-            for step in scenario.steps.clone() {
-                if let Some(step) = interval.steps.get(step as usize) {
+        let scenarios = self.outline.scenarios.iter().zip(&mut pending.scenarios).zip(&mut pending.records);
+        for ((scenario, tally), records) in scenarios {
+            for number in scenario.steps.clone() {
+                if let Some(step) = interval.steps.get(number as usize) {
                     tally.merge(step);
+                    let each = self.records.get(number as usize).map_or(0, |&each| u64::from(each));
+                    records[0] += step.ok * each;
+                    records[1] += (step.failed + step.timed_out) * each;
                 }
             }
         }
@@ -127,11 +160,17 @@ impl Statistics {
         let (Some(pending), Some(out)) = (self.pending.take(), &mut self.out) else { return };
         let mut total = Tally::default();
         pending.scenarios.iter().for_each(|tally| total.merge(tally));
+        for (so_far, records) in self.so_far.iter_mut().zip(&pending.records) {
+            *so_far += records[0];
+        }
+        let sum = |number: usize| pending.records.iter().map(|records| records[number]).sum();
         let names = self.outline.scenarios.iter().map(|scenario| scenario.name.as_str());
-        let rows: Vec<Row<'_>> = names
-            .zip(&pending.scenarios)
-            .chain([(TOTAL, &total)])
-            .map(|(name, tally)| Row::new(name, tally, &pending))
+        let scenarios = names.zip(&pending.scenarios).zip(pending.records.iter().zip(&self.so_far));
+        let scenarios = scenarios.map(|((name, tally), (&records, &so_far))| (name, tally, records, so_far));
+        let all = (TOTAL, &total, [sum(0), sum(1)], self.so_far.iter().sum());
+        let rows: Vec<Row<'_>> = scenarios
+            .chain([all])
+            .map(|(name, tally, records, so_far)| Row::new(name, tally, (records, so_far), &pending))
             .collect();
         let format = out.format;
         let heads = format == Format::Table && out.rows.is_multiple_of(20);
@@ -144,6 +183,9 @@ impl Statistics {
                 Format::Csv => writeln!(out, "{}", row.csv()),
                 Format::Json => writeln!(out, "{}", row.json()),
                 Format::Table => writeln!(out, "{}", row.table()),
+                // Of one scenario, the total says the same.
+                Format::Lines if rows.len() == 2 && row.scenario != TOTAL => Ok(()),
+                Format::Lines => writeln!(out, "{}", row.line(&pending)),
             })
         });
         if let Err(error) = written {
@@ -174,18 +216,30 @@ struct Row<'a> {
     at_s: f64,
     length_s: f64,
     rate: Option<f64>,
-    /// min, p50, p99, max.
-    times: [Option<u64>; 4],
+    /// As [`TIMES`].
+    times: [Option<u64>; 5],
     /// Which of these are lower bounds.
     at_least: Vec<&'static str>,
+    /// Of requests that ended well, and of others.
+    records: [u64; 2],
+    /// Of requests that ended well since the beginning.
+    so_far: u64,
 }
 
+/// The times of a row.
+const TIMES: [&str; 5] = ["min", "p50", "p95", "p99", "max"];
+
 impl<'a> Row<'a> {
-    fn new(scenario: &'a str, tally: &'a Tally, pending: &Pending) -> Self {
+    fn new(
+        scenario: &'a str,
+        tally: &'a Tally,
+        (records, so_far): ([u64; 2], u64),
+        pending: &Pending,
+    ) -> Self {
         let count = tally.response_time.count();
         let percentile = |p| (count >= samples_needed(p)).then(|| tally.percentile(p)).flatten();
-        let times = [tally.min(), percentile(50.0), percentile(99.0), tally.max()];
-        let named = ["min", "p50", "p99", "max"].into_iter().zip(times);
+        let times = [tally.min(), percentile(50.0), percentile(95.0), percentile(99.0), tally.max()];
+        let named = TIMES.into_iter().zip(times);
         let at_least = named.filter(|(_, time)| time.is_some_and(|time| tally.is_at_least(time)));
         let length_s = pending.length.as_secs_f64();
         Self {
@@ -199,6 +253,8 @@ impl<'a> Row<'a> {
             rate: (length_s > 0.0).then(|| tally.completed as f64 / length_s),
             times,
             at_least: at_least.map(|(name, _)| name).collect(),
+            records,
+            so_far,
         }
     }
 
@@ -215,7 +271,7 @@ impl<'a> Row<'a> {
         let times = self.times.map(|time| time.map_or(String::new(), |time| time.to_string())).join(",");
         format!(
             "{unix_s:.3},{at_s:.3},{length_s:.3},{phase},{},{},{},{},{},{},{redirects},{client},{server},{},{rate},\
-             {times},{}",
+             {times},{},{}",
             csv_cell(self.scenario),
             tally.started,
             tally.ended(),
@@ -224,11 +280,12 @@ impl<'a> Row<'a> {
             tally.timed_out,
             self.checks(),
             self.at_least.join(" "),
+            self.records[0],
         )
     }
 
     fn json(&self) -> serde_json::Value {
-        let [min, p50, p99, max] = self.times;
+        let [min, p50, p95, p99, max] = self.times;
         let tally = self.tally;
         json!({
             "unix_s": self.unix_s,
@@ -248,9 +305,11 @@ impl<'a> Row<'a> {
             "achieved_per_s": self.rate,
             "min_ns": min,
             "p50_ns": p50,
+            "p95_ns": p95,
             "p99_ns": p99,
             "max_ns": max,
             "at_least": self.at_least,
+            "records": self.records[0],
         })
     }
 
@@ -264,17 +323,42 @@ impl<'a> Row<'a> {
             line.push_str(&number(value));
         }
         line.push_str(&format!(" {:>10}", self.rate.map_or("-".to_owned(), figure::per_second)));
-        for (name, time) in ["min", "p50", "p99", "max"].iter().zip(self.times) {
-            let bound = if self.at_least.contains(name) { ">=" } else { "" };
-            let shown = time.map_or("-".to_owned(), |time| format!("{bound}{}", figure::nanos(Nanos(time))));
-            line.push_str(&format!(" {shown:>9}"));
+        for (name, time) in TIMES.into_iter().zip(self.times) {
+            line.push_str(&format!(" {:>9}", self.shown(name, time)));
+        }
+        line
+    }
+
+    fn shown(&self, name: &str, time: Option<u64>) -> String {
+        let bound = if self.at_least.contains(&name) { ">=" } else { "" };
+        time.map_or("-".to_owned(), |time| format!("{bound}{}", figure::nanos(Nanos(time))))
+    }
+
+    /// `[    5.0 s] metrics    500,000/s (target 500,000/s)  total 2,500,000  failed 0  p50 4.20 ms …`
+    fn line(&self, pending: &Pending) -> String {
+        let [acknowledged, failed] = self.records;
+        let per_second = |records: f64| format!("{}/s", figure::count(records.round() as u64));
+        let mut line = format!("[{:>7.1} s] {:<8}", self.at_s, self.scenario);
+        if self.phase != "measure" {
+            line.push_str(&format!(" {}", self.phase));
+        }
+        line.push_str(&format!(" {:>12}", per_second(acknowledged as f64 / self.length_s.max(1e-9))));
+        let ended = self.tally.ended();
+        if let Some(target) = pending.target.filter(|_| self.scenario == TOTAL && ended > 0) {
+            let each = (acknowledged + failed) as f64 / ended as f64;
+            line.push_str(&format!(" (target {})", per_second(target * each)));
+        }
+        line.push_str(&format!("  total {}", figure::count(self.so_far)));
+        line.push_str(&format!("  failed {}", figure::count(failed)));
+        for (name, time) in TIMES.into_iter().zip(self.times).skip(1).take(3) {
+            line.push_str(&format!("  {name} {}", self.shown(name, time)));
         }
         line
     }
 }
 
 const TABLE_HEAD: &str = "    at s phase   scenario                    started      ended         ok        3xx        \
-                          4xx        5xx  timed out       rate       min       p50       p99       max";
+                          4xx        5xx  timed out       rate       min       p50       p95       p99       max";
 
 /// A cell of a CSV file (RFC 4180).
 pub(crate) fn csv_cell(text: &str) -> String {
@@ -335,6 +419,8 @@ mod tests {
             unix: Nanos::from_millis(1_772_366_401_250),
             at: Nanos::from_secs(3),
             length: Nanos::from_secs(2),
+            target: Some(250.0),
+            records: vec![[398_000, 2_000]],
             scenarios: recorder.snapshot(Gauges::default()).steps,
         }
     }
@@ -342,12 +428,14 @@ mod tests {
     #[test]
     fn rows_in_every_format() {
         let pending = pending();
-        let row = Row::new("buy, \"now\"", &pending.scenarios[0], &pending);
+        let row = Row::new("buy, \"now\"", &pending.scenarios[0], ([398_000, 2_000], 700_000), &pending);
         let nothing = Tally::default();
-        let empty = Row::new("idle", &nothing, &pending);
+        let empty = Row::new("idle", &nothing, ([0, 0], 0), &pending);
         insta::assert_snapshot!([COLUMNS.to_owned(), row.csv(), empty.csv()].join("\n"));
         insta::assert_snapshot!([row.json().to_string(), empty.json().to_string()].join("\n"));
         insta::assert_snapshot!([TABLE_HEAD.to_owned(), row.table(), empty.table()].join("\n"));
+        let total = Row::new(TOTAL, &pending.scenarios[0], ([398_000, 2_000], 700_000), &pending);
+        insta::assert_snapshot!([total.line(&pending), empty.line(&pending)].join("\n"));
         assert_eq!(COLUMNS.split(',').count(), empty.csv().split(',').count());
         let json = empty.json();
         let keys: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();

@@ -1,9 +1,12 @@
 //! `plimsoll find --sweep`: a run at each level of a setting, and the law of scalability that fits.
 
+use std::path::PathBuf;
+
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_report::records::RecordsResult;
 use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
 use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
@@ -36,31 +39,62 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         plans.push((level.clone(), resolved.plan));
     }
     let is_rate = spec.setting == SweptSetting::Rate;
-    let Some(first) = plans.first().map(|(_, plan)| plan.clone()) else {
-        return Err(Failure::usage(Problem::new("--sweep: there are no levels")));
-    };
-    if is_rate != matches!(first.load, Load::Open { .. }) {
+    if plans.first().is_some_and(|(_, plan)| is_rate != matches!(plan.load, Load::Open { .. })) {
         let hint = "leave the plan's rate away, or use --sweep rate=…";
         let problem = Problem::new("--sweep: the plan has a rate of its own");
         return Err(Failure::usage(problem.with_hint(hint)));
     }
-    let objectives = match first.thresholds.is_empty() {
-        true => Vec::new(),
-        false => objectives(&first).map_err(Failure::usage)?,
+    let sweep = Sweep {
+        setting: spec.setting.name(),
+        is_scaling: true,
+        watch: &args.watch,
+        quiet: args.output.quiet,
     };
-    let json = outputs::json_file(args.output.json.as_ref())?;
-    let (options, by) = (BackendOptions::default(), (spec, &args.watch, args.output.quiet));
-    let (result, interrupted) = if run::uses_uring(first.backend)? {
-        sweep(&first, plans, &OpenUring(options), &objectives, by)?
-    } else {
-        sweep(&first, plans, &OpenEpoll(options), &objectives, by)?
-    };
-    outputs::write_table(
-        json.as_ref(),
-        |out| render_sweep(&result, args.output.output.into(), style, out),
-        |out| render_sweep(&result, TableFormat::Json, style, out),
-    )?;
-    Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
+    sweep.write(plans, args.output.output.into(), args.output.json.as_ref(), style)
+}
+
+/// A setting whose levels are tried.
+pub(crate) struct Sweep<'a> {
+    /// Its name in results.
+    pub(crate) setting: &'a str,
+    /// Whether the work is the same at all levels, so that a law of scalability may fit.
+    pub(crate) is_scaling: bool,
+    /// What is watched beside the runs.
+    pub(crate) watch: &'a WatchArgs,
+    /// Nothing but results and errors is written.
+    pub(crate) quiet: bool,
+}
+
+impl Sweep<'_> {
+    /// Carries out a plan for each level and writes the result. Their targets are those of the first.
+    pub(crate) fn write(
+        &self,
+        plans: Vec<(String, Plan)>,
+        format: TableFormat,
+        json: Option<&PathBuf>,
+        style: &Style,
+    ) -> Result<Exit, Failure> {
+        let Some(first) = plans.first().map(|(_, plan)| plan.clone()) else {
+            return Err(Failure::usage(Problem::new("--sweep: there are no levels")));
+        };
+        let objectives = match first.thresholds.is_empty() {
+            true => Vec::new(),
+            false => objectives(&first).map_err(Failure::usage)?,
+        };
+        let json = outputs::json_file(json)?;
+        let options = BackendOptions::default();
+        let (result, interrupted) = if run::uses_uring(first.backend)? {
+            sweep(&first, plans, &OpenUring(options), &objectives, self)?
+        } else {
+            sweep(&first, plans, &OpenEpoll(options), &objectives, self)?
+        };
+        outputs::write_table(
+            json.as_ref(),
+            |out| render_sweep(&result, format, style, out),
+            |out| render_sweep(&result, TableFormat::Json, style, out),
+        )?;
+        Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
+    }
 }
 
 /// Carries out all levels, or as many as there are until a signal comes. `first` is the plan of the first.
@@ -69,14 +103,14 @@ fn sweep<O: Open + Clone + 'static>(
     plans: Vec<(String, Plan)>,
     open: &O,
     objectives: &[Objective],
-    (spec, watch, quiet): (&SweepSpec, &WatchArgs, bool),
+    by: &Sweep<'_>,
 ) -> Result<(SweepResult, Option<i32>), Failure> {
     let begun = Begun::now();
     let mut levels = Vec::new();
     let mut points = Vec::new();
     let plans = plans.into_iter().map(|(text, plan)| Ok((text, of_level(plan)?)));
     let plans: Vec<(String, Plan)> = plans.collect::<Result<_, Failure>>()?;
-    let campaign = watch.campaign(&mut first.clone(), open, quiet)?;
+    let campaign = by.watch.campaign(&mut first.clone(), open, by.quiet)?;
     for (text, plan) in plans {
         let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
         if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))
@@ -90,16 +124,17 @@ fn sweep<O: Open + Clone + 'static>(
         levels.push(level);
     }
     name_the_target(&mut levels);
-    let (usl, usl_missing) = match usl::fit(&points, CONFIDENCE, first.seed) {
-        Ok(fit) => (Some(law(&fit)), None),
-        Err(why) => (None, Some(why.to_string())),
+    let (usl, usl_missing) = match by.is_scaling.then(|| usl::fit(&points, CONFIDENCE, first.seed)) {
+        None => (None, None),
+        Some(Ok(fit)) => (Some(law(&fit)), None),
+        Some(Err(why)) => (None, Some(why.to_string())),
     };
     let trial = first.end.duration.unwrap_or_default();
     let result = SweepResult {
         schema_version: SWEEP_SCHEMA_VERSION,
         tool: describe::tool(),
         sweep: begun.result(first, objectives, CONFIDENCE, 0.0, trial),
-        setting: spec.setting.name().to_owned(),
+        setting: by.setting.to_owned(),
         levels,
         usl,
         usl_missing,
@@ -181,6 +216,8 @@ fn carry_out<O: Open + Clone + 'static>(
     Ok(Some(SweepLevel {
         value: text.parse().unwrap_or_else(|_| record.target_per_second.unwrap_or_default()),
         figures: TrialFigures::new(&record),
+        records_per_s: RecordsResult::new(&record, &plan.records())
+            .and_then(|records| records.acknowledged_per_s),
         finding: finding.map(|finding| finding_name(finding).to_owned()),
     }))
 }

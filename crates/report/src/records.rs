@@ -19,7 +19,7 @@ pub struct RecordsResult {
 
 impl RecordsResult {
     /// Counts the records of a run whose steps carry so many each, by step; `None` if no step carries any.
-    pub(crate) fn new(record: &RunRecord, per_request: &[u32]) -> Option<Self> {
+    pub fn new(record: &RunRecord, per_request: &[u32]) -> Option<Self> {
         if per_request.iter().all(|&records| records == 0) {
             return None;
         }

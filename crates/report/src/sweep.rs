@@ -24,7 +24,7 @@ pub struct SweepResult {
     pub tool: Tool,
     /// Identity and circumstances.
     pub sweep: SearchResult,
-    /// The setting that was varied: connections, streams, threads or rate.
+    /// The setting that was varied: connections, streams, threads, rate or batch-size.
     pub setting: String,
     /// Its levels in the order of the command.
     pub levels: Vec<SweepLevel>,
@@ -42,6 +42,9 @@ pub struct SweepLevel {
     /// Its figures.
     #[serde(flatten)]
     pub figures: TrialFigures,
+    /// Records acknowledged per second; left away where requests carry none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_per_s: Option<f64>,
     /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the
     /// generator was the limit; null without an SLO.
     pub finding: Option<String>,
@@ -122,7 +125,11 @@ fn page(result: &SweepResult, style: &Style) -> String {
     page.blank();
     let rows: Vec<Row> = result.levels.iter().map(row).collect();
     let setting = result.setting.as_str();
-    let heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).chain(["limited by"]).collect();
+    let mut heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).collect();
+    if result.levels.iter().any(|level| level.records_per_s.is_some()) {
+        heads.push("records");
+    }
+    heads.push("limited by");
     page.table(&heads, &rows);
     page.blank();
     match (&result.usl, &result.usl_missing) {
@@ -136,6 +143,7 @@ fn page(result: &SweepResult, style: &Style) -> String {
 fn row(level: &SweepLevel) -> Row {
     let mut cells = vec![level.value.to_string()];
     cells.extend(level.figures.cells());
+    cells.extend(level.records_per_s.map(figure::per_second));
     cells.push(level.figures.limited_by.replace('_', " "));
     Row { label: level.finding.clone().unwrap_or_default().replace('_', " "), cells, note: String::new() }
 }
@@ -171,9 +179,11 @@ fn law(page: &mut Page<'_>, usl: &UslResult) {
 }
 
 fn table(result: &SweepResult) -> String {
-    let mut csv = format!("{},{},finding\n", result.setting, TrialFigures::CSV_HEADS);
-    for SweepLevel { value, figures, finding } in &result.levels {
-        csv.push_str(&format!("{value},{},{}\n", figures.csv(), finding.as_deref().unwrap_or_default()));
+    let mut csv = format!("{},{},finding,records_per_s\n", result.setting, TrialFigures::CSV_HEADS);
+    for SweepLevel { value, figures, records_per_s, finding } in &result.levels {
+        let records = records_per_s.map(|rate| format!("{rate:.3}")).unwrap_or_default();
+        let finding = finding.as_deref().unwrap_or_default();
+        csv.push_str(&format!("{value},{},{finding},{records}\n", figures.csv()));
     }
     csv
 }

@@ -1,11 +1,13 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
+mod preset;
 mod reconcile;
 
 use plimsoll_synth::{Kind, Problem, Spec};
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
+pub use preset::{PRESET_GZIP, Preset};
 pub use reconcile::{Check, Found, OWN_STORE, Store};
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.
@@ -22,6 +24,10 @@ pub struct IngestLoad {
     pub streams: Vec<Stream>,
     /// Connections.
     pub connections: Option<u32>,
+    /// Length of the run in seconds, if the load has one of its own.
+    pub seconds: Option<u32>,
+    /// What has to hold.
+    pub thresholds: Vec<String>,
 }
 
 /// Data of one kind.
@@ -95,6 +101,7 @@ impl IngestLoad {
         // A request before the load would leave rows in the store that are in no count.
         run.insert("no_preflight".to_owned(), true.into());
         run.extend(rate.map(|rate| ("rate".to_owned(), json!(rate))));
+        run.extend(self.seconds.map(|seconds| ("duration".to_owned(), format!("{seconds}s").into())));
         let smallest = self.streams.iter().filter_map(Stream::batches_per_second).fold(f64::MAX, f64::min);
         let mut scenarios = Vec::new();
         for stream in &self.streams {
@@ -108,12 +115,16 @@ impl IngestLoad {
             }
             scenarios.push(scenario);
         }
-        Ok(json!({
+        let mut document = json!({
             "name": "ingest",
             "targets": { "store": self.origin() },
             "run": run,
             "scenarios": scenarios,
-        }))
+        });
+        if !self.thresholds.is_empty() {
+            document["thresholds"] = json!(self.thresholds);
+        }
+        Ok(document)
     }
 
     fn step(&self, stream: &Stream) -> Value {
@@ -156,7 +167,14 @@ mod tests {
     use super::*;
 
     fn load(streams: Vec<Stream>) -> IngestLoad {
-        IngestLoad { url: DEFAULT_URL.to_owned(), database: None, streams, connections: None }
+        IngestLoad {
+            url: DEFAULT_URL.to_owned(),
+            database: None,
+            streams,
+            connections: None,
+            seconds: None,
+            thresholds: Vec::new(),
+        }
     }
 
     fn stream(kind: Kind, records_per_second: Option<f64>) -> Stream {

@@ -223,3 +223,67 @@ fn what_cannot_be_verified_is_said() {
     let foreign = run(&format!("ingest logs -n 2 -c 1 --format loki-push --verify --url {}", sink.url()));
     assert_eq!(foreign.code, Some(1), "{}", foreign.stderr);
 }
+
+#[test]
+fn sizes_of_batches_are_tried_in_one_run() {
+    let target = IngestTarget::start("");
+    let load = "metrics -c 2 --sweep batch-size=100,1000 -d 500ms --threshold p99<10s";
+    let swept = ingest(&target, load);
+    assert_eq!(swept.code, Some(0), "{}", swept.stderr);
+    let result = json(&swept);
+    assert_eq!((&result["setting"], &result["usl"]), (&json!("batch-size"), &Value::Null));
+    let levels = result["levels"].as_array().expect("levels");
+    assert_eq!(levels.iter().map(|level| &level["value"]).collect::<Vec<_>>(), [100.0, 1_000.0]);
+    let mut records = 0;
+    for level in levels {
+        let figure = |name: &str| level[name].as_f64().unwrap_or_else(|| panic!("{name} in {level:#}"));
+        let batches = figure("records_per_s") / figure("value");
+        assert!((batches / figure("achieved_per_s") - 1.0).abs() < 0.05, "{level:#}");
+        records += (figure("records_per_s") * figure("measured_s")).round() as u64;
+    }
+    // The second in front of each level is no part of its figures.
+    assert!(rows(&target) > records && records > 0, "{} of {records}", rows(&target));
+    for (args, message) in [
+        ("--sweep batch-size=", "names no sizes of batches"),
+        ("--sweep connections=1,2", "names no sizes of batches"),
+        ("--sweep batch-size=10 --verify", "--verify"),
+        ("--sweep batch-size=10 --stats /tmp/x", "--sweep and --stats exclude each other"),
+        ("--sweep batch-size=10 -o k6", "no table of levels"),
+    ] {
+        let refused = run(&format!("ingest metrics {args} --url http://{}", target.address));
+        assert_eq!(refused.code, Some(2), "{args}: {}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{args}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn presets_are_sizes_that_flags_change() {
+    let plan = |args: &str| {
+        let printed = run(&format!("ingest {args} --print-plan"));
+        assert_eq!(printed.code, Some(0), "{args}: {}", printed.stderr);
+        printed.stdout
+    };
+    let half = plan("--preset metrics-500k --thresholds arc");
+    for part in ["connections: 50", "duration: 30s", "rate: 500", "level: 1", "- p99<20ms", "- rate>475"] {
+        assert!(half.contains(part), "{part} in {half}");
+    }
+    let changed =
+        plan("logs --preset logs-100k --rate 10k --batch-size 100 --workers 3 --compression none -d 1s");
+    for part in ["connections: 3", "rate: 100", "compression: none", "batch_size: 100"] {
+        assert!(changed.contains(part), "{part} in {changed}");
+    }
+    assert!(!changed.contains("duration") && !changed.contains("thresholds"), "{changed}");
+    let other = run("ingest logs --preset metrics-500k");
+    assert_eq!(other.code, Some(2));
+    assert!(other.stderr.contains("the preset metrics-500k is one of metrics"), "{}", other.stderr);
+    let target = IngestTarget::start("");
+    let small = ingest(&target, "--preset traces-100k --rate 10k -d 1s --stats - --interval 500ms");
+    assert_eq!(small.code, Some(2), "{}", small.stderr);
+    let lines = run(&format!(
+        "ingest --preset traces-100k --rate 10k -d 1s --stats - --interval 500ms --url http://{}",
+        target.address
+    ));
+    let of_total = |line: &&str| line.contains("total") && line.contains("(target 10,000/s)");
+    assert!(lines.stderr.lines().filter(of_total).count() >= 2, "{}", lines.stderr);
+    assert!(lines.stderr.contains("total 10,000  failed 0"), "{}", lines.stderr);
+}

@@ -11,6 +11,8 @@ fn load(url: &str, format: Format, kinds: &[Kind]) -> IngestLoad {
         database: None,
         streams: kinds.iter().map(stream).collect(),
         connections: None,
+        seconds: None,
+        thresholds: Vec::new(),
     }
 }
 

@@ -1,0 +1,85 @@
+//! Ready-made sizes of a load: those of Arc's guide to load tests.
+
+use plimsoll_synth::Kind;
+
+/// How much is sent of what, and how fast a store of Arc's kind answers then. All of them are columnar batches that
+/// are compressed with gzip at level 1, as Arc's scripts send them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name: the kind and the rate.
+    pub name: &'static str,
+    /// What is sent.
+    pub kind: Kind,
+    /// Records per second.
+    pub rate: u32,
+    /// Records of a batch.
+    pub batch_size: u32,
+    /// Connections.
+    pub connections: u32,
+    /// Length of the run in seconds.
+    pub seconds: u32,
+    /// What the 99th percentile of the response times of batches is expected to stay below, in milliseconds.
+    pub p99_ms: u32,
+}
+
+/// The level of gzip that they have.
+pub const PRESET_GZIP: u8 = 1;
+
+const fn preset(
+    name: &'static str,
+    kind: Kind,
+    [rate, batch_size, connections, seconds, p99_ms]: [u32; 5],
+) -> Preset {
+    Preset { name, kind, rate, batch_size, connections, seconds, p99_ms }
+}
+
+impl Preset {
+    /// All of them: the tables "Batch Size Recommendations" of the guide, and what its scripts are said to
+    /// have reached.
+    pub const ALL: [Self; 12] = [
+        preset("metrics-100k", Kind::Metrics, [100_000, 500, 10, 30, 10]),
+        preset("metrics-500k", Kind::Metrics, [500_000, 1_000, 50, 30, 20]),
+        preset("metrics-1m", Kind::Metrics, [1_000_000, 1_000, 100, 30, 30]),
+        preset("metrics-3m", Kind::Metrics, [3_000_000, 1_000, 500, 60, 30]),
+        preset("logs-50k", Kind::Logs, [50_000, 1_000, 5, 30, 50]),
+        preset("logs-100k", Kind::Logs, [100_000, 5_000, 10, 30, 200]),
+        preset("logs-200k", Kind::Logs, [200_000, 10_000, 20, 30, 400]),
+        preset("logs-1m", Kind::Logs, [1_000_000, 1_000, 400, 60, 100]),
+        preset("logs-1m-large", Kind::Logs, [1_000_000, 20_000, 600, 60, 2_000]),
+        preset("traces-100k", Kind::Traces, [100_000, 1_000, 10, 30, 100]),
+        preset("traces-800k", Kind::Traces, [800_000, 1_000, 500, 60, 100]),
+        preset("events-1m", Kind::Events, [1_000_000, 1_000, 400, 60, 100]),
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// What has to hold if the store is to be judged by the guide: its percentile, no errors, and what it
+    /// calls excellent of the rate, in batches.
+    pub fn thresholds(self) -> Vec<String> {
+        let batches = f64::from(self.rate) / f64::from(self.batch_size) * 0.95;
+        vec![format!("p99<{}ms", self.p99_ms), "error_rate<=0%".to_owned(), format!("rate>{batches}")]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_the_kind_and_the_rate() {
+        for preset in Preset::ALL {
+            let mut words = preset.name.split('-');
+            assert_eq!(words.next(), Some(preset.kind.name()));
+            let rate = words.next().unwrap();
+            let number: u32 = rate[..rate.len() - 1].parse().unwrap();
+            let unit = if rate.ends_with('m') { 1_000_000 } else { 1_000 };
+            assert_eq!(number * unit, preset.rate, "{}", preset.name);
+            let same = Preset::ALL.iter().filter(|other| other.name == preset.name);
+            assert_eq!(same.count(), 1);
+        }
+        assert_eq!(Preset::ALL[1].thresholds(), ["p99<20ms", "error_rate<=0%", "rate>475"]);
+    }
+}
