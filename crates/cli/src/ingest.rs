@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use plimsoll_driver::clock;
+use plimsoll_metrics::figure;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
 use plimsoll_report::{RunResult, Style, TableFormat};
 use plimsoll_scenario::Bodies;
-use plimsoll_workloads::ingest::IngestLoad;
+use plimsoll_workloads::ingest::{IngestLoad, advice};
 use serde_json::json;
 
 use crate::errand::{once, reason};
@@ -14,6 +15,7 @@ use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::run::Workload;
 use crate::screen::Look;
+use crate::steering::Say;
 use crate::sweep::Sweep;
 use crate::verification::Verification;
 use crate::{Exit, Failure, import, repeat, run};
@@ -48,6 +50,31 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     reach(load.origin(), transport(&resolved.layered.patch))?;
     let mut workload = Ingest { args, load: &load, verification: None };
     run::command_with(&args.run, &mut workload, look, style)
+}
+
+/// Says what helps against each way in which batches failed, the most frequent first.
+fn explain(result: &RunResult, say: &Say) {
+    let examples = &result.error_examples;
+    let refused = result.statuses.iter().filter_map(|(status, &count)| {
+        let status: u16 = status.parse().ok().filter(|status| *status >= 400)?;
+        let start = format!("status {status}, ");
+        let said = examples.values().find(|said| said.contains(&start)).map_or("", |said| said);
+        // What comes before it is what was expected.
+        let words = said.splitn(3, ": ").nth(2).map_or(String::new(), |words| format!(": {words}"));
+        Some((count, format!("answered with {status}{words}"), advice(Some(status), "", said)))
+    });
+    let lost =
+        result.errors.iter().filter(|(class, _)| !class.starts_with("status_")).map(|(class, &count)| {
+            let said = examples.get(class).map_or("", |said| said);
+            (count, format!("lost with {class}"), advice(None, class, said))
+        });
+    let late = result.accounting.timed_out;
+    let late = (late > 0).then(|| (late, "not answered in time".to_owned(), advice(None, "timeout", "")));
+    let mut all: Vec<(u64, String, &str)> = refused.chain(lost).chain(late).collect();
+    all.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+    for (count, how, hint) in all {
+        say(&format!("note: {} batches were {how}\nhint: {hint}", figure::count(count)));
+    }
 }
 
 /// A run with batches of each size.
@@ -118,6 +145,7 @@ impl Workload for Ingest<'_> {
     }
 
     fn conclude(&mut self, result: &mut RunResult) -> Result<Exit, Failure> {
+        explain(result, &run::say(self.args.run.output.quiet));
         match self.verification.take() {
             Some(verification) => verification.end(result),
             None => Ok(Exit::Success),

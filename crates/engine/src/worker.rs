@@ -226,6 +226,9 @@ pub struct Worker<'p, B> {
     keeps: bool,
     /// And those that end well.
     keeps_good: bool,
+    /// Whether a response that is not good is kept, so that the first one of its class can be quoted: where
+    /// requests carry batches, whose store says in words what it does not take.
+    quotes: bool,
     /// Then: what went wrong last, in words, until the next event.
     reason: Option<(ErrorClass, String)>,
     pacer: Pacer,
@@ -324,7 +327,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, taps, scripts, log, directory } = resources;
-        let (keeps, keeps_good) = (log.keeps_failed(), log.keeps_good());
+        let (keeps, keeps_good, quotes) = (log.keeps_failed(), log.keeps_good(), !plan.supplies.is_empty());
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -380,9 +383,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             needs: plan
                 .steps
                 .iter()
-                .map(|step| match keeps {
-                    true => whole(&step.needs),
-                    false => with_location(&step.needs, plan.redirects),
+                .map(|step| match (keeps, quotes) {
+                    (true, _) => whole(&step.needs),
+                    (false, true) => Needs { body: true, ..with_location(&step.needs, plan.redirects) },
+                    (false, false) => with_location(&step.needs, plan.redirects),
                 })
                 .collect(),
             captures: Captures::default(),
@@ -391,6 +395,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             log,
             keeps,
             keeps_good,
+            quotes,
             reason: None,
             pacer: Pacer::new(plan.pacing, peak),
             random: random_of(plan.seed, shard),
@@ -421,7 +426,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             kept: SentRequest::default(),
             cookies: Vec::new(),
             facts: plan.steps.iter().map(|step| Facts::of(plan, step)).collect(),
-            keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
+            keeps_bodies: keeps || quotes || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))

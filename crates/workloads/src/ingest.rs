@@ -1,5 +1,6 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
+mod advice;
 mod preset;
 mod reconcile;
 
@@ -7,6 +8,7 @@ use plimsoll_synth::{Kind, Problem, Spec};
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
+pub use advice::advice;
 pub use preset::{PRESET_GZIP, Preset};
 pub use reconcile::{Check, Found, OWN_STORE, Store};
 

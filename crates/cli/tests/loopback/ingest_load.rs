@@ -287,3 +287,26 @@ fn presets_are_sizes_that_flags_change() {
     assert!(lines.stderr.lines().filter(of_total).count() >= 2, "{}", lines.stderr);
     assert!(lines.stderr.contains("total 10,000  failed 0"), "{}", lines.stderr);
 }
+
+#[test]
+fn what_helps_is_said_in_the_words_of_the_store_and_ours() {
+    let target =
+        IngestTarget::start("--token secret --token reader:read --full-after 30kB --max-payload 1MiB");
+    for (args, said, hint) in [
+        ("metrics --token wrong", "answered with 401: {\"error\":\"Invalid or expired token\"", "--token"),
+        ("logs --token reader", "answered with 403: {\"error\":\"Permission denied", "may not write"),
+        (
+            "logs --token secret --database 1x",
+            "answered with 400: {\"error\":\"invalid database",
+            "--database",
+        ),
+        ("traces --token secret --batch-size 100000", "lost with ", "--batch-size"),
+        ("events --token secret --format row", "no space left on device", "disk of the store is full"),
+    ] {
+        let url = format!("http://{}", target.address);
+        let failed = run(&format!("ingest {args} -n 20 -c 2 --url {url}"));
+        let stderr = &failed.stderr;
+        assert!(stderr.contains(" batches were ") && stderr.contains(said), "{args}: {stderr}");
+        assert!(stderr.contains(hint), "{args}: {stderr}");
+    }
+}

@@ -100,11 +100,16 @@ impl<B: Backend> Worker<'_, B> {
             match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => return Outcome::Ok,
                 // The reason in words is wanted, too.
-                Err(_) if self.keeps => {}
+                Err(failure) if self.keeps || self.is_to_be_quoted(failure.class) => {}
                 Err(failure) => return Outcome::Failed(failure.class),
             }
         }
         self.judge_in_full(request, place, status)
+    }
+
+    /// Whether a response that was kept is the first one of this class.
+    fn is_to_be_quoted(&self, class: ErrorClass) -> bool {
+        self.quotes && !self.error_examples.contains_key(class.name())
     }
 
     #[inline(never)]

@@ -115,7 +115,7 @@ impl<B: Backend> Worker<'_, B> {
             memos: &mut self.memos,
             needs: &self.needs,
             captures: &mut self.captures,
-            is_good: if self.keeps && !self.keeps_good { Some(&is_good) } else { None },
+            is_good: if (self.keeps || self.quotes) && !self.keeps_good { Some(&is_good) } else { None },
         };
         let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {

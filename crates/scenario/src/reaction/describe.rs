@@ -17,7 +17,12 @@ impl Reaction {
         let what = usize::from(failure.what);
         let checks = self.spec.checks.len();
         let text = if failure.what == STATUS {
-            format!("status {}, expected {}", received.status, expected(&self.spec.statuses))
+            let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
+            // In words, if the server says it in words and they were kept.
+            match std::str::from_utf8(received.body).map(str::trim) {
+                Ok("") | Err(_) => text,
+                Ok(said) => format!("{text}: {}", clipped(&said.replace(char::is_control, " "), LONGEST)),
+            }
         } else if let Some(check) = self.spec.checks.get(what - 1) {
             let is_there = self.is_there(what, received);
             if check.source == Source::Status && check.matching != Matching::Exists {
@@ -30,7 +35,7 @@ impl Reaction {
         } else {
             String::new()
         };
-        clipped(&text, LONGEST)
+        clipped(&text, 2 * LONGEST)
     }
 
     /// Whether the value that was looked for is in the response; `None` if that cannot be told from it.
