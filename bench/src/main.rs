@@ -15,6 +15,7 @@ mod duel;
 mod failure;
 mod header;
 mod http2;
+mod ingest;
 mod machine;
 mod memory;
 mod observers;
@@ -80,6 +81,7 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
         Case::Rate => rate::measure(session),
         Case::Cache => cache::measure(session),
+        Case::Ingest => ingest::measure(session),
         Case::Observers => observers::measure(session),
         Case::Memory => memory::measure(session),
         Case::H2 | Case::H2tls => http2::measure(session, case),

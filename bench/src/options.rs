@@ -80,6 +80,8 @@ pub(crate) enum Case {
     Scripts,
     /// PUT and GET of the cache protocol, beside SET and GET by redis-benchmark
     Cache,
+    /// Batches of observability data: made, sent, and at the rates of Arc's guide
+    Ingest,
     /// What every output turned on costs above none
     Observers,
     /// All of these
