@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::TYPE_NAMES;
 use crate::format::{Compression, Format};
 use crate::kind::Kind;
 
@@ -175,6 +176,12 @@ impl Spec {
             (Shape::Host, None) => HOST_MEASUREMENTS.to_vec(),
             _ => vec![self.measurement()],
         }
+    }
+
+    /// The names of metrics where they are not a column but what series are called, as in Prometheus. That is
+    /// so of the shapes whose metrics have one value.
+    pub fn metric_names(&self) -> Vec<String> {
+        TYPE_NAMES.iter().map(|name| format!("{}_{name}", self.measurement())).collect()
     }
 
     /// The measurement that records go to, unless they are several.

@@ -25,7 +25,8 @@ const TYPES: [(&str, u32, u32); 7] = [
     ("temperature", 20_000, 80_000),
     ("power", 100_000, 500_000),
 ];
-const TYPE_NAMES: &[&str] = &["cpu", "memory", "disk", "network_in", "network_out", "temperature", "power"];
+pub(crate) const TYPE_NAMES: &[&str] =
+    &["cpu", "memory", "disk", "network_in", "network_out", "temperature", "power"];
 /// The regions and measurements of the shape `host`.
 const HOST_REGIONS: &[&str] = &["us-east", "us-west", "eu-central"];
 /// A hyphen and the digits of a generation.

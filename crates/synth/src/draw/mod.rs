@@ -8,6 +8,7 @@ mod logs;
 mod metrics;
 mod traces;
 
+pub(crate) use metrics::TYPE_NAMES;
 use plimsoll_core::Random;
 
 use crate::kind::Kind;

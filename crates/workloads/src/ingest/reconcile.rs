@@ -59,6 +59,8 @@ struct Table {
     store: Store,
     database: Option<String>,
     name: String,
+    /// What its series are called, where the store has no tables.
+    series: Vec<String>,
     /// A column that has another value in every record.
     id: Option<&'static str>,
 }
@@ -105,6 +107,7 @@ impl IngestLoad {
                 store,
                 database,
                 name: name.to_owned(),
+                series: if store == Store::Prometheus { spec.metric_names() } else { Vec::new() },
                 id,
             };
             let tables: Vec<Table> = match (store, place_of_own(spec.format, spec.kind)) {
@@ -217,11 +220,12 @@ impl Table {
             }
             Store::Prometheus => {
                 let until = now_s + AHEAD_S;
-                let query = format!(
-                    "sum(count_over_time({{__name__=~\"{}(_.*)?\"}}[{}s]))",
-                    self.name,
-                    until - since_s.min(now_s)
-                );
+                let window = until - since_s.min(now_s);
+                // Of several names at once it cannot count: what is left of their series may be the same.
+                let counts = self.series.iter().map(|name| {
+                    format!("(sum(count_over_time({{__name__=\"{name}\"}}[{window}s])) or vector(0))")
+                });
+                let query = counts.collect::<Vec<_>>().join(" + ");
                 json!({ "name": name, "get": format!("/api/v1/query?time={until}&query={}", escaped(&query)) })
             }
         }

@@ -92,8 +92,8 @@ fn each_store_is_asked_in_its_language() {
     );
     let prometheus = load("http://h", Format::RemoteWrite, &[Kind::Metrics]);
     let asked = step(&prometheus, true)["get"].as_str().unwrap().to_owned();
-    assert!(asked.starts_with("/api/v1/query?time=3730&query=sum%28count_over_time"), "{asked}");
-    assert!(asked.contains("%5B3630s%5D"), "{asked}");
+    assert!(asked.starts_with("/api/v1/query?time=3730&query=%28sum%28count_over_time"), "{asked}");
+    assert!(asked.contains("system_metrics_temperature") && asked.contains("%5B3630s%5D"), "{asked}");
 }
 
 #[test]
