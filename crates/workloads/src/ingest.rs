@@ -1,6 +1,6 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
-use plimsoll_synth::{Kind, Problem, Spec};
+use plimsoll_synth::{Format, Kind, Problem, Spec, TimeUnit};
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
@@ -117,12 +117,35 @@ impl IngestLoad {
         let mut step = json!({
             "name": stream.spec.kind.name(),
             "post": self.path().unwrap_or_else(|| stream.spec.default_path()),
-            "batch": stream.spec,
+            "batch": stream.paced(),
         });
         if let Some(database) = &self.database {
             step["headers"] = json!({ "x-arc-database": database });
         }
         step
+    }
+
+    /// What will keep the store from having each record that it acknowledges, in a sentence each with what to
+    /// do about it. The plan has so many threads.
+    pub fn notes(&self, threads: u32) -> Vec<String> {
+        let alike = self.streams.iter().filter_map(|stream| stream.alike(threads));
+        alike.chain(self.overtaking()).collect()
+    }
+
+    /// Whether samples may come out of order: those of batches that are under way together.
+    fn overtaking(&self) -> Option<String> {
+        let prometheus = self.streams.iter().find(|stream| stream.spec.format == Format::RemoteWrite)?;
+        let (connections, spec) = (self.connections().ok()?, &prometheus.spec);
+        // Those that are being written, and one that was made before them.
+        let records = spec.batch_size.saturating_mul(connections.saturating_add(1));
+        let is_safe = connections == 1 || spec.series_count() >= records;
+        (!is_safe).then(|| {
+            format!(
+                "batches on {connections} connections have the same series, and Prometheus refuses samples that are \
+                 overtaken by later ones: take --workers 1, --cardinality {records}, or let it have an \
+                 out_of_order_time_window"
+            )
+        })
     }
 
     /// Scheme, host and port of the store.
@@ -143,6 +166,40 @@ impl IngestLoad {
 }
 
 impl Stream {
+    /// What the records look like, with their times as far apart as their rate says.
+    fn paced(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        if let (None, Some(rate)) = (spec.step_ns, self.records_per_second) {
+            spec.step_ns = Some(spec.step_at(rate));
+        }
+        spec
+    }
+
+    /// What to do about records of one series and time, if the store may take them for one and the same.
+    fn alike(&self, threads: u32) -> Option<String> {
+        let spec = self.paced();
+        if !spec.knows_points_by_time() || spec.keeps_points_apart(threads) {
+            return None;
+        }
+        let finer = || Spec { time_unit: TimeUnit::Ns, ..self.spec.clone() };
+        let finer = (spec.format.has_unit() && spec.time_unit != TimeUnit::Ns).then(finer);
+        let is_finer_enough = finer.is_some_and(|spec| {
+            Self { spec, records_per_second: self.records_per_second }.paced().keeps_points_apart(threads)
+        });
+        // Without a rate as many as it takes at the speed for which the steps are made.
+        let rate = self.records_per_second.unwrap_or(1e9 / spec.step() as f64);
+        let cardinality = spec.cardinality_apart(rate, threads).map(|count| format!("--cardinality {count}"));
+        let ways = [cardinality, is_finer_enough.then(|| "--time-unit ns".to_owned())];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
+        let what_helps = if ways.is_empty() { "a lower rate".to_owned() } else { ways.join(" or ") };
+        Some(format!(
+            "some {} will have the series and the time (in {}) of others, and a store that knows them by these keeps \
+             one of them: {what_helps} helps",
+            spec.kind,
+            spec.time_unit.name(),
+        ))
+    }
+
     fn batches_per_second(&self) -> Option<f64> {
         self.records_per_second.map(|records| records / f64::from(self.spec.batch_size.max(1)))
     }
@@ -171,6 +228,7 @@ mod tests {
         assert_eq!(step["post"], "/api/v1/write/msgpack");
         assert_eq!(step["headers"], json!({ "x-arc-database": "load" }));
         assert_eq!(step["batch"]["batch_size"], 2_000);
+        assert_eq!(step["batch"]["step_ns"], 2_000);
         assert_eq!(document["targets"]["store"], "http://127.0.0.1:8000");
     }
 
@@ -203,6 +261,47 @@ mod tests {
         assert_eq!(to("http://h:1"), expected);
         assert_eq!(to("http://h:1/"), expected);
         assert_eq!(to("http://h:1/take/it"), ("http://h:1".to_owned(), "/take/it".to_owned()));
+    }
+
+    #[test]
+    fn what_the_store_will_not_keep_is_said_with_what_helps() {
+        let notes = |kind, format, rate: Option<f64>, time_unit, connections| {
+            let mut load = load(vec![stream(kind, rate)]);
+            load.connections = Some(connections);
+            load.streams[0].spec.format = format;
+            load.streams[0].spec.time_unit = time_unit;
+            load.notes(1)
+        };
+        let (remote, line) = (Format::RemoteWrite, Format::InfluxLine);
+        for (kind, format, rate, unit, connections, ways) in [
+            (Kind::Metrics, Format::Columnar, Some(1e7), TimeUnit::Ms, 9, vec![]),
+            (Kind::Logs, Format::LokiPush, None, TimeUnit::Ms, 9, vec![]),
+            (Kind::Metrics, remote, Some(6e5), TimeUnit::Ms, 1, vec![]),
+            (Kind::Metrics, remote, None, TimeUnit::Ms, 1, vec![]),
+            (Kind::Metrics, remote, Some(8e5), TimeUnit::Ms, 1, vec![": --cardinality 800 helps"]),
+            (Kind::Metrics, remote, Some(2e6), TimeUnit::Ms, 1, vec![": --cardinality 2000 helps"]),
+            (Kind::Metrics, remote, Some(1e3), TimeUnit::Ms, 4, vec!["--workers 1, --cardinality 5000"]),
+            (
+                Kind::Metrics,
+                line,
+                Some(8e5),
+                TimeUnit::Ms,
+                4,
+                vec![": --cardinality 800 or --time-unit ns helps"],
+            ),
+            (Kind::Logs, line, Some(5e3), TimeUnit::Ms, 4, vec!["some logs will", ": --time-unit ns helps"]),
+            (Kind::Logs, line, Some(5e3), TimeUnit::Us, 4, vec![]),
+            (Kind::Traces, line, None, TimeUnit::Us, 4, vec![": --time-unit ns helps"]),
+            (Kind::Traces, line, None, TimeUnit::Ns, 4, vec![]),
+        ] {
+            let said = notes(kind, format, rate, unit, connections);
+            assert_eq!(said.len(), usize::from(!ways.is_empty()), "{kind} {format} {rate:?}: {said:?}");
+            assert!(ways.iter().all(|way| said[0].contains(way)), "{kind} {format} {rate:?}: {said:?}");
+        }
+        let mut fast = load(vec![stream(Kind::Metrics, Some(2e6))]);
+        fast.streams[0].spec.format = remote;
+        fast.connections = Some(1);
+        assert!(fast.notes(2)[0].ends_with(": a lower rate helps"), "{:?}", fast.notes(2));
     }
 
     #[test]
