@@ -34,7 +34,8 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     let resolved = import::resolve(&args.run.plan, true)?;
     let quiet = args.run.output.quiet;
     let say = run::say(quiet);
-    load.notes(resolved.plan.threads).iter().for_each(|note| say(&format!("note: {note}")));
+    let notes = load.notes(resolved.plan.threads, resolved.plan.connections.max);
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     reach(load.origin(), transport(&resolved.layered.patch))?;
     let amend = |flags: &mut PlanPatch| {
         if let Some(token) = &args.store.token {

@@ -94,7 +94,7 @@ pub(crate) struct StoreArgs {
     /// Database of Arc, sent as x-arc-database
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
-    /// Connections [default: enough for the rate if the store answers within 10 ms]
+    /// Connections [default: enough for the rate if the store answers within 10 ms; of remote-write 1]
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     workers: Option<u32>,
 }

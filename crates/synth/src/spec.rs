@@ -248,7 +248,7 @@ impl Spec {
     }
 
     /// Different series of the metrics at any one time.
-    pub fn series_count(&self) -> u32 {
+    pub(crate) fn series_count(&self) -> u32 {
         self.cardinality.unwrap_or(self.host_count().saturating_mul(self.metrics_of_a_host()))
     }
 

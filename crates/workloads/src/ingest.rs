@@ -70,15 +70,25 @@ impl IngestLoad {
         }
     }
 
-    /// Connections: those that are asked for, else enough for the rate.
+    /// Connections: those that are asked for, else enough for the rate; for Prometheus one, which keeps samples
+    /// in their order.
     ///
     /// # Errors
     /// As [`batches_per_second`](Self::batches_per_second).
     pub fn connections(&self) -> Result<u32, WorkloadError> {
         let rate = self.batches_per_second()?;
         let (least, most) = CONNECTIONS;
-        let enough = rate.map_or(least, |rate| (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most));
+        let enough = match rate {
+            _ if self.needs_order() => 1.0,
+            Some(rate) => (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most),
+            None => least,
+        };
         Ok(self.connections.unwrap_or(enough as u32))
+    }
+
+    /// Whether samples of a series have to come in the order of their times.
+    fn needs_order(&self) -> bool {
+        self.streams.iter().any(|stream| stream.spec.format == Format::RemoteWrite)
     }
 
     /// The plan, as the content of a plan file.
@@ -125,27 +135,18 @@ impl IngestLoad {
         step
     }
 
-    /// What will keep the store from having each record that it acknowledges, in a sentence each with what to
-    /// do about it. The plan has so many threads.
-    pub fn notes(&self, threads: u32) -> Vec<String> {
-        let alike = self.streams.iter().filter_map(|stream| stream.alike(threads));
-        alike.chain(self.overtaking()).collect()
-    }
-
-    /// Whether samples may come out of order: those of batches that are under way together.
-    fn overtaking(&self) -> Option<String> {
-        let prometheus = self.streams.iter().find(|stream| stream.spec.format == Format::RemoteWrite)?;
-        let (connections, spec) = (self.connections().ok()?, &prometheus.spec);
-        // Those that are being written, and one that was made before them.
-        let records = spec.batch_size.saturating_mul(connections.saturating_add(1));
-        let is_safe = connections == 1 || spec.series_count() >= records;
-        (!is_safe).then(|| {
-            format!(
-                "batches on {connections} connections have the same series, and Prometheus refuses samples that are \
-                 overtaken by later ones: take --workers 1, --cardinality {records}, or let it have an \
-                 out_of_order_time_window"
-            )
-        })
+    /// What may keep the store from having each record that it acknowledges, in a sentence each with what to
+    /// do about it. The plan has so many threads and connections.
+    pub fn notes(&self, threads: u32, connections: u32) -> Vec<String> {
+        let mut notes: Vec<String> = self.streams.iter().filter_map(|stream| stream.alike(threads)).collect();
+        if self.needs_order() && connections > 1 {
+            notes.push(format!(
+                "batches may overtake each other on {connections} connections, and Prometheus refuses samples \
+                 that are older than the newest of their series, or leaves them out although it acknowledges \
+                 them: --workers 1 helps, or an out_of_order_time_window in its configuration"
+            ));
+        }
+        notes
     }
 
     /// Scheme, host and port of the store.
@@ -267,10 +268,9 @@ mod tests {
     fn what_the_store_will_not_keep_is_said_with_what_helps() {
         let notes = |kind, format, rate: Option<f64>, time_unit, connections| {
             let mut load = load(vec![stream(kind, rate)]);
-            load.connections = Some(connections);
             load.streams[0].spec.format = format;
             load.streams[0].spec.time_unit = time_unit;
-            load.notes(1)
+            load.notes(1, connections)
         };
         let (remote, line) = (Format::RemoteWrite, Format::InfluxLine);
         for (kind, format, rate, unit, connections, ways) in [
@@ -280,7 +280,14 @@ mod tests {
             (Kind::Metrics, remote, None, TimeUnit::Ms, 1, vec![]),
             (Kind::Metrics, remote, Some(8e5), TimeUnit::Ms, 1, vec![": --cardinality 800 helps"]),
             (Kind::Metrics, remote, Some(2e6), TimeUnit::Ms, 1, vec![": --cardinality 2000 helps"]),
-            (Kind::Metrics, remote, Some(1e3), TimeUnit::Ms, 4, vec!["--workers 1, --cardinality 5000"]),
+            (
+                Kind::Metrics,
+                remote,
+                Some(1e3),
+                TimeUnit::Ms,
+                4,
+                vec!["on 4 connections", "--workers 1 helps"],
+            ),
             (
                 Kind::Metrics,
                 line,
@@ -300,8 +307,12 @@ mod tests {
         }
         let mut fast = load(vec![stream(Kind::Metrics, Some(2e6))]);
         fast.streams[0].spec.format = remote;
-        fast.connections = Some(1);
-        assert!(fast.notes(2)[0].ends_with(": a lower rate helps"), "{:?}", fast.notes(2));
+        assert_eq!(fast.connections().unwrap(), 1);
+        let said = fast.notes(2, 2);
+        assert!(
+            said[0].ends_with(": a lower rate helps") && said[1].contains("on 2 connections"),
+            "{said:?}"
+        );
     }
 
     #[test]
