@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Shard;
+use plimsoll_core::{Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
 use plimsoll_report::Style;
-use plimsoll_scenario::{Bodies, Turns};
+use plimsoll_scenario::Bodies;
 use serde_json::json;
 
 use crate::errand::{once, reason};

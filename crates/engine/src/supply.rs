@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use plimsoll_core::{Nanos, Shard};
+use plimsoll_core::{Nanos, Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{Bodies, BodyMaker, Turns};
+use plimsoll_scenario::{Bodies, BodyMaker};
 
 use crate::error::RunError;
 

@@ -58,5 +58,5 @@ pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, RequestSpec, Scheme};
-pub use supply::{Bodies, BodyMaker, BodySource, Supply, Turns};
+pub use supply::{Bodies, BodyMaker, BodySource, Supply};
 pub use template::Template;

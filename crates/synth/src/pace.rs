@@ -12,8 +12,8 @@ use crate::spec::{HOST_METRICS, Shape, Spec};
 
 /// The scripts' step, in nanoseconds: the longest that follows from a rate.
 const LONGEST: u64 = 1_000_000;
-/// Steps where neither a step nor a rate is known, in nanoseconds. Times do not run ahead of the clock below 10
-/// million records per second; where points have to be kept apart, below half a million.
+/// Steps where neither a step nor a rate is known, in nanoseconds. Times do not run ahead of the clock below
+/// 10 million records per second; where points have to be kept apart, below half a million.
 const UNKNOWN: u64 = 100;
 const UNKNOWN_APART: u64 = 2_000;
 

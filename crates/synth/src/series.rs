@@ -2,10 +2,10 @@
 
 use plimsoll_core::Random;
 
-/// An endless sequence of the numbers below a count, in cycles that are all alike: each has every number once,
-/// so that exactly as many series exist as were asked for, and a number comes again after exactly `count`
-/// elements, as those who collect metrics ask the same hosts in the same order. The numbers go in strides of a
-/// length that shares no factor with the count.
+/// An endless sequence of the numbers below a count, in cycles that are all alike: each has every number
+/// once, so that exactly as many series exist as were asked for, and a number comes again after exactly
+/// `count` elements, as those who collect metrics ask the same hosts in the same order. The numbers go in
+/// strides of a length that shares no factor with the count.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     count: u32,

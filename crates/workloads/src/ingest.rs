@@ -70,8 +70,8 @@ impl IngestLoad {
         }
     }
 
-    /// Connections: those that are asked for, else enough for the rate; for Prometheus one, which keeps samples
-    /// in their order.
+    /// Connections: those that are asked for, else enough for the rate; for Prometheus one, which keeps
+    /// samples in their order.
     ///
     /// # Errors
     /// As [`batches_per_second`](Self::batches_per_second).

@@ -54,8 +54,8 @@ impl IngestTarget {
     }
 }
 
-/// What somebody answers to a request, of which the connection's end is that of the reply: status and body. No
-/// status: the connection ended without a reply.
+/// What somebody answers to a request, after which the connection ends: status and body. No status: it ended
+/// without a reply.
 pub(crate) fn exchange(address: &str, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(request).expect("it reads");

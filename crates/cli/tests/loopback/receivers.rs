@@ -1,5 +1,5 @@
-//! Other people's stores, Prometheus and InfluxDB: they are asked themselves what they have, and it is what they
-//! acknowledged, also when they were killed meanwhile.
+//! Other people's stores, Prometheus and InfluxDB: they are asked themselves what they have, and it is what
+//! they acknowledged, also when they were killed meanwhile.
 
 use std::process::Command;
 

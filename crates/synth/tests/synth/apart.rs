@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use plimsoll_core::Shard;
-use plimsoll_scenario::Turns;
+use plimsoll_core::{Shard, Turns};
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer, TimeUnit};
 
 use crate::{NOW, Record, decoders};
