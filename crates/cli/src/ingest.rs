@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::{Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
@@ -22,8 +23,6 @@ use crate::{Exit, Failure, import, repeat, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
-/// Numbers of batches that are made before the run: apart from those that a run makes.
-const MADE_BEFORE: u64 = 1 << 41;
 
 /// The command.
 pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
@@ -47,6 +46,9 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
+    let say = run::say(args.run.output.quiet);
+    let notes = load.notes(resolved.plan.threads, resolved.plan.connections.max);
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     reach(load.origin(), transport(&resolved.layered.patch))?;
     let mut workload = Ingest { args, load: &load, verification: None };
     run::command_with(&args.run, &mut workload, look, style)
@@ -202,10 +204,13 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
         let Bodies::Fresh(source) = &plan.supplies[number].bodies else { continue };
         let start = clock::monotonic();
         let mut maker = source.open(plan.supply_seed(number));
+        // They follow each other in time as they would if they were made for the run.
+        let turns = Turns::new(source.span_ns(), Shard::WHOLE);
         let mut out = Vec::new();
-        let bodies: Vec<Arc<[u8]>> = (0..u64::from(count))
-            .map(|batch| {
-                maker.make(MADE_BEFORE + batch, clock::unix().0, &mut out);
+        let bodies: Vec<Arc<[u8]>> = (0..count)
+            .map(|_| {
+                let (number, begin) = turns.take(clock::unix().0);
+                maker.make(number, begin, &mut out);
                 Arc::from(&out[..])
             })
             .collect();

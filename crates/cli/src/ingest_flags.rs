@@ -78,10 +78,10 @@ struct DataArgs {
     /// Series that new ones take the place of, per second, as a share of all
     #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
     churn: String,
-    /// Unit of times where the format leaves it open: s, ms, us or ns
-    #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name), default_value = "ms")]
+    /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us]
+    #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name))]
     #[arg(hide_short_help = true)]
-    time_unit: TimeUnit,
+    time_unit: Option<TimeUnit>,
     /// Make N batches of each kind first, and send these over and over
     ///
     /// Without it every batch is a new one, made ahead by threads of its own. A store that leaves out what it
@@ -121,7 +121,7 @@ pub(crate) struct StoreArgs {
     /// there twice is exit code 6.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Connections [default: enough for the rate if the store answers within 10 ms]
+    /// Connections [default: enough for the rate if the store answers within 10 ms; of remote-write 1]
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     workers: Option<u32>,
 }
@@ -249,6 +249,10 @@ impl IngestArgs {
             (None, 1) => Shape::Seed,
             (None, _) => Shape::Small,
         };
+        let time_unit = args.time_unit.unwrap_or(match kinds.len() {
+            2.. if args.format.has_unit() => TimeUnit::Us,
+            _ => TimeUnit::Ms,
+        });
         let all: f64 = kinds.iter().copied().map(unified_rate).sum();
         let stream = |kind: Kind| Stream {
             spec: Spec {
@@ -262,7 +266,7 @@ impl IngestArgs {
                 hosts: args.hosts.filter(|_| kind == Kind::Metrics),
                 cardinality: args.cardinality.filter(|_| kind == Kind::Metrics),
                 churn: churn.filter(|_| kind == Kind::Metrics).unwrap_or(0.0),
-                time_unit: args.time_unit,
+                time_unit,
                 ..Spec::default()
             },
             records_per_second: rate.map(|rate| rate * unified_rate(kind) / all),

@@ -7,10 +7,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use plimsoll_core::{Nanos, Shard};
+use plimsoll_core::{Nanos, Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{Bodies, BodyMaker};
@@ -25,8 +25,6 @@ const FEWEST: f64 = 2.0;
 const MOST: f64 = 64.0;
 /// The same where there is no rate.
 const WITHOUT_RATE: usize = 16;
-/// Numbers of bodies that a worker makes itself: apart from those of the threads.
-const LATE: u64 = 1 << 40;
 /// Bytes that are expected of a body at first.
 const FIRST_GUESS: usize = 1 << 16;
 
@@ -43,12 +41,23 @@ enum Tap {
     Fresh { made: Option<Receiver<Arc<[u8]>>>, own: Own, count: BodyCount },
 }
 
-/// What a worker makes bodies with.
+/// What a thread makes bodies with.
 struct Own {
     maker: Box<dyn BodyMaker>,
-    next: u64,
-    step: u64,
+    turns: Arc<Turns>,
     out: Vec<u8>,
+}
+
+impl Own {
+    fn new(maker: Box<dyn BodyMaker>, turns: &Arc<Turns>) -> Self {
+        Self { maker, turns: Arc::clone(turns), out: Vec::with_capacity(FIRST_GUESS) }
+    }
+
+    fn make(&mut self, unix_ns: u64) -> Arc<[u8]> {
+        let (number, begin) = self.turns.take(unix_ns);
+        self.maker.make(number, begin, &mut self.out);
+        Arc::from(&self.out[..])
+    }
 }
 
 /// How bodies were come by.
@@ -83,17 +92,14 @@ impl Taps {
                     Tap::Ready { bodies: Arc::clone(bodies), next }
                 }
                 Bodies::Fresh(source) => {
+                    // The thread and the worker take turns, so that their bodies have nothing in common.
+                    let turns = Arc::new(Turns::new(source.span_ns(), worker));
+                    let own = || Own::new(source.open(seed), &turns);
                     let made = match at_once {
                         true => None,
-                        false => Some(ahead(source.open(seed), worker, depth)?),
+                        false => Some(ahead(own(), worker, depth)?),
                     };
-                    let own = Own {
-                        maker: source.open(seed),
-                        next: LATE + u64::from(worker.index),
-                        step: u64::from(worker.of),
-                        out: Vec::with_capacity(FIRST_GUESS),
-                    };
-                    Tap::Fresh { made, own, count: BodyCount::default() }
+                    Tap::Fresh { made, own: own(), count: BodyCount::default() }
                 }
             })
         });
@@ -119,9 +125,7 @@ impl Taps {
                     }
                     count.late += 1;
                 }
-                own.maker.make(own.next, unix_ns, &mut own.out);
-                own.next += own.step;
-                Arc::from(&own.out[..])
+                own.make(unix_ns)
             }
         }
     }
@@ -138,26 +142,14 @@ impl Taps {
 }
 
 /// Starts a thread that makes bodies ahead, until the queue that it fills is dropped.
-fn ahead(maker: Box<dyn BodyMaker>, worker: Shard, depth: usize) -> Result<Receiver<Arc<[u8]>>, RunError> {
+fn ahead(mut own: Own, worker: Shard, depth: usize) -> Result<Receiver<Arc<[u8]>>, RunError> {
     let (send, made) = sync_channel(depth);
     thread::Builder::new()
         .name(format!("bodies-{}", worker.index))
-        .spawn(move || make_ahead(maker, worker, &send))
+        // Until nobody wants them.
+        .spawn(move || while send.send(own.make(clock::unix().0)).is_ok() {})
         .map_err(|error| RunError::Worker(error.to_string()))?;
     Ok(made)
-}
-
-/// The body of the thread: bodies, until nobody wants them.
-fn make_ahead(mut maker: Box<dyn BodyMaker>, worker: Shard, send: &SyncSender<Arc<[u8]>>) {
-    let mut out = Vec::with_capacity(FIRST_GUESS);
-    let mut number = u64::from(worker.index);
-    loop {
-        maker.make(number, clock::unix().0, &mut out);
-        number += u64::from(worker.of);
-        if send.send(Arc::from(&out[..])).is_err() {
-            return;
-        }
-    }
 }
 
 /// Bodies that are made ahead for one worker and supply.

@@ -25,12 +25,16 @@ pub enum Bodies {
 pub trait BodySource: fmt::Debug + Send + Sync {
     /// What makes them, for one thread: with the same seed, the same bodies.
     fn open(&self, seed: u64) -> Box<dyn BodyMaker>;
+
+    /// For how long the times in one body go on, in nanoseconds, at least 1: see
+    /// [`Turns`](plimsoll_core::Turns).
+    fn span_ns(&self) -> u64;
 }
 
 /// Makes bodies.
 pub trait BodyMaker: Send {
-    /// Replaces what `out` has by body `number`, as it is at `unix_ns` (nanoseconds since 1970). No two
-    /// bodies of one source that are sent have the same number; they are made in any order.
+    /// Replaces what `out` has by body `number`, whose times begin at `unix_ns` (nanoseconds since 1970). No
+    /// two bodies of one source that are sent have the same number; they are made in any order.
     fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>);
 }
 

@@ -75,6 +75,11 @@ impl Format {
         }
     }
 
+    /// Whether times in it can be in another unit than milliseconds, or be rounded to it.
+    pub fn has_unit(self) -> bool {
+        !matches!(self, Self::RemoteWrite | Self::ElasticBulk)
+    }
+
     /// The compressions that its receivers take, by their names.
     pub fn compressions(self) -> &'static [&'static str] {
         match self {

@@ -19,6 +19,7 @@ mod encoding;
 pub mod format;
 pub mod kind;
 mod lexicon;
+mod pace;
 mod pen;
 mod program;
 mod receivers;

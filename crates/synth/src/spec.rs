@@ -40,11 +40,12 @@ pub struct Spec {
     pub churn: f64,
     /// The unit of times where the format leaves it open.
     pub time_unit: TimeUnit,
-    /// Time from one record of a batch to the next, in nanoseconds. The scripts have a millisecond. Stores
-    /// that know a series' value by its time (InfluxDB, Prometheus) keep one of two records of one series and
-    /// time, or refuse the second: batches whose times overlap need more series than they have records
-    /// together.
-    pub step_ns: u64,
+    /// Time from one record of a batch to the next, in nanoseconds; without it as little as keeps the points
+    /// of a series apart, where the format's receivers know them by series and time, else 100 ns. The batches
+    /// of a run follow each other in time: with steps longer than a second divided by the records of a second
+    /// times run ahead of the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_ns: Option<u64>,
     /// Spans of a trace, from 1 to 255. The last trace of a batch may have fewer.
     pub spans_per_trace: u8,
     /// The share of spans that have a parent, of all but the first of their trace, from 0 to 1. The scripts
@@ -66,7 +67,7 @@ impl Default for Spec {
             cardinality: None,
             churn: 0.0,
             time_unit: TimeUnit::Ms,
-            step_ns: 1_000_000,
+            step_ns: None,
             spans_per_trace: 10,
             parents: 0.3,
         }
@@ -253,7 +254,7 @@ impl Spec {
         self.hosts.or(needed).unwrap_or(default)
     }
 
-    /// Different series at any one time.
+    /// Different series of the metrics at any one time.
     pub(crate) fn series_count(&self) -> u32 {
         self.cardinality.unwrap_or(self.host_count().saturating_mul(self.metrics_of_a_host()))
     }
@@ -302,8 +303,7 @@ impl Spec {
             let message = format!("{name} has no level {level}");
             problems.add("compression", message, format!("a level is from {range}"));
         }
-        let in_millis = matches!(format, Format::RemoteWrite | Format::ElasticBulk);
-        if in_millis && self.time_unit != TimeUnit::Ms {
+        if !format.has_unit() && self.time_unit != TimeUnit::Ms {
             let message = format!("{format} has times in ms, not in {}", self.time_unit.name());
             problems.add("time_unit", message, "time_unit: ms".to_owned());
         }
@@ -338,10 +338,10 @@ impl Spec {
             let message = format!("Prometheus has no metrics that begin with `{name}`");
             problems.add("measurement", message, format!("measurement: {}", name.replace('-', "_")));
         }
-        let span = u64::from(self.batch_size).checked_mul(self.step_ns);
+        let span = u64::from(self.batch_size).checked_mul(self.step());
         if span.is_none_or(|span| span > MAX_SPAN_NS) {
             let message =
-                format!("a batch of {} records {} ns apart is too long", self.batch_size, self.step_ns);
+                format!("a batch of {} records {} ns apart is too long", self.batch_size, self.step());
             problems.add("step_ns", message, "a batch spans a day at most".to_owned());
         }
     }

@@ -4,7 +4,7 @@ mod advice;
 mod preset;
 mod reconcile;
 
-use plimsoll_synth::{Kind, Problem, Spec};
+use plimsoll_synth::{Format, Kind, Problem, Spec, TimeUnit};
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
@@ -81,15 +81,25 @@ impl IngestLoad {
         }
     }
 
-    /// Connections: those that are asked for, else enough for the rate.
+    /// Connections: those that are asked for, else enough for the rate; for Prometheus one, which keeps
+    /// samples in their order.
     ///
     /// # Errors
     /// As [`batches_per_second`](Self::batches_per_second).
     pub fn connections(&self) -> Result<u32, WorkloadError> {
         let rate = self.batches_per_second()?;
         let (least, most) = CONNECTIONS;
-        let enough = rate.map_or(least, |rate| (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most));
+        let enough = match rate {
+            _ if self.needs_order() => 1.0,
+            Some(rate) => (rate / BATCHES_PER_CONNECTION).ceil().clamp(least, most),
+            None => least,
+        };
         Ok(self.connections.unwrap_or(enough as u32))
+    }
+
+    /// Whether samples of a series have to come in the order of their times.
+    fn needs_order(&self) -> bool {
+        self.streams.iter().any(|stream| stream.spec.format == Format::RemoteWrite)
     }
 
     /// The plan, as the content of a plan file.
@@ -133,12 +143,26 @@ impl IngestLoad {
         let mut step = json!({
             "name": stream.spec.kind.name(),
             "post": self.path().unwrap_or_else(|| stream.spec.default_path()),
-            "batch": stream.spec,
+            "batch": stream.paced(),
         });
         if let Some(database) = &self.database {
             step["headers"] = json!({ "x-arc-database": database });
         }
         step
+    }
+
+    /// What may keep the store from having each record that it acknowledges, in a sentence each with what to
+    /// do about it. The plan has so many threads and connections.
+    pub fn notes(&self, threads: u32, connections: u32) -> Vec<String> {
+        let mut notes: Vec<String> = self.streams.iter().filter_map(|stream| stream.alike(threads)).collect();
+        if self.needs_order() && connections > 1 {
+            notes.push(format!(
+                "batches may overtake each other on {connections} connections, and Prometheus refuses samples \
+                 that are older than the newest of their series, or leaves them out although it acknowledges \
+                 them: --workers 1 helps, or an out_of_order_time_window in its configuration"
+            ));
+        }
+        notes
     }
 
     /// Scheme, host and port of the store.
@@ -159,6 +183,40 @@ impl IngestLoad {
 }
 
 impl Stream {
+    /// What the records look like, with their times as far apart as their rate says.
+    fn paced(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        if let (None, Some(rate)) = (spec.step_ns, self.records_per_second) {
+            spec.step_ns = Some(spec.step_at(rate));
+        }
+        spec
+    }
+
+    /// What to do about records of one series and time, if the store may take them for one and the same.
+    fn alike(&self, threads: u32) -> Option<String> {
+        let spec = self.paced();
+        if !spec.knows_points_by_time() || spec.keeps_points_apart(threads) {
+            return None;
+        }
+        let finer = || Spec { time_unit: TimeUnit::Ns, ..self.spec.clone() };
+        let finer = (spec.format.has_unit() && spec.time_unit != TimeUnit::Ns).then(finer);
+        let is_finer_enough = finer.is_some_and(|spec| {
+            Self { spec, records_per_second: self.records_per_second }.paced().keeps_points_apart(threads)
+        });
+        // Without a rate as many as it takes at the speed for which the steps are made.
+        let rate = self.records_per_second.unwrap_or(1e9 / spec.step() as f64);
+        let cardinality = spec.cardinality_apart(rate, threads).map(|count| format!("--cardinality {count}"));
+        let ways = [cardinality, is_finer_enough.then(|| "--time-unit ns".to_owned())];
+        let ways: Vec<String> = ways.into_iter().flatten().collect();
+        let what_helps = if ways.is_empty() { "a lower rate".to_owned() } else { ways.join(" or ") };
+        Some(format!(
+            "some {} will have the series and the time (in {}) of others, and a store that knows them by these keeps \
+             one of them: {what_helps} helps",
+            spec.kind,
+            spec.time_unit.name(),
+        ))
+    }
+
     fn batches_per_second(&self) -> Option<f64> {
         self.records_per_second.map(|records| records / f64::from(self.spec.batch_size.max(1)))
     }
@@ -194,6 +252,7 @@ mod tests {
         assert_eq!(step["post"], "/api/v1/write/msgpack");
         assert_eq!(step["headers"], json!({ "x-arc-database": "load" }));
         assert_eq!(step["batch"]["batch_size"], 2_000);
+        assert_eq!(step["batch"]["step_ns"], 2_000);
         assert_eq!(document["targets"]["store"], "http://127.0.0.1:8000");
     }
 
@@ -226,6 +285,57 @@ mod tests {
         assert_eq!(to("http://h:1"), expected);
         assert_eq!(to("http://h:1/"), expected);
         assert_eq!(to("http://h:1/take/it"), ("http://h:1".to_owned(), "/take/it".to_owned()));
+    }
+
+    #[test]
+    fn what_the_store_will_not_keep_is_said_with_what_helps() {
+        let notes = |kind, format, rate: Option<f64>, time_unit, connections| {
+            let mut load = load(vec![stream(kind, rate)]);
+            load.streams[0].spec.format = format;
+            load.streams[0].spec.time_unit = time_unit;
+            load.notes(1, connections)
+        };
+        let (remote, line) = (Format::RemoteWrite, Format::InfluxLine);
+        for (kind, format, rate, unit, connections, ways) in [
+            (Kind::Metrics, Format::Columnar, Some(1e7), TimeUnit::Ms, 9, vec![]),
+            (Kind::Logs, Format::LokiPush, None, TimeUnit::Ms, 9, vec![]),
+            (Kind::Metrics, remote, Some(6e5), TimeUnit::Ms, 1, vec![]),
+            (Kind::Metrics, remote, None, TimeUnit::Ms, 1, vec![]),
+            (Kind::Metrics, remote, Some(8e5), TimeUnit::Ms, 1, vec![": --cardinality 800 helps"]),
+            (Kind::Metrics, remote, Some(2e6), TimeUnit::Ms, 1, vec![": --cardinality 2000 helps"]),
+            (
+                Kind::Metrics,
+                remote,
+                Some(1e3),
+                TimeUnit::Ms,
+                4,
+                vec!["on 4 connections", "--workers 1 helps"],
+            ),
+            (
+                Kind::Metrics,
+                line,
+                Some(8e5),
+                TimeUnit::Ms,
+                4,
+                vec![": --cardinality 800 or --time-unit ns helps"],
+            ),
+            (Kind::Logs, line, Some(5e3), TimeUnit::Ms, 4, vec!["some logs will", ": --time-unit ns helps"]),
+            (Kind::Logs, line, Some(5e3), TimeUnit::Us, 4, vec![]),
+            (Kind::Traces, line, None, TimeUnit::Us, 4, vec![": --time-unit ns helps"]),
+            (Kind::Traces, line, None, TimeUnit::Ns, 4, vec![]),
+        ] {
+            let said = notes(kind, format, rate, unit, connections);
+            assert_eq!(said.len(), usize::from(!ways.is_empty()), "{kind} {format} {rate:?}: {said:?}");
+            assert!(ways.iter().all(|way| said[0].contains(way)), "{kind} {format} {rate:?}: {said:?}");
+        }
+        let mut fast = load(vec![stream(Kind::Metrics, Some(2e6))]);
+        fast.streams[0].spec.format = remote;
+        assert_eq!(fast.connections().unwrap(), 1);
+        let said = fast.notes(2, 2);
+        assert!(
+            said[0].ends_with(": a lower rate helps") && said[1].contains("on 2 connections"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -25,19 +25,10 @@ impl IngestTarget {
 
     /// What it answers to a request: status and body. No status: the connection ended without a reply.
     pub(crate) fn ask(&self, line: &str, fields: &str, body: &[u8]) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let length = body.len();
         let head =
             format!("{line} HTTP/1.1\r\n{fields}connection: close\r\ncontent-length: {length}\r\n\r\n");
-        stream.write_all(&[head.as_bytes(), body].concat()).expect("it reads");
-        let mut told = Vec::new();
-        // A reset is no reply.
-        let _ = stream.read_to_end(&mut told);
-        let text = String::from_utf8(told).expect("it is text");
-        match text.split_once("\r\n\r\n") {
-            Some((head, body)) => (head[9..12].parse().expect("a status"), body.to_owned()),
-            None => (0, text),
-        }
+        exchange(&self.address, &[head.as_bytes(), body].concat())
     }
 
     fn write(&self, fields: &str) -> (u16, String) {
@@ -60,6 +51,21 @@ impl IngestTarget {
     pub(crate) fn stop(self, signal: &str) -> Finished {
         self.process.signal(signal);
         self.process.finish()
+    }
+}
+
+/// What somebody answers to a request, after which the connection ends: status and body. No status: it ended
+/// without a reply.
+pub(crate) fn exchange(address: &str, request: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(request).expect("it reads");
+    let mut told = Vec::new();
+    // A reset is no reply.
+    let _ = stream.read_to_end(&mut told);
+    let text = String::from_utf8(told).expect("it is text");
+    match text.split_once("\r\n\r\n") {
+        Some((head, body)) => (head[9..12].parse().expect("a status"), body.to_owned()),
+        None => (0, text),
     }
 }
 

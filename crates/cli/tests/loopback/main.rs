@@ -23,6 +23,7 @@ mod outputs;
 mod pool;
 mod ports;
 mod process;
+mod receivers;
 mod refusals;
 mod sink;
 mod steering;

@@ -115,6 +115,11 @@ impl Process {
         tasks.map(|task| task.path()).filter(waits).count()
     }
 
+    /// Waits for its end, whatever it was.
+    pub(crate) fn wait(&mut self) {
+        self.child.wait().expect("it is our child");
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(mut self) -> Finished {
         // Both pipes are drained by threads of their own, so their order does not matter.

@@ -18,6 +18,10 @@ impl BodySource for Batches {
     fn open(&self, seed: u64) -> Box<dyn BodyMaker> {
         Box::new(Maker(Synthesizer::new(&self.0, seed).expect("the spec was validated with the plan")))
     }
+
+    fn span_ns(&self) -> u64 {
+        self.0.span()
+    }
 }
 
 /// What makes them.

@@ -102,7 +102,7 @@ struct Steps {
 
 impl Steps {
     fn new(spec: &Spec) -> Self {
-        Self { step: spec.step_ns, unit: spec.time_unit.nanos() }
+        Self { step: spec.step(), unit: spec.time_unit.nanos() }
     }
 
     /// Quotient and remainder are carried along, so that nothing is divided for each record.

@@ -103,7 +103,7 @@ impl Traces {
         let source = Self {
             seed,
             unit: spec.time_unit.nanos(),
-            step: spec.step_ns,
+            step: spec.step(),
             services,
             spans_per_trace,
             parents: (spec.parents * (1_u64 << 32) as f64) as u64,

@@ -7,6 +7,31 @@ use crate::NOW;
 use crate::alike::all_specs;
 
 #[test]
+fn ten_thousand_batches_take_no_more_memory_than_a_thousand() {
+    for (format, compression) in [
+        (Format::Columnar, Compression::Zstd { level: 1 }),
+        (Format::InfluxLine, Compression::Gzip { level: 1 }),
+        (Format::RemoteWrite, Compression::None),
+        (Format::OtlpProtobuf, Compression::None),
+    ] {
+        let (cardinality, churn, batch_size) = (Some(3_000), 0.3, 100);
+        let spec = Spec { format, compression, cardinality, churn, batch_size, ..Spec::default() };
+        let mut synthesizer = Synthesizer::new(&spec, 1).unwrap();
+        let mut out = Vec::new();
+        // Every host is replaced 300 times.
+        let mut make = |from: u64, to: u64| {
+            (from..to).for_each(|index| {
+                synthesizer.batch(index, NOW + index * 100_000_000, &mut out);
+            });
+        };
+        make(0, 1_000);
+        let more = measure(|| make(1_000, 10_000));
+        // A buffer may grow once more.
+        assert!(more.bytes_current <= 20_000 && more.count_total <= 2, "{spec:?}: {more:?}");
+    }
+}
+
+#[test]
 fn batches_allocate_nothing_after_the_first_ones() {
     for spec in all_specs() {
         let compressions: &[Compression] = match spec.format {

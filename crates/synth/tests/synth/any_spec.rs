@@ -35,7 +35,7 @@ prop_compose! {
         hosts in option::of(1_u32..3_000),
         cardinality in option::of(1_u32..3_000),
         churn in select(vec![0.0, 1e-9, 0.5, 1.0]),
-        step_ns in 0_u64..10_000_000_000,
+        step_ns in option::of(0_u64..10_000_000_000),
         spans_per_trace in 1_u8..=255,
         parents in 0.0..=1.0,
     ) -> Spec {

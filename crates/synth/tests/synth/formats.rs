@@ -15,7 +15,9 @@ fn fitting(format: Format) -> Vec<Spec> {
 
 /// The same data in columns.
 fn columns_of(spec: &Spec, index: u64) -> (String, Vec<Record>) {
-    let columnar = Spec { format: Format::Columnar, compression: Compression::None, ..spec.clone() };
+    // Of what is not said, the step depends on the format.
+    let step_ns = Some(spec.step());
+    let columnar = Spec { format: Format::Columnar, compression: Compression::None, step_ns, ..spec.clone() };
     decoders::columnar(&batch(&columnar, 5, index))
 }
 
@@ -196,7 +198,7 @@ fn a_batch_tells_its_size_and_replaces_what_was_there() {
 #[test]
 fn times_are_in_the_unit_and_a_step_apart() {
     for unit in TimeUnit::ALL {
-        let spec = Spec { time_unit: unit, step_ns: 1_500_000, batch_size: 20, ..Spec::default() };
+        let spec = Spec { time_unit: unit, step_ns: Some(1_500_000), batch_size: 20, ..Spec::default() };
         let (_, records) = decoders::columnar(&batch(&spec, 1, 0));
         for (number, record) in (0..).zip(&records) {
             let expected = (crate::NOW + number * 1_500_000) / unit.nanos();
@@ -217,7 +219,7 @@ fn times_are_in_the_unit_and_a_step_apart() {
 fn sizes_around_those_where_encodings_change_can_be_decoded() {
     for kind in Kind::ALL {
         for batch_size in [1, 2, 15, 16, 17, 300, 65_535, 65_536] {
-            let spec = Spec { kind, batch_size, step_ns: 1_000, ..Spec::default() };
+            let spec = Spec { kind, batch_size, step_ns: Some(1_000), ..Spec::default() };
             let (_, records) = decoders::columnar(&batch(&spec, 1, 0));
             assert_eq!(records.len(), batch_size as usize);
             if batch_size < 1_000 {

@@ -4,6 +4,7 @@
 mod alike;
 mod allocations;
 mod any_spec;
+mod apart;
 mod campaign;
 mod decoders;
 mod distributions;
