@@ -8,6 +8,7 @@ use plimsoll_synth::campaign::{StoryBatch, span};
 use plimsoll_synth::{Format, Kind, Spec};
 use serde_json::{Value, json};
 
+use super::reconcile::SQL;
 use crate::WorkloadError;
 
 /// The longest name of a database.
@@ -196,7 +197,7 @@ WHERE {}",
 
     fn latest_errors(&self) -> Question {
         let sql = format!(
-            "SELECT e.time AS campaign_start, l.time AS log_time, l.level, l.service, l.message
+            "SELECT l.time AS log_time, l.level, l.service, l.message
 {}
 ORDER BY l.time DESC
 LIMIT 10",
@@ -226,14 +227,9 @@ ORDER BY MIN(t.time)"
     }
 }
 
-/// The step of a plan that makes what was written visible at once, for those who may administer the store.
-pub fn flush() -> Value {
-    json!({ "name": "flush", "post": "/api/v1/write/line-protocol/flush" })
-}
-
 /// The step of a plan that asks in SQL. It names no database: Arc refuses those in SQL if one is.
 pub fn ask(sql: &str) -> Value {
-    json!({ "name": "query", "post": "/api/v1/query", "json": { "sql": sql } })
+    json!({ "post": SQL, "json": { "sql": sql } })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::WorkloadError;
 /// The store of Arc's API that also says what it has acknowledged: it takes the formats of other stores, too.
 pub const OWN_STORE: &str = "/plimsoll/acknowledged";
 /// Where it and Arc take SQL.
-const SQL: &str = "/api/v1/query";
+pub(super) const SQL: &str = "/api/v1/query";
 /// Where they are told to show what they have.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
 /// Seconds that times of records may be ahead of ours: of several machines, or because batches are made ahead.

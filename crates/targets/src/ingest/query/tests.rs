@@ -189,9 +189,9 @@ fn the_correlations_of_the_seed_are_answered() {
             + r#"[["2024-10-30T10:00:00.000000Z","marketing_campaign_started",2,91,"{}"]]"#,
         r#"errors,first_error,last_error "#.to_owned()
             + r#"[[2,"2024-10-30T10:11:00.000000Z","2024-10-30T10:12:00.000000Z"]]"#,
-        r#"campaign_start,log_time,level,service,message "#.to_owned()
-            + r#"[["2024-10-30T10:00:00.000000Z","2024-10-30T10:12:00.000000Z","ERROR","d","timeout"],"#
-            + r#"["2024-10-30T10:00:00.000000Z","2024-10-30T10:11:00.000000Z","ERROR","c","pool exhausted"]]"#,
+        r#"log_time,level,service,message "#.to_owned()
+            + r#"[["2024-10-30T10:12:00.000000Z","ERROR","d","timeout"],"#
+            + r#"["2024-10-30T10:11:00.000000Z","ERROR","c","pool exhausted"]]"#,
         r#"phase,request_count,avg_latency_ms,p95_latency_ms [["before_campaign",1,45,45],"#.to_owned()
             + r#"["during_campaign",2,250,295],["after_campaign",1,50,50]]"#,
     ];
