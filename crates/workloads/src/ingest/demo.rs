@@ -1,8 +1,8 @@
 //! The demonstration: a story in four databases of a store with Arc's HTTP API, and what can be asked of it.
 //!
 //! The SQL is such that DuckDB, which is in Arc, and SQLite, which is in `plimsoll target ingest`, answer it
-//! alike: instants are compared as numbers, by DuckDB's `epoch_ms`. It says nothing of an order or of texts that
-//! one of them has and the other has not.
+//! alike: instants are compared as numbers, by DuckDB's `epoch_ms`. Databases stand in it without quotes: Arc
+//! does not find them in any other way.
 
 use plimsoll_synth::campaign::{StoryBatch, span};
 use plimsoll_synth::{Format, Kind, Spec};
