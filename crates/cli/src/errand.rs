@@ -107,7 +107,10 @@ pub(crate) fn answers_with(
     if record.accounting.ok == most && answers.len() as u64 == most {
         return Ok(answers);
     }
-    Err(Failure::environment(Problem::new(format!("no answer from {origin}: {}", reason(&record)))))
+    let problem = Problem::new(format!("no answer from {origin}: {}", reason(&record)));
+    Err(Failure::environment(
+        problem.with_hint("is it still running? its log may say what became of the request"),
+    ))
 }
 
 /// Whether a step is no request.

@@ -25,8 +25,9 @@ use crate::{Exit, Failure, run};
 /// From the begin of a campaign to now if nothing else is said: then the whole story is of the past.
 const AGE_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
-/// How often a store is asked that does not have everything yet, a second apart: it flushes when it likes.
-const LOOKS: u32 = 15;
+/// How often a store is asked again that does not show everything yet, a second apart: after it was told to
+/// flush, and if it flushes when it likes.
+const LOOKS: (u32, u32) = (2, 15);
 
 /// The command.
 pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Failure> {
@@ -197,14 +198,14 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     }
     let expected = batches.each_ref().map(|batch| batch.records);
     let (mut found, flush_refused) = store.counts(demo, flush())?;
+    let (mut looks, patient) = LOOKS;
     if let Some(said) = flush_refused {
         say(&format!("the store does not flush for this token ({said}): waiting until it shows what it has"));
-        for _ in 0..LOOKS {
-            if found.iter().zip(&expected).all(|(found, expected)| found >= expected) {
-                break;
-            }
-            (found, _) = store.counts(demo, json!({ "think": "1s" }))?;
-        }
+        looks = patient;
+    }
+    while looks > 0 && found.iter().zip(&expected).any(|(found, expected)| found < expected) {
+        (found, _) = store.counts(demo, json!({ "think": "1s" }))?;
+        looks -= 1;
     }
     let sent = batches.iter().zip(found).map(|(batch, found)| Sent {
         kind: batch.kind,

@@ -125,3 +125,46 @@ impl IngestDemoArgs {
         PlanPatch { bearer, ..self.tls.to_patch() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+    use crate::ingest_flags::InsteadOfLoad;
+
+    fn parsed(args: &[&str]) -> IngestDemoArgs {
+        let line = ["plimsoll", "ingest", "demo"].iter().chain(args);
+        let Command::Ingest(ingest) = Cli::try_parse_from(line).unwrap().command else { panic!("no ingest") };
+        let Some(InsteadOfLoad::Demo(demo)) = ingest.instead else { panic!("no demo") };
+        *demo
+    }
+
+    #[test]
+    fn a_campaign_begins_at_a_number_a_date_or_so_long_ago() {
+        let begins = |text| parsed(&["--campaign-time", text]).story.campaign_ms();
+        assert_eq!(begins("1730282400123").unwrap(), Some(1_730_282_400_123));
+        assert_eq!(begins("2024-10-30T10:00:00Z").unwrap(), Some(1_730_282_400_000));
+        assert_eq!(begins(" 2024-10-30 ").unwrap(), Some(1_730_246_400_000));
+        let (long, short) = (begins("2 hours ago").unwrap().unwrap(), begins("30m").unwrap().unwrap());
+        // Both count back from now, which has moved on in between.
+        assert!(short - long >= 5_400_000, "{long} {short}");
+        assert_eq!(parsed(&[]).story.campaign_ms().unwrap(), None);
+        assert!(begins("-5").unwrap_err().hint.unwrap().contains("1767225600000"));
+    }
+
+    #[test]
+    fn flags_say_where_the_store_is_and_how_it_is_reached() {
+        let args =
+            parsed(&["--url", "https://h:1/", "--token", "t", "-k", "--cacert", "ca.pem", "--tls", "1.3"]);
+        assert_eq!(args.store.origin().unwrap(), "https://h:1");
+        let patch = args.to_patch();
+        let texts = [patch.bearer, patch.cacert, patch.tls].map(|given| given.unwrap().text);
+        assert_eq!(texts, ["t", "ca.pem", "1.3"]);
+        assert!(patch.insecure.is_on());
+        for bad in ["http://h/x", "http://h//", "http://h?a", "h/x"] {
+            assert!(parsed(&["--url", bad]).store.origin().is_err(), "{bad}");
+        }
+    }
+}

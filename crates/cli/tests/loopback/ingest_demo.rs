@@ -1,5 +1,5 @@
-//! `plimsoll ingest demo` against the store: the story is there, the questions are answered, and what is wrong
-//! is told.
+//! `plimsoll ingest demo` against the store: the story is there, the questions are answered, and what is
+//! wrong is told.
 
 use serde_json::{Value, json};
 
@@ -156,13 +156,15 @@ fn refusals_are_in_the_words_of_the_store() {
     }
     let broken = IngestTarget::start("--fail 100%:503");
     demo(&broken, "").assert_refused(1, "answered 503 to the events: refused on purpose");
+    let silent = IngestTarget::start("--lie unacknowledged:100%");
+    demo(&silent, "").assert_refused(1, "no answer from http://127.0.0.1:");
     let nobody = run("ingest demo --url http://127.0.0.1:1");
     nobody.assert_refused(1, "no answer from the store http://127.0.0.1:1");
 }
 
 #[test]
 fn who_may_not_flush_waits_until_the_store_does() {
-    let target = IngestTarget::start("--token worker:read,write --flush-delay 0s");
+    let target = IngestTarget::start("--token worker:read,write --flush-delay 1s");
     let finished = demo(&target, "--token worker -o json");
     assert_eq!(counts(&told(&finished, 0))[1], ("metrics", 1_800, 1_800));
     let said = "does not flush for this token (Permission denied: admin required)";
