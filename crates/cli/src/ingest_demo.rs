@@ -246,7 +246,7 @@ fn every_record_is_there(store: &Store<'_>, sent: &[Sent]) -> Result<(), Failure
     let wrong = wrong.collect::<Vec<_>>().join(", ");
     let message = format!("the store {} acknowledged every record, and has {wrong}", store.origin);
     Err(Failure::inconsistent(Problem::new(message).with_hint(match are_missing {
-        true => "it has lost some, or does not show them yet: --queries-only asks again",
+        true => "it has lost some, or does not show them yet: its log may say more",
         false => "somebody else writes to these databases (--database names others), or it has some twice",
     })))
 }
