@@ -1,5 +1,5 @@
-//! Ingest: what making batches costs, what sending those that are there costs beside any request of their size,
-//! and whether one core carries the loads that Arc's guide tells of.
+//! Ingest: what making batches costs, what sending those that are there costs beside any request of their
+//! size, and whether one core carries the loads that Arc's guide tells of.
 
 use plimsoll_synth::{Compression, Kind, Spec, Synthesizer};
 

@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, OpenEpoll};
 use plimsoll_engine::{Control, resolve, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
-use plimsoll_plan::{Command, PlanPatch, Problem};
+use plimsoll_plan::{Command, Plan, PlanPatch, Problem};
 use serde_json::{Value, json};
 
 use crate::import::WithPlan;
@@ -21,12 +21,13 @@ const NAME: &str = "the plan of a request beside the load";
 
 /// Carries one iteration of a plan out, and nothing else.
 pub(crate) fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
-    carry_out(document, flags, PATIENCE, &Log::default())
+    carry_out(document, flags, |_| {}, PATIENCE, &Log::default())
 }
 
 fn carry_out(
     mut document: Value,
     flags: PlanPatch,
+    prepare: impl FnOnce(&mut Plan),
     patience: Nanos,
     log: &Log,
 ) -> Result<RunRecord, Failure> {
@@ -34,6 +35,7 @@ fn carry_out(
     let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
     let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
     let mut plan = command.resolve(&files)?.plan;
+    prepare(&mut plan);
     (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
     // So that all of them come in turn.
     plan.threads = 1;
@@ -62,6 +64,17 @@ pub(crate) struct Answer {
 /// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
 /// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
+    answers_with(origin, steps, flags, |_| {})
+}
+
+/// The same with what is done with the plan before it is carried out: bodies can be put into it that JSON
+/// cannot have.
+pub(crate) fn answers_with(
+    origin: &str,
+    steps: &[Value],
+    flags: PlanPatch,
+    prepare: impl FnOnce(&mut Plan),
+) -> Result<Vec<Answer>, Failure> {
     let expected = json!({ "status": ["200-599"] });
     let steps: Vec<Value> = steps
         .iter()
@@ -76,7 +89,7 @@ pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result
     let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
     let (log, receive) = Log::new(LogOptions { share: 0.0, failed: most, good_too: true, seed: 0 });
-    let record = carry_out(document, flags, LONG_PATIENCE, &log)?;
+    let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
     // The workers have ended: this was the last one who could add to it.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
@@ -94,7 +107,10 @@ pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result
     if record.accounting.ok == most && answers.len() as u64 == most {
         return Ok(answers);
     }
-    Err(Failure::environment(Problem::new(format!("no answer from {origin}: {}", reason(&record)))))
+    let problem = Problem::new(format!("no answer from {origin}: {}", reason(&record)));
+    Err(Failure::environment(
+        problem.with_hint("is it still running? its log may say what became of the request"),
+    ))
 }
 
 /// Whether a step is no request.

@@ -452,9 +452,10 @@ struct Http2Args {
     ping_interval: Option<String>,
 }
 
+/// How servers are known and who the client is.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
-struct TlsArgs {
+pub(crate) struct TlsArgs {
     /// Do not verify certificates
     #[arg(short = 'k', long)]
     insecure: bool,
@@ -648,7 +649,7 @@ impl PlanArgs {
     /// The flags as a patch of the plan, with their names for messages.
     fn to_patch(&self, surroundings: Surroundings) -> PlanPatch {
         let (load, request) = (&self.load, &self.request);
-        let (connection, tls, instrument) = (&self.connection, &self.tls, &self.instrument);
+        let (connection, instrument) = (&self.connection, &self.instrument);
         let (crud, http2) = (&self.crud, &self.http2);
         PlanPatch {
             urls: given_all("URL", &self.urls),
@@ -711,18 +712,11 @@ impl PlanArgs {
             ipv4: switch("-4", connection.ipv4),
             ipv6: switch("-6", connection.ipv6),
 
-            insecure: switch("--insecure", tls.insecure),
-            cacert: given("--cacert", tls.cacert.as_ref()),
-            cert: given("--cert", tls.cert.as_ref()),
-            key: given("--key", tls.key.as_ref()),
-            tls: given("--tls", tls.tls.as_ref()),
-            sni: given("--sni", tls.sni.as_ref()),
             key_log: surroundings.key_log,
 
             http1: switch("--http1.1", connection.http1),
             http2: switch("--http2", connection.http2),
             http2_prior_knowledge: switch("--http2-prior-knowledge", connection.http2_prior_knowledge),
-            alpn: given("--alpn", tls.alpn.as_ref()),
             window_bits: given("--window-bits", http2.window_bits.as_ref()),
             connection_window_bits: given("--connection-window-bits", http2.connection_window_bits.as_ref()),
             header_table_size: given("--header-table-size", http2.header_table_size.as_ref()),
@@ -742,6 +736,22 @@ impl PlanArgs {
             abort_on_fail: self.judging.abort_on_fail,
             interval: given("--interval", self.judging.interval.as_ref()),
             // What the flags of outputs and of control give is read where they are.
+            ..self.tls.to_patch()
+        }
+    }
+}
+
+impl TlsArgs {
+    /// These flags alone.
+    pub(crate) fn to_patch(&self) -> PlanPatch {
+        PlanPatch {
+            insecure: switch("--insecure", self.insecure),
+            cacert: given("--cacert", self.cacert.as_ref()),
+            cert: given("--cert", self.cert.as_ref()),
+            key: given("--key", self.key.as_ref()),
+            tls: given("--tls", self.tls.as_ref()),
+            sni: given("--sni", self.sni.as_ref()),
+            alpn: given("--alpn", self.alpn.as_ref()),
             ..PlanPatch::default()
         }
     }

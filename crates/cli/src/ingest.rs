@@ -13,19 +13,22 @@ use serde_json::json;
 
 use crate::errand::{once, reason};
 use crate::flags::OutputFormat;
-use crate::ingest_flags::{IngestArgs, problem};
+use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
 use crate::run::Workload;
 use crate::screen::Look;
 use crate::steering::Say;
 use crate::sweep::Sweep;
 use crate::verification::Verification;
-use crate::{Exit, Failure, import, repeat, run};
+use crate::{Exit, Failure, import, ingest_demo, repeat, run};
 
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
 
 /// The command.
 pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    if let Some(InsteadOfLoad::Demo(demo)) = &args.instead {
+        return ingest_demo::command(demo, style);
+    }
     let load = args.to_load().map_err(Failure::usage)?;
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll ingest` takes no URL and no plan file");
@@ -157,7 +160,7 @@ impl Workload for Ingest<'_> {
 
 /// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes
 /// nothing, and any answer is good.
-fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
+pub(crate) fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     let record = once(
         json!({
             "targets": { "store": origin },

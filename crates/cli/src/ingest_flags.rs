@@ -1,6 +1,6 @@
 //! The flags of `plimsoll ingest`.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
@@ -8,6 +8,7 @@ use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, PRESET_GZIP, Preset, Stream, unified_rate};
 
 use crate::flags::RunArgs;
+use crate::ingest_demo_flags::IngestDemoArgs;
 use crate::named::named;
 use crate::share::parse_percent;
 
@@ -17,13 +18,28 @@ const BATCH_SIZE: u32 = 1_000;
 #[derive(Debug, Args)]
 // A rate is one of records here; that of the plan is one of batches.
 #[command(mut_arg("rate", |arg| arg.long("batch-rate").short(None).help("Batches per second")))]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct IngestArgs {
+    #[command(subcommand)]
+    pub(crate) instead: Option<InsteadOfLoad>,
     #[command(flatten)]
     data: DataArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+}
+
+/// What is done instead of putting load on a store.
+#[derive(Debug, Subcommand)]
+pub(crate) enum InsteadOfLoad {
+    /// Tell a store the story of a marketing campaign, and ask it in SQL what happened
+    ///
+    /// Ninety minutes of a shop, half an hour of it a campaign: 4 events, 1,800 metrics, 5,000 logs and 1,000
+    /// traces of 3 spans, into four databases. The store is asked whether it has them all (exit code 6 if it
+    /// has not), what happened when CPU spiked, which errors there were, and how latency changed. The same
+    /// seed and time tell the same story. The store is Arc, or `plimsoll target ingest`.
+    Demo(Box<IngestDemoArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,8 @@ mod history;
 mod import;
 mod import_flags;
 mod ingest;
+mod ingest_demo;
+mod ingest_demo_flags;
 mod ingest_flags;
 mod ingest_target_flags;
 mod keys;
@@ -59,6 +61,7 @@ mod share;
 mod signals;
 mod sink_flags;
 mod sink_values;
+mod sql_answer;
 mod stats;
 mod steering;
 mod sweep;
@@ -245,6 +248,11 @@ impl Failure {
     /// The command makes no sense as it was given.
     pub(crate) fn usage(problems: impl Into<Problems>) -> Self {
         Self { problems: problems.into(), source: None, exit: Exit::Usage }
+    }
+
+    /// The system under test does not have what it should have.
+    pub(crate) fn inconsistent(problem: Problem) -> Self {
+        Self { problems: problem.into(), source: None, exit: Exit::Inconsistent }
     }
 
     /// The command makes sense, but could not be carried out here and now.

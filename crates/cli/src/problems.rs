@@ -54,8 +54,12 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
             if value.is_empty() {
                 Problem::new(format!("{} needs a value", flag()))
             } else {
-                let name = flag().replace(['<', '>'], "");
-                Problem::new(format!("{name}: `{value}` is not one of {known}"))
+                let name = flag().replace(['<', '>', '[', ']'], "");
+                let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
+                match (&*name, &*value) {
+                    ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
+                    _ => problem,
+                }
             }
         }
         ErrorKind::ArgumentConflict => {

@@ -69,6 +69,12 @@ fn help_of_target() {
 }
 
 #[test]
+fn help_of_ingest_demo() {
+    insta::assert_snapshot!("help_ingest_demo", help(&["ingest", "demo", "-h"]));
+    insta::assert_snapshot!("help_ingest_demo_long", help(&["ingest", "demo", "--help"]));
+}
+
+#[test]
 fn help_of_demo_and_schema() {
     insta::assert_snapshot!("help_demo", help(&["demo", "-h"]));
     insta::assert_snapshot!("help_demo_long", help(&["demo", "--help"]));

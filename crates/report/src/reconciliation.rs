@@ -21,7 +21,8 @@ pub struct ReconciliationCheck {
     pub tables: String,
     /// Records that the store acknowledged: it has to have them.
     pub acknowledged: u64,
-    /// Records of batches that failed, timed out, were under way at the end or not measured: it may have them.
+    /// Records of batches that failed, timed out, were under way at the end or not measured: it may have
+    /// them.
     pub uncertain: u64,
     /// Records that it has, without those that were there before.
     pub stored: u64,

@@ -6,6 +6,8 @@
 //! demonstration makes them. Differences: the 180 instants of the metrics are 30 s apart, because with the
 //! script's 20 s they end with the campaign and nothing is measured after it; spans lie within their parents.
 
+use std::ops::Range;
+
 use plimsoll_core::Random;
 
 use crate::columnar::Columnar;
@@ -38,13 +40,20 @@ pub struct StoryBatch {
     pub body: Vec<u8>,
 }
 
+/// The time from which to which a story lasts whose campaign begins at `campaign_ms`, in milliseconds since
+/// the epoch: every record of it is of this time.
+pub fn span(campaign_ms: u64) -> Range<u64> {
+    let begin = campaign_ms.saturating_sub(PART);
+    begin..begin.saturating_add(STORY)
+}
+
 /// The batches of the story, one of each kind and in the order of [`Kind::ALL`], about a campaign that begins
 /// at `campaign_ms` (milliseconds since the epoch; half an hour, at least). The same seed tells the same
 /// story.
 pub fn story(campaign_ms: u64, seed: u64) -> [StoryBatch; 4] {
     Kind::ALL.map(|kind| {
         let mut random = Random::new(seed, kind as u64);
-        let begin = campaign_ms.saturating_sub(PART);
+        let begin = span(campaign_ms).start;
         let table = match kind {
             Kind::Metrics => metrics(begin, &mut random),
             Kind::Logs => logs(begin, &mut random, seed),

@@ -1,6 +1,7 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
 mod advice;
+pub mod demo;
 mod preset;
 mod reconcile;
 

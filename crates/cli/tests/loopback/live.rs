@@ -173,7 +173,7 @@ fn failed_requests_are_written_with_both_messages_and_the_reason() {
         let text = kept(&format!("{flags} {headers} --body {{\"n\":${{sequence}}}}"));
         let mut seen = std::collections::BTreeSet::new();
         for (head, rest) in exchanges(&text) {
-            assert!(head.contains("status 503: status 503, expected below 400, after "), "{head}");
+            assert!(head.contains("status 503: status 503, expected below 400: xxxx"), "{head}");
             let (request, response) = rest.split_once("---- response\n").expect("both");
             let number = request.split_once(line).expect("its path").1;
             let end = number.find(|c: char| !c.is_ascii_digit()).expect("more");

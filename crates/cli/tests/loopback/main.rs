@@ -15,6 +15,7 @@ mod elsewhere;
 mod exports;
 mod foreign;
 mod http2;
+mod ingest_demo;
 mod ingest_load;
 mod ingest_target;
 mod interruption;

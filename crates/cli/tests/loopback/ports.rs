@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// Attempts to listen: seconds, where the kernel takes milliseconds.
 const ATTEMPTS: usize = 1_000_000;
 
-/// Addresses that nobody listens on, below the ports that systems give to whoever connects: one of those may be
-/// somebody's before a server has come back to it. They are other ones each time.
+/// Addresses that nobody listens on, below the ports that systems give to whoever connects: one of those may
+/// be somebody's before a server has come back to it. They are other ones each time.
 pub(crate) fn lasting_addresses<const N: usize>() -> [String; N] {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
@@ -18,8 +18,8 @@ pub(crate) fn lasting_addresses<const N: usize>() -> [String; N] {
     })
 }
 
-/// Waits until one can listen at these addresses: the kernel closes the sockets of a ring a little after the end
-/// of the process that had it.
+/// Waits until one can listen at these addresses: the kernel closes the sockets of a ring a little after the
+/// end of the process that had it.
 pub(crate) fn await_free(addresses: &[&String]) {
     let free = || addresses.iter().all(|address| TcpListener::bind(address.as_str()).is_ok());
     let mut attempts = std::iter::repeat_with(std::thread::yield_now).take(ATTEMPTS);

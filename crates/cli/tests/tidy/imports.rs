@@ -41,11 +41,14 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
-    ("bench", &[]),
+    ("bench", &[&["synth"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["testkit"];
+
+/// What else a crate may import for its tests: a server is asked what its users ask.
+const FOR_TESTS: &[(&str, &[&str])] = &[("targets", &["synth", "workloads"])];
 
 /// One crate of the workspace and what it imports of it.
 #[derive(Debug)]
@@ -86,7 +89,9 @@ pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
         for name in to.iter().filter(|name| !may(name)) {
             complaints.push(format!("crate `{of}` must not import `{name}`"));
         }
-        let may_test = |name: &String| may(name) || DEVELOPMENT.contains(&name.as_str());
+        let asked = FOR_TESTS.iter().filter(|(name, _)| name == of).flat_map(|(_, names)| names.iter());
+        let asked: Vec<&str> = asked.copied().chain(DEVELOPMENT.iter().copied()).collect();
+        let may_test = |name: &String| may(name) || asked.contains(&name.as_str());
         for name in for_tests.iter().filter(|name| !may_test(name)) {
             complaints.push(format!("crate `{of}` must not import `{name}`, not even for its tests"));
         }

@@ -14,8 +14,8 @@ use crate::capture::NO_CAPTURE;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
-    /// Hands a failed request over that the log [wants](plimsoll_metrics::LogSink::wants_exchange). Its capture
-    /// is still there.
+    /// Hands a request over that the log [wants](plimsoll_metrics::LogSink::wants_exchange). Its capture is
+    /// still there.
     #[cold]
     pub(super) fn hand_over(&mut self, request: &InFlight, entry: LogEntry) {
         let mut exchange = FailedExchange::bare(entry);

@@ -9,10 +9,10 @@ use crate::WorkloadError;
 /// The store of Arc's API that also says what it has acknowledged: it takes the formats of other stores, too.
 pub const OWN_STORE: &str = "/plimsoll/acknowledged";
 /// Where it and Arc take SQL.
-const SQL: &str = "/api/v1/query";
+pub(super) const SQL: &str = "/api/v1/query";
 /// Where they are told to show what they have.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
-/// Seconds that times of records may be ahead of ours: of several machines, or because batches are made ahead.
+/// Seconds that times of records may be ahead of ours: they may run ahead of the clock.
 const AHEAD_S: u64 = 3_600;
 
 /// How a store is asked.
@@ -70,7 +70,8 @@ struct Table {
 pub struct Found {
     /// Records.
     pub records: u64,
-    /// Of those since the beginning, records with an id that another one has, too; `None` where records have none.
+    /// Of those since the beginning, records with an id that another one has, too; `None` where records have
+    /// none.
     pub duplicates: Option<u64>,
 }
 
@@ -172,8 +173,8 @@ fn place_of_own(format: Format, kind: Kind) -> Option<(&'static str, &'static st
 }
 
 impl Check {
-    /// The requests that ask for what there is, as steps of a plan. `since_s` is when the load began, `now_s` the
-    /// time now (seconds since the epoch). `ids` says whether duplicates are asked for.
+    /// The requests that ask for what there is, as steps of a plan. `since_s` is when the load began, `now_s`
+    /// the time now (seconds since the epoch). `ids` says whether duplicates are asked for.
     pub fn steps(&self, since_s: u64, now_s: u64, ids: bool) -> Vec<Value> {
         self.tables.iter().map(|table| table.step(since_s, now_s, ids)).collect()
     }

@@ -1,4 +1,6 @@
 use plimsoll_core::Nanos;
+use plimsoll_synth::Kind;
+use plimsoll_workloads::ingest::demo::{Demo, Prefix};
 
 use super::super::batch::decode;
 use super::super::batch::tests::packed;
@@ -135,34 +137,6 @@ fn functions_of_duckdb_are_there() {
     }
 }
 
-/// The seed's three questions, in SQL that DuckDB takes too: `docs/guides/a-store-to-ingest-into.md` has the
-/// same texts.
-const SPIKES: &str = "SELECT e.event_type, MAX(m.value) AS cpu
-FROM demo_events.system_events e
-JOIN demo_metrics.system_metrics m
-  ON epoch_ms(m.time) BETWEEN epoch_ms(e.time) AND epoch_ms(e.time) + 300000
- AND m.metric = 'cpu_usage' AND m.value > 80
-WHERE e.event_category = 'business'
-GROUP BY e.event_type
-ORDER BY e.event_type";
-const ERRORS: &str = "SELECT epoch_ms(l.time) - epoch_ms(e.time) AS after_ms, l.level, l.message
-FROM demo_events.system_events e
-JOIN demo_logs.application_logs l
-  ON epoch_ms(l.time) BETWEEN epoch_ms(e.time) AND epoch_ms(e.time) + e.duration_ms AND l.level = 'ERROR'
-WHERE e.event_type = 'marketing_campaign_started'
-ORDER BY l.time DESC";
-const LATENCY: &str = "SELECT CASE WHEN epoch_ms(t.time) < epoch_ms(e.time) THEN 'before_campaign'
-            WHEN epoch_ms(t.time) <= epoch_ms(e.time) + 1800000 THEN 'during_campaign'
-            ELSE 'after_campaign' END AS phase,
-       COUNT(*) AS request_count,
-       AVG(t.duration_ns / 1000000.0) AS avg_latency_ms,
-       quantile_cont(t.duration_ns / 1000000.0, 0.95) AS p95_latency_ms
-FROM demo_traces.distributed_traces t
-CROSS JOIN demo_events.system_events e
-WHERE e.event_type = 'marketing_campaign_started' AND t.service_name = 'api-gateway'
-GROUP BY phase
-ORDER BY phase";
-
 #[test]
 fn the_correlations_of_the_seed_are_answered() {
     let store = store();
@@ -170,7 +144,8 @@ fn the_correlations_of_the_seed_are_answered() {
     let events = format!(
         r#"{{"m":"system_events","columns":{{"time":[{},{},{}],
             "event_type":["marketing_campaign_started","autoscale_triggered","marketing_campaign_ended"],
-            "event_category":["business","infrastructure","business"],"duration_ms":[1800000,0,0]}}}}"#,
+            "event_category":["business","infrastructure","business"],"duration_ms":[1800000,0,0],
+            "metadata":["{{}}","a","b"]}}}}"#,
         at(0),
         at(5),
         at(30)
@@ -189,7 +164,7 @@ fn the_correlations_of_the_seed_are_answered() {
     write(&store, "demo_metrics", &metrics);
     let logs = format!(
         r#"{{"m":"application_logs","columns":{{"time":[{},{},{},{}],"level":["ERROR","INFO","ERROR","ERROR"],
-            "message":["before","fine","pool exhausted","timeout"]}}}}"#,
+            "service":["a","b","c","d"],"message":["before","fine","pool exhausted","timeout"]}}}}"#,
         at(-1),
         at(2),
         at(11),
@@ -207,14 +182,29 @@ fn the_correlations_of_the_seed_are_answered() {
         at(40)
     );
     write(&store, "demo_traces", &traces);
-    assert_eq!(found(&store, SPIKES), r#"event_type,cpu [["marketing_campaign_started",91]]"#);
+    let demo = Demo::new(Prefix::new("demo").unwrap(), START as u64).unwrap();
+    let answers = demo.questions().map(|question| found(&store, &question.sql));
+    let expected = [
+        r#"event_time,event_type,points_above_80,max_cpu,metadata "#.to_owned()
+            + r#"[["2024-10-30T10:00:00.000000Z","marketing_campaign_started",2,91,"{}"]]"#,
+        r#"errors,first_error,last_error "#.to_owned()
+            + r#"[[2,"2024-10-30T10:11:00.000000Z","2024-10-30T10:12:00.000000Z"]]"#,
+        r#"log_time,level,service,message "#.to_owned()
+            + r#"[["2024-10-30T10:12:00.000000Z","ERROR","d","timeout"],"#
+            + r#"["2024-10-30T10:11:00.000000Z","ERROR","c","pool exhausted"]]"#,
+        r#"phase,request_count,avg_latency_ms,p95_latency_ms [["before_campaign",1,45,45],"#.to_owned()
+            + r#"["during_campaign",2,250,295],["after_campaign",1,50,50]]"#,
+    ];
+    assert_eq!(answers, expected);
+    let counts = Demo::KINDS.map(|kind| found(&store, &demo.count(kind)));
+    assert_eq!(counts, [3, 5, 4, 5].map(|count| format!("records [[{count}]]")));
+    let latest = found(&store, &Prefix::new("demo").unwrap().latest_campaign());
+    assert_eq!(latest, format!("campaign_ms [[{START}]]"));
+    // Of another story nothing is there.
+    let later = Demo::new(Prefix::new("demo").unwrap(), START as u64 + 5_400_000).unwrap();
+    assert_eq!(found(&store, &later.count(Kind::Logs)), "records [[0]]");
     assert_eq!(
-        found(&store, ERRORS),
-        r#"after_ms,level,message [[720000,"ERROR","timeout"],[660000,"ERROR","pool exhausted"]]"#
-    );
-    assert_eq!(
-        found(&store, LATENCY),
-        r#"phase,request_count,avg_latency_ms,p95_latency_ms [["after_campaign",1,50,50],["#.to_owned()
-            + r#""before_campaign",1,45,45],["during_campaign",2,250,295]]"#
+        later.questions().map(|question| found(&store, &question.sql).split_once(' ').unwrap().1.to_owned()),
+        ["[]", "[[0,null,null]]", "[]", "[]"]
     );
 }
