@@ -2,8 +2,8 @@
 
 use plimsoll_synth::Kind;
 
-/// How much is sent of what, and how fast a store of Arc's kind answers then. All of them are columnar batches
-/// that are compressed with gzip at level 1, as Arc's scripts send them.
+/// How much is sent of what, and how fast a store of Arc's kind answers then. All of them are columnar
+/// batches that are compressed with gzip at level 1, as Arc's scripts send them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name: the kind and the rate.
