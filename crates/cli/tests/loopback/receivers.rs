@@ -158,14 +158,15 @@ impl Store {
             }
             Product::InfluxDb => ("/write?db=plimsoll&precision=ms", "influx-line"),
         };
-        format!("ingest {args} --url http://{}{url} --format {format} -o json", self.address)
+        format!("ingest {args} --url http://{}{url} --format {format} -o json --verify", self.address)
     }
 }
 
-/// Records that were acknowledged, and that were in batches that failed.
+/// Records that were acknowledged, and that were in batches that failed. The store has them by its own word.
 fn records(finished: &Finished) -> (u64, u64) {
     let result = finished.result();
     assert_balance(&result);
+    assert_eq!(result["reconciliation"]["consistent"], true, "{:#}", result["reconciliation"]);
     (count(&result, "/records/acknowledged"), count(&result, "/records/failed"))
 }
 
@@ -199,9 +200,13 @@ fn influxdb_has_what_it_acknowledged() {
 fn what_a_store_will_take_for_the_same_is_said_before() {
     let Some(store) = Store::start(Product::InfluxDb, "") else { return };
     let sent = run(&store.ingest("logs --rate 200k -n 20 --measurement logs"));
-    let (acknowledged, _) = records(&sent);
-    assert_eq!(acknowledged, 20_000);
-    assert!(store.count("logs", "message") < acknowledged);
+    let stored = store.count("logs", "message");
+    assert!(stored < 20_000, "{stored}");
+    assert_eq!(sent.code, Some(6), "{}", sent.stderr);
+    let result: Value = serde_json::from_str(&sent.stdout).expect("a result");
+    let check = &result["reconciliation"]["checks"][0];
+    let figures = ["acknowledged", "stored", "missing"].map(|name| count(check, &format!("/{name}")));
+    assert_eq!(figures, [20_000, stored, 20_000 - stored], "{check:#}");
     assert!(
         sent.stderr.contains("note: some logs will have the series and the time (in ms)"),
         "{}",
