@@ -1,4 +1,4 @@
-//! The memory of a whole run does not grow with what is sent: the bytes that are in use by all of its threads,
+//! The memory of a whole run does not grow with what is sent: the bytes that all of its threads have in use
 //! while it goes on in virtual time.
 
 #[path = "../allocations/canned.rs"]
