@@ -52,6 +52,13 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     let say = run::say(args.run.output.quiet);
     let notes = load.notes(resolved.plan.threads, resolved.plan.connections.max);
     notes.iter().for_each(|note| say(&format!("note: {note}")));
+    let is_point = load.streams.iter().any(|stream| stream.spec.knows_points_by_time());
+    if is_point && args.pregenerated().is_some() {
+        say(
+            "note: batches that are sent again have the series and times that they had, and a store that knows \
+             records by these has them already: make as many as are sent, or leave --pregenerate out",
+        );
+    }
     reach(load.origin(), transport(&resolved.layered.patch))?;
     let mut workload = Ingest { args, load: &load, verification: None };
     run::command_with(&args.run, &mut workload, look, style)

@@ -213,6 +213,10 @@ fn what_a_store_will_take_for_the_same_is_said_before() {
         sent.stderr
     );
     assert!(sent.stderr.contains(": --time-unit ns helps"), "{}", sent.stderr);
+    let again = "metrics --rate 20k -n 6 --pregenerate 2 --measurement again";
+    let sent = run(&store.ingest(again));
+    assert_eq!((records(&sent).0, store.count("again", "value")), (6_000, 2_000), "{}", sent.stderr);
+    assert!(sent.stderr.contains("note: batches that are sent again"), "{}", sent.stderr);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The memory of a whole run does not grow with what is sent: the bytes that are in use by all of its
-//! threads, while it goes on in virtual time.
+//! The memory of a whole run does not grow with what is sent: the bytes that all of its threads have in use
+//! while it goes on in virtual time.
 
 #[path = "../allocations/canned.rs"]
 mod canned;
