@@ -203,7 +203,7 @@ fn what_a_store_will_take_for_the_same_is_said_before() {
     assert_eq!(acknowledged, 20_000);
     assert!(store.count("logs", "message") < acknowledged);
     assert!(
-        sent.stderr.contains("note: some logs will have the series and the time (in ms)"),
+        sent.stderr.contains("note: some logs may have the series and the time (in ms)"),
         "{}",
         sent.stderr
     );
