@@ -211,7 +211,7 @@ impl Stream {
         let ways: Vec<String> = ways.into_iter().flatten().collect();
         let what_helps = if ways.is_empty() { "a lower rate".to_owned() } else { ways.join(" or ") };
         Some(format!(
-            "some {} will have the series and the time (in {}) of others, and a store that knows them by these keeps \
+            "some {} may have the series and the time (in {}) of others, and a store that knows them by these keeps \
              one of them: {what_helps} helps",
             spec.kind,
             spec.time_unit.name(),
@@ -320,7 +320,7 @@ mod tests {
                 4,
                 vec![": --cardinality 800 or --time-unit ns helps"],
             ),
-            (Kind::Logs, line, Some(5e3), TimeUnit::Ms, 4, vec!["some logs will", ": --time-unit ns helps"]),
+            (Kind::Logs, line, Some(5e3), TimeUnit::Ms, 4, vec!["some logs may", ": --time-unit ns helps"]),
             (Kind::Logs, line, Some(5e3), TimeUnit::Us, 4, vec![]),
             (Kind::Traces, line, None, TimeUnit::Us, 4, vec![": --time-unit ns helps"]),
             (Kind::Traces, line, None, TimeUnit::Ns, 4, vec![]),

@@ -208,7 +208,7 @@ fn what_a_store_will_take_for_the_same_is_said_before() {
     let figures = ["acknowledged", "stored", "missing"].map(|name| count(check, &format!("/{name}")));
     assert_eq!(figures, [20_000, stored, 20_000 - stored], "{check:#}");
     assert!(
-        sent.stderr.contains("note: some logs will have the series and the time (in ms)"),
+        sent.stderr.contains("note: some logs may have the series and the time (in ms)"),
         "{}",
         sent.stderr
     );
