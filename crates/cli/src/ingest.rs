@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::errand::{once, reason};
 use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
+use crate::progress::Preparing;
 use crate::run::Workload;
 use crate::screen::Look;
 use crate::steering::Say;
@@ -215,15 +216,18 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
         let start = clock::monotonic();
         let mut maker = source.open(plan.supply_seed(number));
         // They follow each other in time as they would if they were made for the run.
-        let turns = Turns::new(source.span_ns(), Shard::WHOLE);
+        let turns = Turns::new(source.span_ns(), Shard::WHOLE).starting_at(source.start_ns());
         let mut out = Vec::new();
+        let mut bar = Preparing::new(count, quiet);
         let bodies: Vec<Arc<[u8]>> = (0..count)
-            .map(|_| {
+            .map(|made| {
+                bar.show(made);
                 let (number, begin) = turns.take(clock::unix().0);
                 maker.make(number, begin, &mut out);
                 Arc::from(&out[..])
             })
             .collect();
+        drop(bar);
         let bytes: usize = bodies.iter().map(|body| body.len()).sum();
         say(&format!(
             "made {count} batches in {:.1} s: {:.1} KB on average, {:.1} MB in all; they are sent over and over",

@@ -10,6 +10,7 @@ use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, PRESET_GZIP, Preset, S
 use crate::flags::RunArgs;
 use crate::ingest_demo_flags::IngestDemoArgs;
 use crate::named::named;
+use crate::saved_runs::instant;
 use crate::share::parse_percent;
 
 /// Records of a batch where nothing else is said.
@@ -98,6 +99,12 @@ struct DataArgs {
     #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name))]
     #[arg(hide_short_help = true)]
     time_unit: Option<TimeUnit>,
+    /// Times of the data begin there, not now: 2026-01-01T00:00:00Z, or an age such as 12h
+    ///
+    /// From there they follow each other by the rate, whatever the clock says: with --seed every batch is the
+    /// same in another run.
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    start_time: Option<String>,
     /// Make N batches of each kind first, and send these over and over
     ///
     /// Without it every batch is a new one, made ahead by threads of its own. A store that leaves out what it
@@ -244,6 +251,13 @@ impl IngestArgs {
                 Compression::None
             }
         };
+        let start = args.start_time.as_deref().map(|text| match instant("--start-time", text) {
+            Ok(nanos) => nanos / 1_000_000,
+            Err(problem) => {
+                problems.push(problem);
+                0
+            }
+        });
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -282,6 +296,7 @@ impl IngestArgs {
                 hosts: args.hosts.filter(|_| kind == Kind::Metrics),
                 cardinality: args.cardinality.filter(|_| kind == Kind::Metrics),
                 churn: churn.filter(|_| kind == Kind::Metrics).unwrap_or(0.0),
+                start_ms: start,
                 time_unit,
                 ..Spec::default()
             },

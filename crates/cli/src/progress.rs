@@ -37,6 +37,53 @@ impl Drop for ProgressLine {
     }
 }
 
+/// How far work before a run has come, as a line on stderr. Silent where stderr is no terminal.
+#[derive(Debug)]
+pub(crate) struct Preparing {
+    on: bool,
+    count: u32,
+    percent: Option<u32>,
+}
+
+impl Preparing {
+    /// Of so many things.
+    pub(crate) fn new(count: u32, quiet: bool) -> Self {
+        Self { on: !quiet && std::io::stderr().is_terminal(), count, percent: None }
+    }
+
+    /// So many of them are there.
+    pub(crate) fn show(&mut self, made: u32) {
+        let percent = (u64::from(made) * 100 / u64::from(self.count.max(1))) as u32;
+        if self.on && self.percent != Some(percent) {
+            self.percent = Some(percent);
+            let line = bar(made, self.count);
+            // A terminal that has gone away is no reason to end.
+            let _ = write!(std::io::stderr(), "\r\x1b[2K{line}");
+        }
+    }
+}
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        if self.percent.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+/// `making batches  ████████░░░░░░░░░░░░  200 of 500`
+fn bar(made: u32, count: u32) -> String {
+    const WIDTH: u64 = 20;
+    let full = (u64::from(made) * WIDTH / u64::from(count.max(1))) as usize;
+    let rest = "░".repeat(WIDTH as usize - full.min(WIDTH as usize));
+    format!(
+        "making batches  {}{rest}  {} of {}",
+        "█".repeat(full),
+        grouped(made.into()),
+        grouped(count.into())
+    )
+}
+
 /// `warm-up  9 s left  50,123/s  64 in flight  0 errors  p50 1.20 ms  p99 3.40 ms`
 fn line(progress: &Progress<'_>) -> String {
     let interval = progress.interval;
@@ -123,6 +170,13 @@ mod tests {
         assert!(line(&progress).starts_with("9 s left  50,123/s of 55,000.500/s  64 in flight"));
         progress.paused = true;
         assert!(line(&progress).starts_with("9 s left  50,123/s  paused  64 in flight"));
+    }
+
+    #[test]
+    fn a_bar_fills_up() {
+        assert_eq!(bar(0, 500), format!("making batches  {}  0 of 500", "░".repeat(20)));
+        assert_eq!(bar(200, 500), format!("making batches  {}{}  200 of 500", "█".repeat(8), "░".repeat(12)));
+        assert_eq!(bar(1_500, 1_500), format!("making batches  {}  1,500 of 1,500", "█".repeat(20)));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl<'a> Verification<'a> {
             store: load.store(own).map_err(of_load)?,
             checks: load.checks(own).map_err(of_load)?,
             before: Vec::new(),
-            since_s: seconds(),
+            since_s: load.starts_ms().map_or_else(seconds, |start| start / 1_000),
             fresh: args.pregenerated().is_none(),
             quiet: args.run.output.quiet,
         };

@@ -14,6 +14,8 @@ use crate::arrival::Shard;
 pub struct Turns {
     share: Shard,
     span_ns: u64,
+    /// When the times of a run begin, in the place of the clock.
+    start_ns: Option<u64>,
     /// Bodies so far.
     count: AtomicU64,
     /// The last span that has a body.
@@ -23,7 +25,15 @@ pub struct Turns {
 impl Turns {
     /// Those of a worker's share, the times in a body going on for so many nanoseconds.
     pub fn new(span_ns: u64, share: Shard) -> Self {
-        Self { share, span_ns: span_ns.max(1), count: AtomicU64::new(0), span: AtomicU64::new(0) }
+        let (count, span) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { share, span_ns: span_ns.max(1), start_ns: None, count, span }
+    }
+
+    /// The same with times that begin there (nanoseconds since 1970) and follow each other without a break,
+    /// whatever the clock says.
+    #[must_use]
+    pub fn starting_at(self, start_ns: Option<u64>) -> Self {
+        Self { start_ns, ..self }
     }
 
     /// The number of the next body, and when its times begin, in nanoseconds since 1970; `unix_ns` is now.
@@ -31,7 +41,10 @@ impl Turns {
     pub fn take(&self, unix_ns: u64) -> (u64, u64) {
         let (index, of) = (u64::from(self.share.index), u64::from(self.share.of.max(1)));
         let number = index + of * self.count.fetch_add(1, Ordering::Relaxed);
-        let now = unix_ns / self.span_ns;
+        let now = match self.start_ns {
+            Some(start) => start.div_ceil(self.span_ns),
+            None => unix_ns / self.span_ns,
+        };
         let first = now + (of + index - now % of) % of;
         let next = |last: u64| first.max(last + of);
         let last = self.span.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
@@ -68,6 +81,16 @@ mod tests {
             }
         }
         assert_eq!((numbers.len(), times.len()), (1_200, 1_200));
+    }
+
+    #[test]
+    fn times_that_begin_elsewhere_do_not_heed_the_clock() {
+        let start = 5 * SPAN - 1;
+        let of_worker = |index| {
+            let turns = Turns::new(SPAN, Shard { index, of: 2 }).starting_at(Some(start));
+            [NOW, 0, NOW + 7].map(|now| turns.take(now).1 / SPAN)
+        };
+        assert_eq!((of_worker(0), of_worker(1)), ([6, 8, 10], [5, 7, 9]));
     }
 
     #[test]

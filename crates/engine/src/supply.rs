@@ -93,7 +93,7 @@ impl Taps {
                 }
                 Bodies::Fresh(source) => {
                     // The thread and the worker take turns, so that their bodies have nothing in common.
-                    let turns = Arc::new(Turns::new(source.span_ns(), worker));
+                    let turns = Arc::new(Turns::new(source.span_ns(), worker).starting_at(source.start_ns()));
                     let own = || Own::new(source.open(seed), &turns);
                     let made = match at_once {
                         true => None,

@@ -29,6 +29,11 @@ pub trait BodySource: fmt::Debug + Send + Sync {
     /// For how long the times in one body go on, in nanoseconds, at least 1: see
     /// [`Turns`](plimsoll_core::Turns).
     fn span_ns(&self) -> u64;
+
+    /// When the times of the first body begin, in nanoseconds since 1970; `None` for when it is made.
+    fn start_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Makes bodies.

@@ -46,6 +46,11 @@ pub struct Spec {
     /// times run ahead of the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_ns: Option<u64>,
+    /// When the times of a run begin, in milliseconds since 1970; without it they are those of the clock.
+    /// From there on they follow each other by their steps alone, so that the same seed makes the same
+    /// batches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
     /// Spans of a trace, from 1 to 255. The last trace of a batch may have fewer.
     pub spans_per_trace: u8,
     /// The share of spans that have a parent, of all but the first of their trace, from 0 to 1. The scripts
@@ -68,6 +73,7 @@ impl Default for Spec {
             churn: 0.0,
             time_unit: TimeUnit::Ms,
             step_ns: None,
+            start_ms: None,
             spans_per_trace: 10,
             parents: 0.3,
         }
@@ -177,6 +183,11 @@ impl Spec {
             (Shape::Host, None) => HOST_MEASUREMENTS.to_vec(),
             _ => vec![self.measurement()],
         }
+    }
+
+    /// When the times of a run begin, in nanoseconds since 1970; `None` for the clock's.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.start_ms.map(|millis| millis.saturating_mul(1_000_000))
     }
 
     /// The names of metrics where they are not a column but what series are called, as in Prometheus. That is
@@ -338,6 +349,10 @@ impl Spec {
             let message = format!("Prometheus has no metrics that begin with `{name}`");
             problems.add("measurement", message, format!("measurement: {}", name.replace('-', "_")));
         }
+        if self.start_ms.is_some_and(|start| start > MAX_START_MS) {
+            let message = format!("{} ms is no time", self.start_ms.unwrap_or(0));
+            problems.add("start_ms", message, "a run begins in the year 2200 at the latest".to_owned());
+        }
         let span = u64::from(self.batch_size).checked_mul(self.step());
         if span.is_none_or(|span| span > MAX_SPAN_NS) {
             let message =
@@ -403,6 +418,8 @@ impl Spec {
     }
 }
 
+/// The begin of the year 2200: from there on 64 bits of nanoseconds are not far from their end.
+const MAX_START_MS: u64 = 7_258_118_400_000;
 /// A day.
 const MAX_SPAN_NS: u64 = 86_400_000_000_000;
 

@@ -166,6 +166,11 @@ impl IngestLoad {
         notes
     }
 
+    /// When the times of the data begin, in milliseconds since 1970, if that is not when they are made.
+    pub fn starts_ms(&self) -> Option<u64> {
+        self.streams.iter().filter_map(|stream| stream.spec.start_ms).min()
+    }
+
     /// Scheme, host and port of the store.
     pub fn origin(&self) -> &str {
         self.path_start().map_or(&self.url, |start| &self.url[..start])

@@ -310,3 +310,26 @@ fn what_helps_is_said_in_the_words_of_the_store_and_ours() {
         assert!(stderr.contains(hint), "{args}: {stderr}");
     }
 }
+
+#[test]
+fn times_may_begin_elsewhere_and_are_the_same_again() {
+    let target = IngestTarget::start("");
+    let mut seen = Vec::new();
+    for database in ["one", "two"] {
+        let args = format!("logs -n 20 -c 1 -t 1 --batch-size 50 --rate 1k --seed 7 --database {database}");
+        let sent = ingest(&target, &format!("{args} --start-time 2026-01-01T00:00:00Z --verify"));
+        assert!(matches!(sent.code, Some(0 | 3)), "{}", sent.stderr);
+        assert_eq!(json(&sent)["reconciliation"]["checks"][0]["duplicates"], 0);
+        let rows = target.query(&format!(
+            "SELECT MIN(epoch_ms(time)), MAX(epoch_ms(time)), MIN(request_id), MAX(request_id) \
+             FROM {database}.application_logs"
+        ));
+        seen.push(rows[0].clone());
+    }
+    let start = 1_767_225_600_000_u64;
+    assert_eq!((&seen[0][0], &seen[0][1]), (&json!(start), &json!(start + 999)), "{seen:?}");
+    assert_eq!(seen[0], seen[1]);
+    let refused = run("ingest logs --start-time soon");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--start-time: `soon`"), "{}", refused.stderr);
+}

@@ -22,6 +22,10 @@ impl BodySource for Batches {
     fn span_ns(&self) -> u64 {
         self.0.span()
     }
+
+    fn start_ns(&self) -> Option<u64> {
+        self.0.start_ns()
+    }
 }
 
 /// What makes them.
