@@ -14,8 +14,8 @@ use crate::{Exit, Failure, run};
 /// How often a store is asked that does not have everything yet, a second apart: stores show records some
 /// seconds after they have acknowledged them.
 const LOOKS: u32 = 12;
-/// And how often one that has said that it shows them all.
-const LOOKS_AFTER_FLUSH: u32 = 3;
+/// And how often one that shows them at once, or has said that it shows them all now.
+const FEW_LOOKS: u32 = 3;
 
 /// What was there before the load, and how to ask again.
 pub(crate) struct Verification<'a> {
@@ -56,14 +56,14 @@ impl<'a> Verification<'a> {
         run::say(self.quiet)("asking the store what it has");
         let mut first = self.store.flush();
         let mut looks = 0;
-        let mut flushed = false;
+        let mut flushed = first.is_none();
         let reconciliation = loop {
             let (found, status) = self.look(first, self.fresh)?;
             flushed |= status == Some(200);
             let reconciliation = self.reconcile(&sent, &found);
             looks += 1;
             let missing = reconciliation.checks.iter().any(|check| check.missing > 0);
-            if !missing || looks == if flushed { LOOKS_AFTER_FLUSH } else { LOOKS } {
+            if !missing || looks == if flushed { FEW_LOOKS } else { LOOKS } {
                 break reconciliation;
             }
             first = Some(json!({ "think": "1s" }));
