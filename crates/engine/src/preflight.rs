@@ -98,6 +98,7 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
         steps,
         variables: 0,
         feeds: Vec::new(),
+        pools: Vec::new(),
         supplies: plan.supplies.clone(),
         scripts: None,
         targets: vec![plan.targets[target].clone()],

@@ -18,6 +18,7 @@ mod data;
 mod extraction;
 mod known;
 mod matching;
+mod pool;
 mod request;
 mod scenario;
 mod script;
@@ -40,6 +41,7 @@ use crate::targets::Servers;
 use crate::{Place, PlanPatch, Problem};
 
 use data::SourceDraft;
+use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
 
@@ -69,6 +71,8 @@ struct Compiler<'r, 'a> {
     scripts: Vec<ScriptText>,
     /// Those of the steps that were compiled so far.
     supplies: Vec<Supply>,
+    /// What steps keep.
+    pools: Vec<PoolDraft>,
 }
 
 impl Resolver<'_> {
@@ -103,6 +107,7 @@ impl Resolver<'_> {
             sources: Vec::new(),
             scripts: Vec::new(),
             supplies: Vec::new(),
+            pools: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
         let work = compiler.work(patch);
@@ -138,6 +143,7 @@ impl Compiler<'_, '_> {
         let document = &loaded.document;
         self.name_targets();
         self.name_sources();
+        self.name_pools();
         self.name_variables();
         let mut names = HashSet::new();
         let mut scenarios = Vec::new();
@@ -149,6 +155,7 @@ impl Compiler<'_, '_> {
         }
         let complete = scenarios.len() == document.scenarios.len();
         let feeds = self.feeds();
+        let pools = self.finish_pools();
         let scripts = self.load_scripts(patch, &scenarios);
         if self.variables.len() > usize::from(u16::MAX) + 1 {
             return self.fail(None, Problem::new("the plan has more than 65536 variables"));
@@ -158,6 +165,7 @@ impl Compiler<'_, '_> {
             scenarios,
             variables: self.variables.len(),
             feeds,
+            pools,
             supplies: std::mem::take(&mut self.supplies),
             scripts,
             wrk: None,

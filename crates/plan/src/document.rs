@@ -374,6 +374,15 @@ pub struct StepSpec {
     /// Set variables to these templates.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub set: Keyed<Field<Text>>,
+    /// Keep the values of variables as a row of a pool, for any iteration: `{orders: [id, version]}`.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub keep: Keyed<Field<Row>>,
+    /// Set the variables of a pool to one of its rows, which stays. If it is empty, they are not set.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub pick: Field<Text>,
+    /// The same with a row that leaves the pool, so that nobody else gets it.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub take: Field<Text>,
     /// A condition: `${role} == admin`. With `then`, and perhaps `else`.
     #[serde(rename = "if", skip_serializing_if = "Field::is_absent")]
     pub condition: Field<Text>,

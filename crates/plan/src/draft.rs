@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{
-    Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, Program, Reaction, ReactionSpec, RequestSpec,
-    RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
+    Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, Reaction, ReactionSpec,
+    RequestSpec, RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
 };
 
 use plimsoll_script::WrkScript;
@@ -25,6 +25,8 @@ pub(crate) struct Requests {
     pub(crate) variables: usize,
     /// The data sources.
     pub(crate) feeds: Vec<FeedSpec>,
+    /// What iterations keep for each other.
+    pub(crate) pools: Vec<PoolSpec>,
     /// Where bodies come from that are made for requests.
     pub(crate) supplies: Vec<Supply>,
     /// The scripts, if there are any.
@@ -44,6 +46,8 @@ pub(crate) struct Work {
     /// Variables of one iteration.
     pub(crate) variables: usize,
     pub(crate) feeds: Vec<FeedSpec>,
+    /// What iterations keep for each other.
+    pub(crate) pools: Vec<PoolSpec>,
     pub(crate) supplies: Vec<Supply>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
@@ -101,6 +105,7 @@ impl Default for Work {
             scenarios: Vec::new(),
             variables: 0,
             feeds: Vec::new(),
+            pools: Vec::new(),
             supplies: Vec::new(),
             scripts: None,
             logic: Fingerprint::EMPTY,
@@ -182,6 +187,7 @@ impl Resolver<'_> {
             elsewhere: targets.elsewhere,
             variables: work.variables,
             feeds: work.feeds,
+            pools: work.pools,
             supplies: work.supplies,
             scripts: work.scripts,
             wrk: work.wrk,

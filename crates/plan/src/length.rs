@@ -79,9 +79,13 @@ fn bounds(ops: &[Op], start: usize, end: usize) -> Bounds {
                 }
             }
             Op::Jump(_) | Op::Unless(..) | Op::CountDown { .. } => return (0, None),
-            Op::Pause(_) | Op::ScriptPause(_) | Op::Set { .. } | Op::Draw(_) | Op::ClearCookies => {
-                ((0, Some(0)), at + 1)
-            }
+            Op::Pause(_)
+            | Op::ScriptPause(_)
+            | Op::Set { .. }
+            | Op::Draw(_)
+            | Op::Keep(_)
+            | Op::Pick { .. }
+            | Op::ClearCookies => ((0, Some(0)), at + 1),
         };
         all = (all.0.saturating_add(part.0), all.1.zip(part.1).map(|(a, b)| a.saturating_add(b)));
         at = next;

@@ -53,7 +53,13 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
             requests += match op {
                 Op::Send(_) => weight,
                 Op::Fork(steps) => weight * steps.len() as u64,
-                Op::Pause(_) | Op::ScriptPause(_) | Op::Set { .. } | Op::Draw(_) | Op::ClearCookies => 0,
+                Op::Pause(_)
+                | Op::ScriptPause(_)
+                | Op::Set { .. }
+                | Op::Draw(_)
+                | Op::Keep(_)
+                | Op::Pick { .. }
+                | Op::ClearCookies => 0,
                 Op::Jump(_) | Op::Unless(..) | Op::Repeat { .. } | Op::CountDown { .. } => return None,
             };
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, Program, Reaction, RequestTemplate, ScriptSource, Supply,
+    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supply,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -32,6 +32,8 @@ pub struct Plan {
     pub variables: usize,
     /// The data sources.
     pub feeds: Vec<FeedSpec>,
+    /// What iterations keep for each other.
+    pub pools: Vec<PoolSpec>,
     /// Where bodies of requests come from that are made for them.
     pub supplies: Vec<Supply>,
     /// The scripts, if there are any.

@@ -227,6 +227,7 @@ impl Resolver<'_> {
             steps: requests.steps,
             variables: requests.variables,
             feeds: requests.feeds,
+            pools: requests.pools,
             supplies: requests.supplies,
             scripts: requests.scripts,
             wrk: requests.wrk,

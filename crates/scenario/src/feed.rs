@@ -13,6 +13,7 @@ use std::sync::Arc;
 use plimsoll_core::{Random, Shard};
 
 use crate::header;
+use crate::pool::{Pool, PoolSpec};
 use file::{Destination, Format, Indexed, Stream};
 use turn::Turn;
 
@@ -25,6 +26,8 @@ use turn::Turn;
 #[derive(Debug, Default)]
 pub struct Feeds {
     feeds: Vec<Feed>,
+    /// What iterations keep for each other.
+    pools: Vec<Pool>,
 }
 
 /// What a data source is compiled from.
@@ -294,7 +297,21 @@ impl Feeds {
             Feed::open(spec, indexed.as_ref(), worker, &mut shuffle)
                 .map_err(|reason| named(&spec.name, &reason))
         });
-        Ok(Self { feeds: feeds.collect::<Result<_, _>>()? })
+        Ok(Self { feeds: feeds.collect::<Result<_, _>>()?, pools: Vec::new() })
+    }
+
+    /// The same with pools, which are empty.
+    #[must_use]
+    pub fn with_pools(self, specs: &[PoolSpec]) -> Self {
+        Self { pools: specs.iter().map(Pool::new).collect(), ..self }
+    }
+
+    /// A pool of the plan, by its position.
+    ///
+    /// # Panics
+    /// If there is no such pool.
+    pub(crate) fn pool(&mut self, pool: u16) -> &mut Pool {
+        &mut self.pools[usize::from(pool)]
     }
 
     /// Takes the next row of a source into the variables; marks them as known. Takes no lock, and allocates

@@ -31,6 +31,15 @@ pub enum Op {
     },
     /// Take the next row of a data source (an index into the plan's): sets its variables.
     Draw(u16),
+    /// Keep the values of some variables as a row of a pool (an index into the plan's).
+    Keep(u16),
+    /// Set these variables to a row of a pool; without one they are not set any more.
+    Pick {
+        /// An index into the plan's pools.
+        pool: u16,
+        /// Whether the row leaves the pool.
+        leaves: bool,
+    },
     /// Forget all cookies.
     ClearCookies,
     /// Go on at this instruction.
@@ -55,8 +64,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// The variables whose values it reads; one may come more than once. Requests read variables, too: those
-    /// are not among them.
+    /// The variables whose values it reads; one may come more than once. Requests read variables, too, and so
+    /// does a [`Keep`](Self::Keep): those are not among them.
     pub fn reads(&self) -> impl Iterator<Item = u16> + '_ {
         let template = match self {
             Self::Set { value, .. } => Some(value),
@@ -71,8 +80,8 @@ impl Op {
         template.into_iter().flat_map(variables_of).chain(in_condition)
     }
 
-    /// The variable that it sets itself. Those of a [`Draw`](Self::Draw) are the columns of its source, and
-    /// those that a response sets are known to its step.
+    /// The variable that it sets itself. Those of a [`Draw`](Self::Draw) or a [`Pick`](Self::Pick) are the
+    /// columns of its source or pool, and those that a response sets are known to its step.
     pub fn writes(&self) -> Option<u16> {
         match self {
             Self::Set { variable, .. } => Some(*variable),
@@ -214,6 +223,11 @@ fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>
         Op::ScriptPause(script) => return Some(Next::ScriptPause(*script)),
         Op::Set { variable, value } => return set(*variable, value, session, surroundings),
         Op::Draw(feed) => return draw(*feed, session, surroundings),
+        Op::Keep(pool) => surroundings.feeds.pool(*pool).keep(surroundings.random, &session.variables),
+        Op::Pick { pool, leaves } => {
+            let Session { variables, known, .. } = session;
+            surroundings.feeds.pool(*pool).give(*leaves, surroundings.random, variables, known);
+        }
         Op::ClearCookies => session.cookies.clear(),
         Op::Jump(to) => session.position = *to,
         Op::Unless(condition, to) => {

@@ -435,6 +435,37 @@ fn a_server_of_a_pool_that_closes_its_connections_is_gone_back_to() {
     }
 }
 
+/// Scenarios share what one of them makes: nothing is dropped that was not made before, and nothing twice.
+#[test]
+fn rows_that_are_kept_are_given_once_to_who_takes_them() {
+    let rest = "scenarios:
+  - {weight: 2, steps: [{set: {id: 'n${sequence}'}}, {post: '/make/${id}'}, {keep: {made: id}}]}
+  - {steps: [{take: made}, {if: exists id, then: [{delete: '/drop/${id}'}], else: [{get: /none}]}]}
+  - {steps: [{pick: made}, {if: exists id, then: [{get: '/read/${id}'}], else: [{get: /none}]}]}
+";
+    for settings in ["connections: 4, iterations: 2000", "rate: 2000, iterations: 2000, threads: 3"] {
+        let plan = plan(settings, rest);
+        let options = SimOptions { keep_requests: true, ..world(good()) };
+        let (record, truth) = simulate(&plan, options);
+        assert_eq!((record.accounting.ok, record.accounting.failed), (2_000, 0), "{settings}");
+        let (mut made, mut dropped, mut read, mut none) = (BTreeSet::new(), BTreeSet::new(), 0, 0);
+        for entry in truth.entries() {
+            let text = String::from_utf8_lossy(&entry.request);
+            let path = text.split(' ').nth(1).expect("a path").to_owned();
+            match path.trim_start_matches('/').split_once('/') {
+                Some(("make", id)) => assert!(made.insert(id.to_owned())),
+                Some(("drop", id)) => assert!(made.contains(id) && dropped.insert(id.to_owned()), "{id}"),
+                Some(("read", id)) => read += usize::from(made.contains(id)),
+                _ => none += 1,
+            }
+        }
+        // Weights are dealt by each worker, which may end in the middle of its deal.
+        assert!((995..=1_005).contains(&made.len()), "{settings}: {}", made.len());
+        assert!(dropped.len() > 450 && read > 450, "{settings}: {} {read}", dropped.len());
+        assert_eq!(made.len() + dropped.len() + read + none, 2_000, "{settings}");
+    }
+}
+
 /// After the end of the load nobody asks whether the lost server is there again.
 #[test]
 fn a_lost_server_is_no_work_in_the_drain() {

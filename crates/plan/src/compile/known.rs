@@ -44,6 +44,13 @@ impl Known {
         }
     }
 
+    /// A step may leave the variable without a value.
+    pub(super) fn forgets(&mut self, variable: u16) {
+        if let Some(set) = self.set.get_mut(usize::from(variable)) {
+            *set = false;
+        }
+    }
+
     /// What is certain where two ways meet.
     pub(super) fn either(mut self, other: &Self) -> Self {
         for (set, also) in self.set.iter_mut().zip(&other.set) {
@@ -129,6 +136,10 @@ impl Compiler<'_, '_> {
     fn unset(&self, name: &str, variable: u16, part: &Part<'_>) -> Problem {
         if part.sets.contains(&variable) {
             let problem = Problem::new(format!("`{name}` may not be set here"));
+            if self.is_kept(name) {
+                let hint = format!("there may be no row of the pool: read it within `if: exists {name}`");
+                return problem.with_hint(hint);
+            }
             return problem.with_hint(
                 "set or extract it in a step before this one, on every way to it, or give it a first value under \
                  `variables`",

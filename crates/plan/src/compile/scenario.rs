@@ -257,6 +257,8 @@ impl Compiler<'_, '_> {
             let names = step.set.0.iter().map(|(name, ..)| name);
             let names = names.chain(step.extract.0.iter().map(|(name, ..)| name));
             sets.extend(names.filter_map(|name| self.variable(&name.0)));
+            let picked = [&step.pick, &step.take].into_iter().filter_map(Field::get);
+            sets.extend(picked.flat_map(|pool| self.columns_of(&pool.0)));
             for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
                 self.collect_sets(inner, sets);
             }
@@ -321,6 +323,8 @@ fn moved(op: &mut Op, shift: u32) {
         | Op::ScriptPause(_)
         | Op::Set { .. }
         | Op::Draw(_)
+        | Op::Keep(_)
+        | Op::Pick { .. }
         | Op::ClearCookies
         | Op::Repeat { .. } => {}
     }

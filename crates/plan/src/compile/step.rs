@@ -42,6 +42,9 @@ impl Compiler<'_, '_> {
         match spec.deed()? {
             Deed::Request | Deed::Cache => self.request_step(spec, place, part, known),
             Deed::Set => self.set_step(spec, part, known),
+            Deed::Keep => self.keep_step(spec, part, known),
+            Deed::Pick => self.pick_step(&spec.pick, false, part, known),
+            Deed::Take => self.pick_step(&spec.take, true, part, known),
             Deed::If => self.if_step(spec, place, part, known),
             Deed::Repeat => self.repeat_step(spec, place, part, known),
             Deed::While => self.while_step(spec, place, part, known),

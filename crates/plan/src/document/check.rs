@@ -41,6 +41,9 @@ pub(crate) enum Deed {
     Request,
     Cache,
     Set,
+    Keep,
+    Pick,
+    Take,
     If,
     Repeat,
     While,
@@ -54,6 +57,9 @@ impl Deed {
             Self::Request => "a request",
             Self::Cache => "`cache`",
             Self::Set => "`set`",
+            Self::Keep => "`keep`",
+            Self::Pick => "`pick`",
+            Self::Take => "`take`",
             Self::If => "`if`",
             Self::Repeat => "`repeat`",
             Self::While => "`while`",
@@ -92,6 +98,9 @@ impl Deed {
             ],
             Self::Cache => &["name", "cache", "target", "timeout", "expect", "extract", "think"],
             Self::Set => &["set"],
+            Self::Keep => &["keep"],
+            Self::Pick => &["pick"],
+            Self::Take => &["take"],
             Self::If => &["if", "then", "else"],
             Self::Repeat => &["repeat", "steps"],
             Self::While => &["while", "steps"],
@@ -271,7 +280,7 @@ impl<'d> Check<'d, '_> {
             self.belonging(step, deed);
             match deed {
                 Deed::Request => self.request(step, targets, at_once),
-                Deed::Cache | Deed::Set => {}
+                Deed::Cache | Deed::Set | Deed::Keep | Deed::Pick | Deed::Take => {}
                 Deed::Think => self.pause(&step.think),
                 Deed::If => {
                     if step.then.is_empty() {
@@ -536,6 +545,9 @@ impl StepSpec {
                 _ if ADDRESSES.contains(&name) => Deed::Request,
                 "cache" => Deed::Cache,
                 "set" => Deed::Set,
+                "keep" => Deed::Keep,
+                "pick" => Deed::Pick,
+                "take" => Deed::Take,
                 "if" => Deed::If,
                 "repeat" => Deed::Repeat,
                 "while" => Deed::While,
@@ -560,11 +572,12 @@ impl StepSpec {
             "request": request, "method": method, "same_url": same_url, "cache": cache, "target": target, "body": body,
             "body_file": body_file, "template_file": template_file, "json": json, "batch": batch, "timeout": timeout,
             "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
-            "repeat": repeat, "while": while_condition,
+            "repeat": repeat, "while": while_condition, "pick": pick, "take": take,
         };
         all.push(("headers", self.headers.0.first().map(|(_, place, _)| *place)));
         all.push(("extract", self.extract.0.first().map(|(_, place, _)| *place)));
         all.push(("set", self.set.0.first().map(|(_, place, _)| *place)));
+        all.push(("keep", self.keep.0.first().map(|(_, place, _)| *place)));
         all.push(("then", first(&self.then)));
         all.push(("else", first(&self.otherwise)));
         all.push(("steps", first(&self.steps)));

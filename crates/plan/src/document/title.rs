@@ -140,6 +140,15 @@ impl StepSpec {
             let names: Vec<&str> = self.set.0.iter().map(|(name, ..)| name.as_str()).collect();
             return format!("set {}", names.join(", "));
         }
+        if let Some((name, ..)) = self.keep.0.first() {
+            return format!("keep {}", name.as_str());
+        }
+        if !self.pick.is_absent() {
+            return format!("pick {}", words(&self.pick));
+        }
+        if !self.take.is_absent() {
+            return format!("take {}", words(&self.take));
+        }
         if !self.script.is_absent() {
             return "request made by a script".to_owned();
         }

@@ -21,6 +21,9 @@ fn short(op: &Op) -> String {
         Op::ScriptPause(script) => format!("script pause {script}"),
         Op::Set { variable, .. } => format!("set {variable}"),
         Op::Draw(feed) => format!("draw {feed}"),
+        Op::Keep(pool) => format!("keep {pool}"),
+        Op::Pick { pool, leaves: false } => format!("pick {pool}"),
+        Op::Pick { pool, leaves: true } => format!("take {pool}"),
         Op::ClearCookies => "clear".to_owned(),
         Op::Jump(to) => format!("jump {to}"),
         Op::Unless(_, to) => format!("unless {to}"),
@@ -52,6 +55,56 @@ fn conditions_lead_around_what_does_not_hold() {
     );
     let expected = ["set 0", "unless 3", "send 0", "unless 6", "send 1", "jump 7", "send 2", "send 3"];
     assert_eq!(ops(&text), expected);
+}
+
+#[test]
+fn what_is_kept_is_for_all_scenarios() {
+    let text = "targets: {t: http://h}
+scenarios:
+  - steps: [{take: carts}, {if: exists id, then: [{delete: '/${id}'}], else: [{get: /}]}]
+  - steps:
+      - {post: /, extract: {id: {json: /id}, at: {json: /at}}}
+      - keep: {carts: [id, at], names: at}
+      - pick: names
+      - {if: exists at, then: [{get: '/${at}'}]}
+";
+    let plan = plan(text);
+    let all: Vec<Vec<String>> =
+        plan.scenarios.iter().map(|scenario| scenario.program.ops().iter().map(short).collect()).collect();
+    assert_eq!(all[0], ["take 0", "unless 4", "send 0", "jump 5", "send 1"]);
+    assert_eq!(all[1], ["send 2", "keep 0", "keep 1", "pick 1", "unless 6", "send 3"]);
+    let pools: Vec<_> = plan.pools.iter().map(|pool| (pool.name.as_str(), pool.columns.len())).collect();
+    assert_eq!(pools, [("carts", 2), ("names", 1)]);
+    assert_eq!(plan.pools[0].columns[1], plan.pools[1].columns[0]);
+}
+
+#[test]
+fn what_is_wrong_with_what_is_kept() {
+    let make = "- {post: /, extract: {id: {json: /id}}}\n";
+    for (text, message) in [
+        ("- take: cart\n- get: /", "nothing is kept in a pool `cart`"),
+        ("- keep: {carts: id}\n- take: cart\n- get: /", "nothing is kept in a pool `cart`"),
+        ("- keep: {carts: id}", "nobody gets what is kept in `carts`"),
+        ("- keep: {carts: [id, id]}\n- take: carts", "`id` is kept twice in `carts`"),
+        (
+            "- keep: {carts: id}\n- keep: {carts: [id, id2]}\n- take: carts",
+            "elsewhere, `carts` is kept with id",
+        ),
+        ("- keep: {carts: idd}\n- take: carts", "nothing sets `idd`"),
+        ("- keep: {carts: id}\n- take: carts\n- get: '/${id}'", "`id` may not be set here"),
+        ("- {keep: {carts: id}, get: /}\n- take: carts", "`keep` and `get` exclude each other"),
+        ("- parallel: [{get: /a}, {keep: {carts: id}}]\n- take: carts", "cannot be a part of `parallel`"),
+    ] {
+        let found = messages(&steps(&format!("{make}{text}")));
+        assert!(found.iter().any(|found| found.contains(message)), "{text}: {found:?}");
+    }
+    let early =
+        messages(&steps("- keep: {carts: id}\n- {post: /, extract: {id: {json: /id}}}\n- take: carts"));
+    assert!(early.iter().any(|found| found.contains("`id` may not be set here")), "{early:?}");
+    let first = "targets: {t: http://h}\nvariables: {id: x}\n\
+                 scenarios: [{steps: [{keep: {carts: id}}, {take: carts}, {get: '/${id}'}]}]";
+    let found = messages(first);
+    assert!(found.iter().any(|found| found.contains("has a first value")), "{found:?}");
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! Pools: what iterations keep for each other, and who gets it.
+
+use plimsoll_scenario::{Op, PoolSpec};
+
+use super::known::Known;
+use super::scenario::Part;
+use super::{Compiler, suggestion};
+use crate::document::{Field, Row, StepSpec, Text};
+use crate::{Place, Problem};
+
+/// A pool, while the plan is compiled.
+pub(super) struct PoolDraft {
+    name: String,
+    /// The names of its variables.
+    columns: Vec<String>,
+    /// Where it is kept first.
+    place: Option<Place>,
+    /// Whether a step picks or takes from it.
+    is_used: bool,
+}
+
+impl Compiler<'_, '_> {
+    /// Finds the pools: whatever steps keep. Before that, no step can name one.
+    pub(super) fn name_pools(&mut self) {
+        let loaded = self.loaded;
+        for scenario in loaded.document.scenarios.iter().filter_map(Field::get) {
+            self.find_pools(&scenario.steps);
+        }
+    }
+
+    fn find_pools(&mut self, steps: &[Field<StepSpec>]) {
+        for step in steps.iter().filter_map(Field::get) {
+            for (name, place, row) in &step.keep.0 {
+                self.find_pool(&name.0, Some(*place), row);
+            }
+            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+                self.find_pools(inner);
+            }
+        }
+    }
+
+    fn find_pool(&mut self, name: &str, place: Option<Place>, row: &Field<Row>) {
+        let Some(row) = row.get() else { return };
+        let columns: Vec<String> = row.0.iter().map(|column| column.0.clone()).collect();
+        let twice = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at]));
+        if columns.is_empty() {
+            let problem = Problem::new(format!("nothing is kept in `{name}`"));
+            return self
+                .report(place, problem.with_hint(format!("name variables: `keep: {{{name}: [id]}}`")));
+        }
+        if let Some(at) = twice {
+            return self.report(place, Problem::new(format!("`{}` is kept twice in `{name}`", columns[at])));
+        }
+        match self.pools.iter().find(|pool| pool.name == name) {
+            None => self.pools.push(PoolDraft { name: name.to_owned(), columns, place, is_used: false }),
+            Some(pool) if pool.columns == columns => {}
+            Some(pool) => {
+                let other = pool.columns.join(", ");
+                let problem = Problem::new(format!("elsewhere, `{name}` is kept with {other}"));
+                self.report(place, problem.with_hint("a pool has the same variables everywhere"));
+            }
+        }
+    }
+
+    /// `keep`: the values have to be there.
+    pub(super) fn keep_step(
+        &mut self,
+        spec: &StepSpec,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
+        let mut complete = Some(());
+        for (name, place, row) in &spec.keep.0 {
+            let (Some(row), Some(pool)) = (row.get(), self.pool(&name.0)) else {
+                complete = None;
+                continue;
+            };
+            for column in &row.0 {
+                let read = match self.variable(&column.0) {
+                    Some(variable) => self.check_read(variable, Some(*place), part, known),
+                    None => {
+                        let problem = Problem::new(format!("nothing sets `{}`", column.0));
+                        self.fail(Some(*place), problem.with_hint("set or extract it in a step before"))
+                    }
+                };
+                complete = complete.and(read);
+            }
+            part.ops.push(Op::Keep(pool));
+        }
+        complete
+    }
+
+    /// `pick` and `take`. What they set is not certain: the pool may be empty.
+    pub(super) fn pick_step(
+        &mut self,
+        name: &Field<Text>,
+        leaves: bool,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
+        let (text, place) = (self.plain(name)?, name.place());
+        let Some(pool) = self.pool(&text) else {
+            let problem = Problem::new(format!("nothing is kept in a pool `{text}`"));
+            let names: Vec<String> = self.pools.iter().map(|pool| pool.name.clone()).collect();
+            return self.fail(
+                place,
+                problem.with_hint(match names.is_empty() {
+                    true => format!("a step fills it: `keep: {{{text}: [id]}}`"),
+                    false => suggestion(&text, names.iter().map(String::as_str)),
+                }),
+            );
+        };
+        let draft = &mut self.pools[usize::from(pool)];
+        draft.is_used = true;
+        let mut complete = Some(());
+        for column in draft.columns.clone() {
+            let Some(variable) = self.variable(&column) else { continue };
+            if part.has_first(variable) {
+                let problem =
+                    Problem::new(format!("`{column}` has a first value, and one of the pool `{text}`"));
+                complete = self.fail(place, problem.with_hint("rename one of them"));
+            }
+            known.forgets(variable);
+        }
+        part.ops.push(Op::Pick { pool, leaves });
+        complete
+    }
+
+    fn pool(&self, name: &str) -> Option<u16> {
+        let place = self.pools.iter().position(|pool| pool.name == name)?;
+        u16::try_from(place).ok()
+    }
+
+    /// Whether a variable is one of a pool.
+    pub(super) fn is_kept(&self, variable: &str) -> bool {
+        self.pools.iter().any(|pool| pool.columns.iter().any(|column| column == variable))
+    }
+
+    /// The variables that a pool sets.
+    pub(super) fn columns_of(&self, name: &str) -> Vec<u16> {
+        let pool = self.pools.iter().find(|pool| pool.name == name);
+        let columns = pool.map_or(&[][..], |pool| &pool.columns);
+        columns.iter().filter_map(|column| self.variable(column)).collect()
+    }
+
+    /// The pools of the plan, once all steps are compiled.
+    pub(super) fn finish_pools(&mut self) -> Vec<PoolSpec> {
+        let drafts = std::mem::take(&mut self.pools);
+        for draft in drafts.iter().filter(|draft| !draft.is_used) {
+            let problem = Problem::new(format!("nobody gets what is kept in `{}`", draft.name));
+            let hint = format!("a step gets it by `pick: {name}` or `take: {name}`", name = draft.name);
+            self.report(draft.place, problem.with_hint(hint));
+        }
+        let columns =
+            |draft: &PoolDraft| draft.columns.iter().filter_map(|name| self.variable(name)).collect();
+        drafts.iter().map(|draft| PoolSpec { name: draft.name.clone(), columns: columns(draft) }).collect()
+    }
+}
