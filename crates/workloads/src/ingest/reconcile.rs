@@ -98,9 +98,16 @@ impl IngestLoad {
     /// Where the records of this load have to be found; `own` as for [`store`](Self::store).
     ///
     /// # Errors
-    /// As [`store`](Self::store).
+    /// As [`store`](Self::store), or a name that the store cannot be asked about.
     pub fn checks(&self, own: bool) -> Result<Vec<Check>, WorkloadError> {
         let store = self.store(own)?;
+        let all = || self.streams.iter().flat_map(|stream| stream.spec.measurements());
+        if let (Store::Arc, false, Some(name)) = (store, own, all().find(|name| name.contains('-'))) {
+            return Err(WorkloadError::new(
+                format!("Arc does not find `{name}` in SQL: only names without hyphens"),
+                "take another --measurement, or leave --verify away",
+            ));
+        }
         let mut checks: Vec<Check> = Vec::new();
         for (number, stream) in self.streams.iter().enumerate() {
             let spec = &stream.spec;

@@ -78,13 +78,16 @@ fn streams_that_come_to_one_table_are_one_check() {
 
 #[test]
 fn each_store_is_asked_in_its_language() {
-    let step = |load: &IngestLoad, ids| load.checks(false).unwrap()[0].steps(100, 130, ids).remove(0);
+    let step_at = |load: &IngestLoad, own, ids| load.checks(own).unwrap()[0].steps(100, 130, ids).remove(0);
+    let step = |load: &IngestLoad, ids| step_at(load, false, ids);
     let mut logs = load(DEFAULT_URL, Format::Columnar, &[Kind::Logs]);
     assert_eq!(step(&logs, false)["json"]["sql"], "SELECT COUNT(*) FROM application_logs");
     let sql = step(&logs, true)["json"]["sql"].as_str().unwrap().to_owned();
     assert!(sql.contains("epoch_ms(time) >= 100000 THEN request_id"), "{sql}");
     logs.streams[0].spec.measurement = Some("my-logs".to_owned());
-    assert_eq!(step(&logs, false)["json"]["sql"], "SELECT COUNT(*) FROM \"my-logs\"");
+    assert_eq!(step_at(&logs, true, false)["json"]["sql"], "SELECT COUNT(*) FROM \"my-logs\"");
+    // Arc has no quoted names.
+    assert!(logs.checks(false).unwrap_err().to_string().contains("my-logs"));
     let influx = load("http://h/write?db=a", Format::InfluxLine, &[Kind::Logs]);
     assert_eq!(
         step(&influx, true)["get"],
