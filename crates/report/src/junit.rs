@@ -3,10 +3,11 @@
 //! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! whose figures cannot be believed is an error, and its thresholds are skipped, for it proves nothing about
-//! them. The report for people is the output of the suite.
+//! them. Whether a store has what it acknowledged are test cases, too. The report for people is the output of the suite.
 
 use std::fmt::Write as _;
 
+use crate::reconciliation::ReconciliationCheck;
 use crate::result::{RunResult, ThresholdOutcome};
 use crate::{Style, text};
 
@@ -18,6 +19,8 @@ pub(crate) fn report(result: &RunResult) -> String {
     let valid = result.verdict.valid;
     let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count();
     let (failures, skipped) = if valid { (failed, 0) } else { (0, result.thresholds.len()) };
+    let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
+    let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     // Without its milliseconds and zone: the schema knows neither.
     let started = result.run.started_at.get(..19).unwrap_or(&result.run.started_at);
@@ -28,8 +31,8 @@ pub(crate) fn report(result: &RunResult) -> String {
         ("name", suite(result)),
         ("timestamp", started.to_owned()),
         ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
-        ("tests", (result.thresholds.len() + 1).to_string()),
-        ("failures", failures.to_string()),
+        ("tests", (result.thresholds.len() + checks.len() + 1).to_string()),
+        ("failures", (failures + inconsistent).to_string()),
         ("errors", u8::from(!valid).to_string()),
         ("skipped", skipped.to_string()),
         ("time", format!("{:.3}", result.duration_s)),
@@ -38,6 +41,7 @@ pub(crate) fn report(result: &RunResult) -> String {
     properties(&mut out, result);
     measurement(&mut out, result);
     result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, valid));
+    checks.iter().for_each(|check| stored(&mut out, check));
     let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
     line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&page)));
     // The schema of Ant's reports wants both.
@@ -93,6 +97,20 @@ fn measurement(out: &mut String, result: &RunResult) {
     let attributes = [("message", message), ("type", "invalid".to_owned())];
     let text = format!("{}{}</error>", open("error", &attributes), data(&evidence));
     line(out, 3, &text);
+    line(out, 2, "</testcase>");
+}
+
+/// Whether the store has what it acknowledged. That does not depend on how well the times were measured.
+fn stored(out: &mut String, check: &ReconciliationCheck) {
+    let attributes = attributes(&format!("the store has what it acknowledged: {}", check.tables), "0");
+    if check.is_consistent() {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    let seen = text::records::said(check);
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&format!("{}: {seen}", check.tables));
+    let attributes = [("message", seen), ("type", "inconsistent".to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
     line(out, 2, "</testcase>");
 }
 

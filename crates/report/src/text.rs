@@ -2,7 +2,7 @@
 
 mod phases;
 mod probe;
-mod records;
+pub(crate) mod records;
 mod remarks;
 mod wire;
 
@@ -41,7 +41,6 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     page.blank();
     figures(&mut page, result);
     records::records(&mut page, result);
-    records::reconciliation(&mut page, result);
     page.blank();
     times(&mut page, result);
     distribution(&mut page, result);

@@ -6,6 +6,7 @@ use plimsoll_metrics::figure;
 use super::markup::{Cell, Markup, Unit, pointer};
 use super::times::{figure_of, main_time};
 use super::{figures, mark};
+use crate::layout::Emphasis;
 use crate::measure::Measure;
 use crate::result::{Finding, RunResult};
 use crate::text;
@@ -32,6 +33,7 @@ pub(super) fn verdict(page: &mut Markup, result: &RunResult) {
     limited_by(page, result);
     tiles(page, result);
     thresholds(page, result);
+    records(page, result);
     findings(page, "To be known", "doubtful", &verdict.warnings);
     if !result.notes.is_empty() {
         page.within("ul", "notes", |page| {
@@ -166,6 +168,24 @@ fn thresholds(page: &mut Markup, result: &RunResult) {
     if result.thresholds.iter().any(|threshold| !threshold.passed) && !result.verdict.valid {
         page.element("p", "hint", "An invalid run proves nothing about them.");
     }
+}
+
+/// What became of records that requests carried.
+fn records(page: &mut Markup, result: &RunResult) {
+    let lines = text::records::lines(result);
+    if lines.is_empty() {
+        return;
+    }
+    let row = |line: &text::records::Line| {
+        let class = match line.word {
+            Some((Emphasis::Bad, _)) => "bad",
+            Some(_) => "doubtful",
+            None => "",
+        };
+        vec![Cell::text(line.label), Cell::text(line.text()).with_class(class)]
+    };
+    let rows: Vec<Vec<Cell>> = lines.iter().map(row).collect();
+    page.table("Records", &["", ""], &rows);
 }
 
 /// The accounting identity: where every arrival and every request went.

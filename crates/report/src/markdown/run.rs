@@ -7,8 +7,10 @@ use plimsoll_metrics::figure;
 
 use super::{Table, code, details, escaped};
 use crate::interval::PercentileBounds;
+use crate::layout::Emphasis;
 use crate::result::{Finding, ModelKind, RunResult, ThresholdOutcome};
 use crate::summary::{PERCENTILES, Summary};
+use crate::text::records::lines;
 use crate::text::{cell, rate_line, seconds, target_line};
 
 /// The whole page.
@@ -39,7 +41,9 @@ fn verdict(out: &mut String, result: &RunResult) {
         (_, all, failed) => format!(", {failed} of {all} thresholds not met"),
     };
     let word = if result.verdict.valid { "valid" } else { "INVALID" };
-    add!(out, "### Load test {word}{met}\n\n");
+    let lost = result.reconciliation.as_ref().is_some_and(|reconciliation| !reconciliation.consistent);
+    let stored = if lost { ", the store is INCONSISTENT" } else { "" };
+    add!(out, "### Load test {word}{met}{stored}\n\n");
     if !result.verdict.valid {
         out.push_str("Do not take these figures for the target's.\n\n");
     }
@@ -122,6 +126,11 @@ fn accounts(out: &mut String, result: &RunResult) {
         count(accounting.in_flight_at_stop),
     );
     table.row(["started", &started]);
+    for line in lines(result) {
+        let bad = line.word.as_ref().is_some_and(|(emphasis, _)| matches!(emphasis, Emphasis::Bad));
+        let text = escaped(&line.text());
+        table.row([line.label, &if bad { format!("**{text}**") } else { text }]);
+    }
     if accounting.incomplete {
         table.row(["", "without what workers did that have not come back"]);
     }

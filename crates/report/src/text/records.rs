@@ -10,45 +10,79 @@ use crate::result::RunResult;
 const EXCELLENT: f64 = 0.95;
 const GOOD: f64 = 0.80;
 
-/// How many records were acknowledged, and what share of those that were asked for that is.
-pub(super) fn records(page: &mut Page<'_>, result: &RunResult) {
-    let Some(records) = &result.records else { return };
-    let rate = records.acknowledged_per_s.map(|rate| format!(", {}", figure::per_second(rate)));
-    let line = format!("{} acknowledged{}", figure::count(records.acknowledged), rate.unwrap_or_default());
-    page.field("records", &line);
-    if records.failed > 0 {
-        let line = format!(
-            "{} in batches that failed; the store may have them or not",
-            figure::count(records.failed)
-        );
-        page.field("", &line);
+/// One line about records.
+pub(crate) struct Line {
+    /// What it is about; empty for more about the same.
+    pub(crate) label: &'static str,
+    /// A word in front that should be seen.
+    pub(crate) word: Option<(Emphasis, String)>,
+    /// The rest of it.
+    pub(crate) rest: String,
+}
+
+impl Line {
+    fn plain(label: &'static str, rest: String) -> Self {
+        Self { label, word: None, rest }
     }
-    if let (Some(target), Some(achieved)) = (records.target_per_s, records.achievement()) {
-        let (emphasis, meaning) = meaning(achieved);
-        let share = format!("{:.1} %", achieved * 100.0);
-        let rest = format!(" of {} that were asked for: {meaning}", figure::per_second(target));
-        match emphasis {
-            Some(emphasis) => page.emphasised_field("", emphasis, &share, &rest),
-            None => page.field("", &format!("{share}{rest}")),
-        }
+
+    /// The whole of it, without its label.
+    pub(crate) fn text(&self) -> String {
+        let word = self.word.as_ref().map_or("", |(_, word)| word);
+        format!("{word}{}", self.rest)
     }
 }
 
-/// Whether the store has them.
-pub(super) fn reconciliation(page: &mut Page<'_>, result: &RunResult) {
-    let Some(reconciliation) = &result.reconciliation else { return };
-    for check in &reconciliation.checks {
+/// How many records were acknowledged, what share of those that were asked for that is, and whether the store
+/// has them; nothing where requests carry none.
+pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(records) = &result.records {
+        let rate = records.acknowledged_per_s.map(|rate| format!(", {}", figure::per_second(rate)));
+        let acknowledged = figure::count(records.acknowledged);
+        lines
+            .push(Line::plain("records", format!("{acknowledged} acknowledged{}", rate.unwrap_or_default())));
+        if records.failed > 0 {
+            let failed = figure::count(records.failed);
+            let line = format!("{failed} in batches that failed; the store may have them or not");
+            lines.push(Line::plain("", line));
+        }
+        if let (Some(target), Some(achieved)) = (records.target_per_s, records.achievement()) {
+            let (emphasis, meaning) = meaning(achieved);
+            let share = format!("{:.1} %", achieved * 100.0);
+            let rest = format!(" of {} that were asked for: {meaning}", figure::per_second(target));
+            lines.push(match emphasis {
+                Some(emphasis) => Line { label: "", word: Some((emphasis, share)), rest },
+                None => Line::plain("", format!("{share}{rest}")),
+            });
+        }
+    }
+    for check in result.reconciliation.iter().flat_map(|reconciliation| &reconciliation.checks) {
         let stored = format!("{} in {}", figure::count(check.stored), check.tables);
         let said = said(check);
-        if check.is_consistent() {
-            page.field("stored", &format!("{stored}: {said}"));
-        } else {
-            page.emphasised_field("stored", Emphasis::Bad, "INCONSISTENT", &format!(": {stored}, {said}"));
+        lines.push(match check.is_consistent() {
+            true => Line::plain("stored", format!("{stored}: {said}")),
+            false => Line {
+                label: "stored",
+                word: Some((Emphasis::Bad, "INCONSISTENT".to_owned())),
+                rest: format!(": {stored}, {said}"),
+            },
+        });
+    }
+    lines
+}
+
+/// The same on a page.
+pub(super) fn records(page: &mut Page<'_>, result: &RunResult) {
+    for Line { label, word, rest } in lines(result) {
+        match word {
+            Some((emphasis, word)) => page.emphasised_field(label, emphasis, &word, &rest),
+            None => page.field(label, &rest),
         }
     }
 }
 
-fn said(check: &ReconciliationCheck) -> String {
+/// What a store has, beside what it acknowledged.
+pub(crate) fn said(check: &ReconciliationCheck) -> String {
     let found = [
         (check.missing, "acknowledged and not there"),
         (check.surplus, "there and never sent"),

@@ -9,6 +9,9 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
 use plimsoll_metrics::{Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper};
+use plimsoll_report::html::{NamedRun, render as render_page};
+use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
+use plimsoll_report::records::RecordsResult;
 use plimsoll_report::{
     Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
 };
@@ -114,6 +117,45 @@ fn thresholds_are_test_cases() {
     let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count() as u64;
     assert_eq!((suite.tests, suite.failures, suite.errors, suite.skipped), (8, failed, 0, 0));
     assert!(failed > 0 && failed < 7, "{failed}");
+}
+
+/// Of a store that has lost some of one table, and all of the other.
+fn reconciled() -> RunResult {
+    let checks = vec![
+        ReconciliationCheck::new("load.logs", (1_000, 0), 1_000, Some(0)),
+        ReconciliationCheck::new("load.<b>|spans", (2_000, 100), 1_900, None),
+    ];
+    let records = RecordsResult {
+        acknowledged: 3_000,
+        failed: 100,
+        acknowledged_per_s: Some(1_500.0),
+        target_per_s: Some(2_000.0),
+    };
+    let reconciliation = Some(Reconciliation::new("arc", checks));
+    RunResult { records: Some(records), reconciliation, ..fixture::open() }
+}
+
+#[test]
+fn what_a_store_has_lost_is_in_every_report() {
+    let result = reconciled();
+    let text = written(&result, Format::Text);
+    assert!(text.contains("stored      INCONSISTENT: 1,900 in load.<b>|spans, 100 acknowledged"), "{text}");
+    assert!(text.contains("1,000 in load.logs: all that were acknowledged, each once"), "{text}");
+    let markdown = written(&result, Format::Markdown);
+    assert!(markdown.lines().next().is_some_and(|line| line.ends_with("the store is INCONSISTENT")));
+    assert!(markdown.contains("| stored | **INCONSISTENT: 1,900 in load.&lt;b&gt;\\|spans"), "{markdown}");
+    let saved = SavedRun::of_result(result.clone());
+    let mut page = Vec::new();
+    render_page(&[NamedRun { name: "one", run: &saved }], &[], &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("INCONSISTENT: 1,900 in load.&lt;b&gt;|spans"), "{page}");
+    assert!(page.contains("75.0 % of 2,000/s that were asked for"), "{page}");
+    let suite = junit(&result);
+    let of = |name: &str| suite.cases.iter().find(|case| case.name.ends_with(name)).expect("a test case");
+    assert!(matches!(of("load.logs").status, TestStatus::Success));
+    let TestStatus::Failure(failure) = &of("spans").status else { panic!("{:?}", of("spans").status) };
+    assert_eq!(failure.message, "100 acknowledged and not there");
+    assert_eq!((suite.tests, suite.failures), (suite.cases.len() as u64, 1));
 }
 
 #[test]
