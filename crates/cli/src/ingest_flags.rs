@@ -5,7 +5,7 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
 use plimsoll_workloads::WorkloadError;
-use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, PRESET_GZIP, Preset, Stream, unified_rate};
+use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, Preset, Stream, unified_rate};
 
 use crate::flags::RunArgs;
 use crate::ingest_demo_flags::IngestDemoArgs;
@@ -240,12 +240,13 @@ impl IngestArgs {
             let problem = Problem::new(format!("--churn: `{}` is no share", args.churn));
             problems.push(problem.with_hint("write it as in 1%"));
         }
-        let compression = match (args.compression, u8::try_from(args.compression_level)) {
-            (None, _) if args.preset.is_some() => Compression::Gzip { level: PRESET_GZIP },
-            (None | Some(Method::None), _) => Compression::None,
-            (Some(Method::Zstd), _) => Compression::Zstd { level: args.compression_level },
-            (Some(Method::Gzip), Ok(level)) => Compression::Gzip { level },
-            (Some(Method::Gzip), Err(_)) => {
+        let method = if args.preset.is_some() { Method::Gzip } else { Method::None };
+        let method = args.compression.unwrap_or(method);
+        let compression = match (method, u8::try_from(args.compression_level)) {
+            (Method::None, _) => Compression::None,
+            (Method::Zstd, _) => Compression::Zstd { level: args.compression_level },
+            (Method::Gzip, Ok(level)) => Compression::Gzip { level },
+            (Method::Gzip, Err(_)) => {
                 let problem = Problem::new(format!("gzip has no level {}", args.compression_level));
                 problems.push(problem.with_hint("a level is from 1 to 9"));
                 Compression::None

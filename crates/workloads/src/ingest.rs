@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use advice::advice;
-pub use preset::{PRESET_GZIP, Preset};
+pub use preset::Preset;
 pub use reconcile::{Check, Found, OWN_STORE, Store};
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.

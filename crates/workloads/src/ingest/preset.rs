@@ -22,9 +22,6 @@ pub struct Preset {
     pub p99_ms: u32,
 }
 
-/// The level of gzip that they have.
-pub const PRESET_GZIP: u8 = 1;
-
 const fn preset(
     name: &'static str,
     kind: Kind,
