@@ -60,8 +60,12 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
              records by these has them already: make as many as are sent, or leave --pregenerate out",
         );
     }
-    reach(load.origin(), transport(&resolved.layered.patch))?;
-    let mut workload = Ingest { args, load: &load, verification: None };
+    let mut patch = resolved.layered.patch;
+    authorize(args, &mut patch);
+    let flags = transport(&patch);
+    reach(load.origin(), flags.clone())?;
+    let flags = PlanPatch { bearer: patch.bearer, ..flags };
+    let mut workload = Ingest { args, load: &load, flags, verification: None };
     run::command_with(&args.run, &mut workload, look, style)
 }
 
@@ -135,6 +139,8 @@ fn authorize(args: &IngestArgs, flags: &mut PlanPatch) {
 struct Ingest<'a> {
     args: &'a IngestArgs,
     load: &'a IngestLoad,
+    /// How the store is asked beside the load.
+    flags: PlanPatch,
     verification: Option<Verification<'a>>,
 }
 
@@ -145,16 +151,15 @@ impl Workload for Ingest<'_> {
     }
 
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
-        if let Some(count) = self.args.pregenerated() {
-            pregenerate(plan, count, self.args.run.output.quiet)?;
-        }
+        // Before any record is made: what is verified has times from then on.
         if self.args.store.verify {
-            let mut flags = import::resolve(&self.args.run.plan, true)?.layered.patch;
-            authorize(self.args, &mut flags);
-            let flags = PlanPatch { bearer: flags.bearer.clone(), ..transport(&flags) };
-            self.verification = Some(Verification::begin(self.load, self.args, flags)?);
+            let verification = Verification::begin(self.load, self.args, self.flags.clone())?;
+            self.verification = Some(verification);
         }
-        Ok(())
+        match self.args.pregenerated() {
+            Some(count) => pregenerate(plan, count, self.args.run.output.quiet),
+            None => Ok(()),
+        }
     }
 
     fn conclude(&mut self, result: &mut RunResult) -> Result<Exit, Failure> {

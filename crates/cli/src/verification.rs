@@ -7,7 +7,7 @@ use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_workloads::ingest::{Check, Found, IngestLoad, OWN_STORE, Store};
 use serde_json::{Value, json};
 
-use crate::errand::{Answer, answers};
+use crate::errand::answers;
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::{Exit, Failure, run};
 
@@ -80,19 +80,21 @@ impl<'a> Verification<'a> {
         let asks_first = first.as_ref().is_some_and(|step| step.get("think").is_none());
         let steps: Vec<Value> = first.into_iter().chain(questions.iter().flatten().cloned()).collect();
         let told = answers(self.load.origin(), &steps, self.flags.clone())?;
-        let mut told = told.iter();
-        let status = if asks_first { told.next().map(|answer| answer.status) } else { None };
-        let answer = |answer: &Answer| (answer.status, answer.body.clone());
+        let (first, mut told) = told.split_at(usize::from(asks_first));
         let found = self.checks.iter().zip(&questions).map(|(check, questions)| {
-            let own: Vec<(u16, Vec<u8>)> = told.by_ref().take(questions.len()).map(answer).collect();
-            let own: Vec<(u16, &[u8])> = own.iter().map(|(status, body)| (*status, &body[..])).collect();
+            let (own, others) = told.split_at(questions.len());
+            told = others;
+            let own: Vec<(u16, &[u8])> = own.iter().map(|answer| (answer.status, &answer.body[..])).collect();
             check.found(&own).map_err(|said| {
-                Failure::environment(
-                    Problem::new(format!("--verify: {said}"))
-                        .with_hint("the token (--token) has to be one that may read, too"),
-                )
+                let refused = own.iter().any(|(status, _)| matches!(status, 401 | 403));
+                let problem = Problem::new(format!("--verify: {said}"));
+                Failure::environment(problem.with_hint(match refused {
+                    true => "the token (--token) has to be one that may read, too",
+                    false => "is --url such a store, and is its database there?",
+                }))
             })
         });
+        let status = first.first().map(|answer| answer.status);
         Ok((found.collect::<Result<_, _>>()?, status))
     }
 

@@ -233,6 +233,9 @@ fn prometheus_has_what_it_acknowledged() {
         assert_eq!(store.count(&measurement, ""), acknowledged, "{args}: {}", sent.stderr);
         assert!(!sent.stderr.contains("note: "), "{args}: {}", sent.stderr);
     }
+    // Times of batches that were made before the run are of what is verified, too.
+    let sent = run(&store.ingest("metrics --rate 20k -n 12 --pregenerate 12 -t 1 --measurement made"));
+    assert_eq!((records(&sent).0, store.count("made", "")), (12_000, 12_000), "{}", sent.stderr);
 }
 
 /// It has to be told to take samples in any order, which the note before the run says.
