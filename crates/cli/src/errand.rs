@@ -113,6 +113,29 @@ pub(crate) fn answers_with(
     ))
 }
 
+/// How connections are made, and nothing else of these flags.
+pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
+    let flags = flags.clone();
+    PlanPatch {
+        resolve: flags.resolve,
+        connect_to: flags.connect_to,
+        unix_socket: flags.unix_socket,
+        ipv4: flags.ipv4,
+        ipv6: flags.ipv6,
+        insecure: flags.insecure,
+        cacert: flags.cacert,
+        cert: flags.cert,
+        key: flags.key,
+        tls: flags.tls,
+        sni: flags.sni,
+        http1: flags.http1,
+        http2: flags.http2,
+        http2_prior_knowledge: flags.http2_prior_knowledge,
+        alpn: flags.alpn,
+        ..PlanPatch::default()
+    }
+}
+
 /// Whether a step is no request.
 fn is_pause(step: &Value) -> bool {
     step.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("think"))
