@@ -88,13 +88,14 @@ pub(crate) fn answers_with(
         .collect();
     let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
-    let (log, receive) = Log::new(LogOptions { share: 0.0, failed: most, good_too: true, seed: 0 });
+    let (log, receive) =
+        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, seed: 0 });
     let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
     // The workers have ended: this was the last one who could add to it.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
         LogBatch::Failed(exchange) => Some(*exchange),
-        LogBatch::Entries(_) | LogBatch::End => None,
+        LogBatch::Entries(_) | LogBatch::Writes(_) | LogBatch::End => None,
     });
     let answers: Vec<Answer> = exchanges
         .filter(|exchange| exchange.entry.status > 0)

@@ -25,6 +25,9 @@ const FAILED_LIMIT: u64 = 1_000;
 const COLUMNS: &str =
     "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
 
+/// Who is told of requests that may have changed something, on the thread of the log.
+pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
+
 /// The log of a run, and the thread that writes it.
 pub(crate) struct RequestLog {
     log: Log,
@@ -33,7 +36,11 @@ pub(crate) struct RequestLog {
 
 impl RequestLog {
     /// Opens what was asked for, and starts the thread if there is something.
-    pub(crate) fn open(plan: &Plan, live: &LiveArgs) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        plan: &Plan,
+        live: &LiveArgs,
+        listener: Option<WriteListener>,
+    ) -> Result<Self, Failure> {
         let share = match &live.log_sample {
             Some(text) => parse_share(text).map_err(Failure::usage)?,
             None => 1.0,
@@ -44,16 +51,17 @@ impl RequestLog {
         };
         let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::create).transpose();
         let (entries, failed) = (open(&live.log)?, open(&live.failed)?);
-        if entries.is_none() && failed.is_none() {
+        if entries.is_none() && failed.is_none() && listener.is_none() {
             return Ok(Self { log: Log::default(), thread: None });
         }
         let options = LogOptions {
             share: if entries.is_some() { share } else { 0.0 },
             failed: if failed.is_some() { limit } else { 0 },
             good_too: false,
+            writes: listener.is_some(),
             seed: plan.seed,
         };
-        let mut writer = Writer { outline: plan.outline(), entries, failed };
+        let mut writer = Writer { outline: plan.outline(), entries, failed, listener };
         writer.write_header();
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
@@ -127,6 +135,7 @@ struct Writer {
     outline: Outline,
     entries: Option<Sink>,
     failed: Option<Sink>,
+    listener: Option<WriteListener>,
 }
 
 impl Writer {
@@ -145,6 +154,11 @@ impl Writer {
                         sink.write(|file| {
                             entries.iter().try_for_each(|entry| write_entry(file, outline, entry, csv))
                         });
+                    }
+                }
+                LogBatch::Writes(writes) => {
+                    if let Some(listener) = &mut self.listener {
+                        listener(&writes);
                     }
                 }
                 LogBatch::End => break,

@@ -21,7 +21,7 @@ use crate::exports::Exporters;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
-use crate::request_log::RequestLog;
+use crate::request_log::{RequestLog, WriteListener};
 use crate::saving::{Keeper, Saving};
 use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
@@ -63,6 +63,8 @@ pub(crate) struct Before {
     pub(crate) look: Option<Look>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
+    /// Who is told of all requests that may have changed something.
+    pub(crate) listener: Option<WriteListener>,
 }
 
 /// What is told and heard while a run goes on.
@@ -78,6 +80,11 @@ pub(crate) trait Workload {
     /// What is to be done before the load, with the plan that is about to be run.
     fn prepare(&mut self, _: &mut Plan) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Who is to be told of all requests that may have changed something.
+    fn listener(&mut self) -> Option<WriteListener> {
+        None
     }
 
     /// What is to be done after it, before the result is written: how the process ends for it.
@@ -138,6 +145,7 @@ pub(crate) fn command_with(
         probe,
         look: Some(look),
         report: args.report.clone(),
+        listener: workload.listener(),
     };
     if let Some(runs) = args.repeat {
         repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
@@ -208,14 +216,15 @@ fn execute_on<O: Open + Clone + 'static>(
     open: &O,
     output: &OutputArgs,
     (live, control): Live<'_>,
-    before: Before,
+    mut before: Before,
 ) -> Result<Outcome, Failure> {
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
     let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
     let watched = live.watch.named()?;
     let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + live.watch.descriptors();
     fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
-    let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
+    let (statistics, log) =
+        (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live, before.listener.take()));
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
-    WorkerRecord,
+    Accounting, ConnectionRecord, FailedExchange, IterationRecord, LogRecord, LogSink, Peer, Recorder,
+    Snapshot, StepRecord, WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan, Scenario, Step};
 use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Program, Reaction, Scripts, SentRequest};
@@ -222,7 +222,8 @@ pub struct Worker<'p, B> {
     warmup: Recorder,
     /// The log of single requests.
     log: LogSink,
-    /// Whether it wants failed requests with both messages: every exchange is kept until it has ended.
+    /// Whether it wants failed requests with both messages, or all that may have changed something: every
+    /// exchange is kept until it has ended.
     keeps: bool,
     /// And those that end well.
     keeps_good: bool,
@@ -327,7 +328,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, taps, scripts, log, directory } = resources;
-        let (keeps, keeps_good, quotes) = (log.keeps_failed(), log.keeps_good(), !plan.supplies.is_empty());
+        let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
+        let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
+        let quotes = !plan.supplies.is_empty();
+        let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -383,13 +387,14 @@ impl<'p, B: Backend> Worker<'p, B> {
             needs: plan
                 .steps
                 .iter()
-                .map(|step| match (keeps, quotes) {
+                .zip(&facts)
+                .map(|(step, facts)| match (keeps_failed || (keeps_writes && facts.writes), quotes) {
                     (true, _) => whole(&step.needs),
                     (false, true) => Needs { body: true, ..with_location(&step.needs, plan.redirects) },
                     (false, false) => with_location(&step.needs, plan.redirects),
                 })
                 .collect(),
-            captures: Captures::default(),
+            captures: Captures::new(if keeps_writes { usize::MAX } else { FailedExchange::LONGEST }),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             log,
@@ -425,7 +430,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
-            facts: plan.steps.iter().map(|step| Facts::of(plan, step)).collect(),
+            facts,
             keeps_bodies: keeps || quotes || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
