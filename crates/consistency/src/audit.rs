@@ -132,11 +132,10 @@ impl<'l> Audit<'l> {
     fn is_unnamed(&mut self, item: &[u8]) -> bool {
         let names = &self.ledger.names;
         let Some(content) = Content::read_known(item, names) else { return false };
-        let shapes: HashSet<u16> = self.ledger.unnamed.keys().map(|witness| witness.shape).collect();
-        for shape in shapes {
-            let hash = names.members_of(shape).and_then(|members| content.hash_over(members));
+        for (shape, members) in names.all_shapes() {
+            let hash = content.hash_over(members);
             let Some(witness) = hash.map(|hash| Witness { shape, hash }) else { continue };
-            let sent = self.ledger.unnamed.get(&witness).copied().unwrap_or(0);
+            let Some(&sent) = self.ledger.unnamed.get(&witness) else { continue };
             let found = self.found.entry(witness).or_default();
             if *found < sent {
                 *found += 1;

@@ -125,6 +125,11 @@ impl Names {
         self.shapes.get(usize::from(shape)).map(Vec::as_slice)
     }
 
+    /// All sets of members that came together.
+    pub(crate) fn all_shapes(&self) -> impl Iterator<Item = (u16, &[u16])> {
+        (0..).zip(self.shapes.iter().map(Vec::as_slice))
+    }
+
     /// The names of these members, for people.
     pub(crate) fn texts(&self, members: &[u16]) -> Vec<String> {
         let named = self.numbers.iter().filter(|(_, number)| members.contains(number));
