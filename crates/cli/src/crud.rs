@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::result::StepResult;
-use plimsoll_report::{RunResult, Style};
+use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
 use serde_json::json;
 
@@ -45,7 +45,8 @@ struct Crud<'a> {
 }
 
 impl Workload for Crud<'_> {
-    fn conclude(&mut self, result: &mut RunResult) -> Result<Exit, Failure> {
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let result = &mut run.result;
         let output = &self.args.run.output;
         let text = summary(self.load, result);
         match output.output {

@@ -6,7 +6,7 @@ use plimsoll_core::{Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
-use plimsoll_report::{RunResult, Style, TableFormat};
+use plimsoll_report::{RunResult, SavedRun, Style, TableFormat};
 use plimsoll_scenario::Bodies;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 use serde_json::json;
@@ -162,7 +162,8 @@ impl Workload for Ingest<'_> {
         }
     }
 
-    fn conclude(&mut self, result: &mut RunResult) -> Result<Exit, Failure> {
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let result = &mut run.result;
         explain(result, &run::say(self.args.run.output.quiet));
         match self.verification.take() {
             Some(verification) => verification.end(result),

@@ -10,6 +10,7 @@ use plimsoll_engine::{
     Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_logged, run_probed,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
+use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::saved::Beginning;
@@ -41,7 +42,7 @@ pub(crate) struct Outcome {
     /// What the script's `done` printed.
     said: Option<String>,
     /// The run in the history, if it is to be saved there.
-    kept: Option<Keeper>,
+    pub(crate) kept: Option<Keeper>,
 }
 
 /// What is known before a run.
@@ -63,6 +64,17 @@ pub(crate) struct Before {
     pub(crate) look: Option<Look>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
+    /// What goes on beside the load.
+    pub(crate) beside: Beside,
+}
+
+/// What the command of a workload does beside the load.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// Servers to be watched, beside those that flags name.
+    pub(crate) watched: Vec<Named>,
+    /// What is to be begun with the handle of the run, before that begins.
+    pub(crate) accompany: Option<Box<dyn FnOnce(&Control)>>,
     /// Who is told of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
 }
@@ -82,13 +94,13 @@ pub(crate) trait Workload {
         Ok(())
     }
 
-    /// Who is to be told of all requests that may have changed something.
-    fn listener(&mut self) -> Option<WriteListener> {
-        None
+    /// What goes on beside the load.
+    fn beside(&mut self) -> Beside {
+        Beside::default()
     }
 
     /// What is to be done after it, before the result is written: how the process ends for it.
-    fn conclude(&mut self, _: &mut RunResult) -> Result<Exit, Failure> {
+    fn conclude(&mut self, _: &mut SavedRun) -> Result<Exit, Failure> {
         Ok(Exit::Success)
     }
 }
@@ -101,14 +113,26 @@ pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit,
     command_with(args, &mut (), look, style)
 }
 
-/// The same as the command of a workload.
-pub(crate) fn command_with(
+/// A run that can begin.
+pub(crate) struct Ready {
+    pub(crate) plan: Plan,
+    pub(crate) live: LiveArgs,
+    pub(crate) control: ControlSpec,
+    pub(crate) before: Before,
+}
+
+/// Reads everything that a run needs, of the plan that flags name or that was `made` a moment ago.
+pub(crate) fn ready(
     args: &RunArgs,
+    made: Option<(String, String)>,
     workload: &mut impl Workload,
     look: Look,
-    style: &Style,
-) -> Result<Exit, Failure> {
-    let resolved = import::resolve_amended(&args.plan, args.output.quiet, |flags| workload.amend(flags));
+) -> Result<Ready, Failure> {
+    let quiet = args.output.quiet;
+    let resolved = match made {
+        None => import::resolve_amended(&args.plan, quiet, |flags| workload.amend(flags)),
+        Some(made) => import::resolve_made(&args.plan, made, quiet, |flags| workload.amend(flags)),
+    };
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.or(patch).to_spec());
     let plan_file = patch.and_then(|patch| patch.document.clone());
@@ -145,8 +169,19 @@ pub(crate) fn command_with(
         probe,
         look: Some(look),
         report: args.report.clone(),
-        listener: workload.listener(),
+        beside: workload.beside(),
     };
+    Ok(Ready { plan, live, control, before })
+}
+
+/// The same as the command of a workload.
+pub(crate) fn command_with(
+    args: &RunArgs,
+    workload: &mut impl Workload,
+    look: Look,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let Ready { plan, live, control, before } = ready(args, None, workload, look)?;
     if let Some(runs) = args.repeat {
         repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
         if before.report.is_some() {
@@ -156,7 +191,7 @@ pub(crate) fn command_with(
     }
     let outputs = Outputs::of(&args.output)?;
     let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
-    let concluded = workload.conclude(&mut outcome.run.result);
+    let concluded = workload.conclude(&mut outcome.run);
     // What cannot be written to one place is all the more wanted in the other.
     let written = write(&outcome, &outputs, style);
     let Outcome { run, exit, said, kept } = outcome;
@@ -220,11 +255,15 @@ fn execute_on<O: Open + Clone + 'static>(
 ) -> Result<Outcome, Failure> {
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
     let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
-    let watched = live.watch.named()?;
-    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + live.watch.descriptors();
+    let mut watched = live.watch.named()?;
+    watched.extend(before.beside.watched.iter().cloned());
+    let descriptors = watched.len() as u32 * DESCRIPTORS_PER_SERVER;
+    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + descriptors;
     fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
-    let (statistics, log) =
-        (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live, before.listener.take()));
+    let (statistics, log) = (
+        Statistics::open(&plan, live, output.quiet),
+        RequestLog::open(&plan, live, before.beside.listener.take()),
+    );
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
@@ -257,6 +296,9 @@ fn execute_on<O: Open + Clone + 'static>(
     };
     let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr() || screen.is_some());
     let mut ends = Ends::new(&say);
+    if let Some(accompany) = before.beside.accompany.take() {
+        accompany(&control);
+    }
     let mut observe = |progress: Progress<'_>| {
         ends.note(&progress);
         statistics.add(&progress);

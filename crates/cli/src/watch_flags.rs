@@ -85,7 +85,7 @@ fn absent(named: &Named) -> Problem {
             Problem::new(format!("--watch-pid {pid}: there is no such process on this machine"))
                 .with_hint("start the server first, and give its process number; or use --watch-process NAME")
         }
-        Named::Name(name) => Problem::new(format!(
+        Named::Name(name) | Named::Marked { name, .. } => Problem::new(format!(
             "--watch-process {name}: no process on this machine has this name"
         ))
         .with_hint(

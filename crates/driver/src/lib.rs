@@ -13,10 +13,12 @@
 //!
 //! A backend belongs to one thread. It must not know a protocol: bytes in, bytes out.
 
+pub mod child;
 pub mod clock;
 pub mod epoll;
 pub mod last_words;
 pub mod limits;
+pub mod ports;
 pub mod resolve;
 pub mod thread;
 pub mod uring;

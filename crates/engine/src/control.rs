@@ -149,6 +149,11 @@ impl Control {
         self.steering.status()
     }
 
+    /// When the run has begun, on the driver's clock; `None` before.
+    pub fn started(&self) -> Option<Nanos> {
+        self.steering.started()
+    }
+
     /// What was changed so far.
     pub fn changes(&self) -> Vec<RateChange> {
         self.steering.changes()

@@ -65,7 +65,7 @@ pub(crate) struct ServerTotals {
 impl ServerTotals {
     fn new(number: usize, facts: &WatchedProcess) -> Self {
         let name = match &facts.found_by {
-            FoundBy::Name(name) => name.clone(),
+            FoundBy::Name(name) | FoundBy::Mark(name) => name.clone(),
             _ => facts.name.clone(),
         };
         let number = (number + 1).to_string();

@@ -72,6 +72,12 @@ fn is_named(tree: &Tree, named: &Named, entry: &Entry) -> bool {
     let name = match named {
         Named::Pid(pid) => return *pid == entry.pid,
         Named::Name(name) => name,
+        Named::Marked { entry: wanted, .. } => {
+            let path = tree.at("/proc").join(entry.pid.to_string()).join("environ");
+            // Those of other users have none that could be read.
+            let environment = std::fs::read(path).unwrap_or_default();
+            return environment.split(|byte| *byte == 0).any(|found| found == wanted.as_bytes());
+        }
     };
     if *name == entry.name {
         return true;
@@ -110,6 +116,7 @@ impl Server {
         let found_by = match named {
             Named::Pid(pid) => FoundBy::Pid(*pid),
             Named::Name(name) => FoundBy::Name(name.clone()),
+            Named::Marked { name, .. } => FoundBy::Mark(name.clone()),
         };
         let mut facts = WatchedProcess { found_by, ..WatchedProcess::default() };
         server.take_in(tree, census, buffer, &mut facts.missing, |entry| is_named(tree, named, entry));
@@ -173,7 +180,7 @@ impl Server {
         let mut found = WatchedUse::default();
         let missing = &mut facts.missing;
         if let (Some(census), Some(named)) = (census, self.named.clone()) {
-            let is_new = |entry: &Entry| matches!(named, Named::Name(_)) && is_named(tree, &named, entry);
+            let is_new = |entry: &Entry| !matches!(named, Named::Pid(_)) && is_named(tree, &named, entry);
             let began = self.take_in(tree, census, buffer, missing, is_new);
             found.began = began.len() as u64;
             found.events = began;

@@ -27,6 +27,13 @@ pub enum Named {
     Pid(u32),
     /// All processes with this name: what `/proc/PID/comm` says, or the file name of the program.
     Name(String),
+    /// All processes that have this entry (`NAME=VALUE`) in their environment when they begin.
+    Marked {
+        /// What the server is called.
+        name: String,
+        /// The entry.
+        entry: String,
+    },
 }
 
 /// The numbers of the processes that listen on the target's ports and sockets, in their order.

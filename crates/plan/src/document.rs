@@ -6,6 +6,7 @@
 
 mod check;
 mod field;
+mod form;
 mod json;
 mod reader;
 mod schema;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use check::Deed;
 pub use field::{Field, Keyed, Text};
+pub use form::Form;
 pub use source::{LoadedDocument, Source};
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
 
@@ -633,6 +635,12 @@ pub struct ScriptSettings {
     /// Folders in which `require` looks, beside that of the script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Field<Text>>,
+}
+
+impl Document {
+    /// How plan files are read and described.
+    pub(crate) const FORM: Form =
+        Form { noun: "plan", schema: "plan", title: "A plan of Plimsoll", short_forms: SHORT_FORMS };
 }
 
 /// Types that may be written short, as one of their fields alone; and the name of that field.

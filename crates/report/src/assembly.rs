@@ -123,6 +123,7 @@ impl RunResult {
             slices: context.slices.then(|| SlicesResult::new(record)),
             probe,
             records: RecordsResult::new(record, &context.records),
+            faults: Vec::new(),
             reconciliation: None,
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }

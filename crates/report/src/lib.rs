@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod fault;
 mod format;
 mod hgrm;
 pub mod history;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a store has of a run, beside what it acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reconciliation {
     /// How the store was asked.
     pub store: String,
@@ -12,6 +12,25 @@ pub struct Reconciliation {
     pub consistent: bool,
     /// Each part of the load.
     pub checks: Vec<ReconciliationCheck>,
+    /// What else was looked at: whether all nodes have the same, whether it outlives them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<ConsistencyFinding>,
+}
+
+/// What a check of the system under test has found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConsistencyFinding {
+    /// Which check: "convergence", "persistence"…
+    pub check: String,
+    /// Whether it is as it should be.
+    pub passed: bool,
+    /// How long that took, in seconds.
+    pub took_s: f64,
+    /// One sentence with figures.
+    pub said: String,
+    /// What is wrong in particular, the first of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
 }
 
 /// The records of one part of a load.
@@ -38,7 +57,15 @@ impl Reconciliation {
     /// The whole of these checks.
     pub fn new(store: &str, checks: Vec<ReconciliationCheck>) -> Self {
         let consistent = checks.iter().all(ReconciliationCheck::is_consistent);
-        Self { store: store.to_owned(), consistent, checks }
+        Self { store: store.to_owned(), consistent, checks, findings: Vec::new() }
+    }
+
+    /// The same with what else was found.
+    #[must_use]
+    pub fn with_findings(mut self, findings: Vec<ConsistencyFinding>) -> Self {
+        self.consistent &= findings.iter().all(|finding| finding.passed);
+        self.findings.extend(findings);
+        self
     }
 }
 

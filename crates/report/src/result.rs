@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
+use crate::fault::FaultResult;
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
@@ -124,6 +125,9 @@ pub struct RunResult {
     /// The records that the requests carried; missing where they carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsResult>,
+    /// What was broken on purpose while the run went on, in the order of time; missing where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
     /// Whether the store has what it acknowledged; missing where it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconciliation: Option<Reconciliation>,

@@ -12,9 +12,10 @@ use crate::machine::{LimitsResult, ProcessResult, measured, rounded};
 /// with their descendants.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedResult {
-    /// The name of its first process; what it was asked for by if there was none.
+    /// The name of its first process; what it was asked for by if there was none, or if it is a node.
     pub name: String,
-    /// How it was found: "address", where it listens on the target's, "pid" or "name".
+    /// How it was found: "address", where it listens on the target's, "pid", "name", or "node" of a cluster that
+    /// we have started.
     pub found_by: String,
     /// Whether it was taken for the target's when it was judged what limited the run.
     pub is_target: bool,
@@ -90,12 +91,14 @@ impl WatchedResult {
             FoundBy::Address => (ADDRESS, String::new()),
             FoundBy::Pid(pid) => ("pid", pid.to_string()),
             FoundBy::Name(name) => ("name", name.clone()),
+            FoundBy::Mark(name) => ("node", name.clone()),
         };
         let memory = record.machine.memory(number, total);
         let looks = record.machine.intervals.iter().filter_map(|part| part.watched.get(number));
         let events = looks.flat_map(|watched| &watched.events).take(EVENTS).map(ProcessEventResult::new);
         Self {
-            name: if server.name.is_empty() { asked } else { server.name.clone() },
+            // That of a node says more than that of its program.
+            name: if server.name.is_empty() || found_by == "node" { asked } else { server.name.clone() },
             found_by: found_by.to_owned(),
             is_target: server.is_target,
             pids: server.pids.clone(),

@@ -227,7 +227,7 @@ fn others(figures: &Figures) -> Vec<(usize, Line<'static>)> {
     let servers = figures.facts.watched.iter().zip(&seen.watched).enumerate();
     let row = |(number, (facts, watched)): (usize, (&WatchedProcess, &WatchedUse))| {
         let name = match (&facts.found_by, facts.name.as_str()) {
-            (FoundBy::Name(name), "") => name.clone(),
+            (FoundBy::Name(name), "") | (FoundBy::Mark(name), _) => name.clone(),
             (_, name) => name.to_owned(),
         };
         let Some(used) = watched.used else {

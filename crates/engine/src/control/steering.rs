@@ -130,6 +130,10 @@ impl Steering {
         self.state().course = Some(Course { start, open, paused: false, changes: Vec::new() });
     }
 
+    pub(super) fn started(&self) -> Option<Nanos> {
+        self.state().course.as_ref().map(|course| course.start)
+    }
+
     pub(super) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
         let mut state = self.state();
         state.over = true;

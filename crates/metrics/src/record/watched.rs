@@ -17,6 +17,8 @@ pub enum FoundBy {
     Pid(u32),
     /// Those with this name, and their descendants.
     Name(String),
+    /// Those of the server of this name, which we have started, by what they have in their environment.
+    Mark(String),
 }
 
 /// Processes that are watched together as one server, with its workers.

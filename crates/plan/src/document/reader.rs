@@ -14,7 +14,7 @@ use serde::forward_to_deserialize_any;
 
 use super::field::{FIELD, KEYED};
 use super::tree::{Entry, Kind, Node};
-use super::{Document, SHORT_FORMS, Source, tree};
+use super::{Document, Form, Source};
 use crate::{Place, Problem, Problems};
 
 /// Up to so many keys are listed where one is unknown.
@@ -26,19 +26,13 @@ impl Document {
     ///
     /// [`Field::Bad`]: super::Field::Bad
     pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
-        let root = tree::parse(&source.name, &source.text, problems)?;
-        let shared = RefCell::new(std::mem::take(problems));
-        let reader = Reader { node: &root, name: "the plan", problems: &shared };
-        let document = serde::Deserialize::deserialize(reader);
-        let document = document.map_err(|error: Wrong| shared.borrow_mut().push(error.0)).ok();
-        *problems = shared.into_inner();
-        document
+        Self::FORM.read(source, problems)
     }
 }
 
 /// What is wrong with one value.
 #[derive(Debug)]
-struct Wrong(Problem);
+pub(super) struct Wrong(pub(super) Problem);
 
 impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,11 +50,12 @@ impl de::Error for Wrong {
 
 /// One value that is to be read.
 #[derive(Clone, Copy)]
-struct Reader<'n> {
-    node: &'n Node,
+pub(super) struct Reader<'n> {
+    pub(super) node: &'n Node,
     /// What it is called, for messages.
-    name: &'n str,
-    problems: &'n RefCell<Problems>,
+    pub(super) name: &'n str,
+    pub(super) problems: &'n RefCell<Problems>,
+    pub(super) form: &'n Form,
 }
 
 impl<'n> Reader<'n> {
@@ -103,7 +98,7 @@ impl<'n> Reader<'n> {
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.len() <= LISTED => format!("known here: {}", known.join(", ")),
-            None => "`plimsoll schema plan` lists what is known".to_owned(),
+            None => format!("`plimsoll schema {}` lists what is known", self.form.schema),
         };
         self.report(problem.with_hint(hint), entry.place);
     }
@@ -239,7 +234,7 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let short = SHORT_FORMS.iter().find(|(of, _)| *of == name);
+        let short = self.form.short_forms.iter().find(|(of, _)| *of == name);
         if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
             let problem = Problem::new("this mapping is empty");
             self.report(problem.with_hint("leave it out, or say what is to be in it"), self.node.place);

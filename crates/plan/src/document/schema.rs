@@ -1,26 +1,28 @@
-//! The JSON Schema of plan files.
+//! The JSON Schema of plan files, and of what is read like them.
 
-use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::{Document, SHORT_FORMS};
+use super::{Document, Form};
 
 impl Document {
     /// The JSON Schema (2020-12) of plan files: from the types, with what may be written short.
     pub fn schema() -> Value {
-        let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Self>();
-        let mut schema = schema.to_value();
-        one_or_list(&mut schema);
-        for (name, _) in SHORT_FORMS {
-            if let Some(long) = schema.pointer_mut(&format!("/$defs/{name}")) {
-                allow_short(long);
-            }
-        }
-        if let Some(root) = schema.as_object_mut() {
-            root.insert("title".to_owned(), "A plan of Plimsoll".into());
-        }
-        schema
+        Self::FORM.schema::<Self>()
     }
+}
+
+/// The schema that was generated of the types of a format, with what may be written short.
+pub(super) fn finished(mut schema: Value, form: &Form) -> Value {
+    one_or_list(&mut schema);
+    for (name, _) in form.short_forms {
+        if let Some(long) = schema.pointer_mut(&format!("/$defs/{name}")) {
+            allow_short(long);
+        }
+    }
+    if let Some(root) = schema.as_object_mut() {
+        root.insert("title".to_owned(), form.title.into());
+    }
+    schema
 }
 
 /// Lets every list be one value alone, and mends descriptions.

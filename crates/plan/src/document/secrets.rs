@@ -2,8 +2,8 @@
 
 use plimsoll_scenario::header::is_secret;
 
-use super::Source;
 use super::tree::{self, Kind, Node};
+use super::{Document, Source};
 use crate::{Place, Problems};
 
 impl Source {
@@ -11,7 +11,7 @@ impl Source {
     /// URLs. A text that is no YAML has them by its lines.
     pub fn secrets(&self) -> Vec<Place> {
         let mut found = Vec::new();
-        let parse = |name| tree::parse(name, &self.text, &mut Problems::default());
+        let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
         // What is no strict JSON is mostly YAML, which says where values are all the same.
         match parse(&self.name).or_else(|| parse("plan.yaml")) {
             Some(root) => walk(&root, &self.text, &mut found),

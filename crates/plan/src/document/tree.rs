@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::json;
+use super::{Form, json};
 use crate::{Place, Problem, Problems};
 
 /// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
@@ -76,30 +76,32 @@ impl Node {
 }
 
 /// Reads a plan file. `None`: it is neither YAML nor JSON, or nothing is in it; the problem is reported then.
-pub(crate) fn parse(name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
+pub(crate) fn parse(form: &Form, name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
+    let noun = form.noun;
     if text.len() > LARGEST_TEXT {
-        let problem = Problem::new(format!("the plan has {} bytes, more than 16 MiB", text.len()));
+        let problem = Problem::new(format!("the {noun} has {} bytes, more than 16 MiB", text.len()));
         problems
             .push(problem.with_hint("put data into CSV or JSON lines files, which are read piece by piece"));
         return None;
     }
     let root = match json::is_json(name, text) && !text.trim().is_empty() {
         true => Some(json::parse(text, problems)?),
-        false => yaml(text, problems)?,
+        false => yaml(form, text, problems)?,
     };
     match root {
         Some(root) if !root.is_null() => Some(root),
         _ => {
-            let problem = Problem::new("the plan is empty");
-            problems.push(problem.with_hint("`plimsoll schema plan` describes what can stand in it"));
+            let problem = Problem::new(format!("the {noun} is empty"));
+            let hint = format!("`plimsoll schema {}` describes what can stand in it", form.schema);
+            problems.push(problem.with_hint(hint));
             None
         }
     }
 }
 
 /// Reads YAML; `Some(None)`: nothing is in it.
-fn yaml(text: &str, problems: &mut Problems) -> Option<Option<Node>> {
-    let mut builder = Builder::new(text, problems);
+fn yaml(form: &Form, text: &str, problems: &mut Problems) -> Option<Option<Node>> {
+    let mut builder = Builder::new(form, text, problems);
     for event in Parser::new_from_str(text) {
         let event = match event {
             Ok(event) => event,
@@ -143,6 +145,7 @@ struct Mapping {
 }
 
 struct Builder<'t, 'p> {
+    noun: &'static str,
     text: &'t str,
     offsets: Offsets,
     problems: &'p mut Problems,
@@ -154,8 +157,9 @@ struct Builder<'t, 'p> {
 }
 
 impl<'t, 'p> Builder<'t, 'p> {
-    fn new(text: &'t str, problems: &'p mut Problems) -> Self {
+    fn new(form: &Form, text: &'t str, problems: &'p mut Problems) -> Self {
         Self {
+            noun: form.noun,
             text,
             offsets: Offsets::new(text),
             problems,
@@ -178,8 +182,8 @@ impl<'t, 'p> Builder<'t, 'p> {
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let problem = Problem::new("a second plan begins here");
-                    self.report(problem.with_hint("one file holds one plan"), place);
+                    let problem = Problem::new(format!("a second {} begins here", self.noun));
+                    self.report(problem.with_hint(format!("one file holds one {}", self.noun)), place);
                     return None;
                 }
             }

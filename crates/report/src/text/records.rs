@@ -68,6 +68,18 @@ pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
             },
         });
     }
+    for finding in result.reconciliation.iter().flat_map(|reconciliation| &reconciliation.findings) {
+        let label = "checks";
+        let rest = format!(" {}: {}", finding.check, finding.said);
+        let (emphasis, word) =
+            if finding.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "INCONSISTENT") };
+        lines.push(Line { label, word: Some((emphasis, word.to_owned())), rest });
+        lines.extend(finding.evidence.iter().map(|evidence| Line::plain("", evidence.clone())));
+    }
+    for fault in &result.faults {
+        let line = format!("{}: {}", fault.heading(), fault.said());
+        lines.push(Line::plain("fault", line));
+    }
     lines
 }
 

@@ -1,0 +1,54 @@
+//! Small questions to nodes, over HTTP/1.1.
+
+use std::time::Duration;
+
+use plimsoll_core::Nanos;
+use serde_json::Value;
+
+/// The largest answer that is read, in bytes: a page of a list may be long.
+const LARGEST: u64 = 256 << 20;
+
+/// What a node said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Asks by GET, on a connection of its own: one that was kept may be that of a node which has died.
+///
+/// # Errors
+/// Why there is no answer.
+pub(crate) fn get(port: u16, path: &str, patience: Nanos) -> Result<Answer, String> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_nanos(patience.0)))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_idle_connections(0)
+        .proxy(None)
+        .build();
+    let agent = ureq::Agent::new_with_config(config);
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let mut response = agent.get(&url).call().map_err(|error| format!("GET {path}: {error}"))?;
+    let status = response.status().as_u16();
+    let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
+    Ok(Answer { status, body: body.map_err(|error| format!("GET {path}: {error}"))? })
+}
+
+/// The same for an answer of status 200 in JSON.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn json(port: u16, path: &str, patience: Nanos) -> Result<Value, String> {
+    let Answer { status, body } = get(port, path, patience)?;
+    if status != 200 {
+        return Err(format!("GET {path}: status {status}"));
+    }
+    serde_json::from_slice(&body).map_err(|error| format!("GET {path}: no JSON: {error}"))
+}
+
+/// A value as the text that specs have for it: that of a string without its quotes.
+pub(crate) fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,178 @@
+//! What has to hold of a cluster after a load.
+
+mod content;
+mod files;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_report::reconciliation::ConsistencyFinding;
+
+use crate::cluster::Cluster;
+use crate::spec::{Check, CheckKind};
+use content::{Inventory, differences};
+
+/// Pause between two looks whether nodes have come to agree.
+const LOOK: Nanos = Nanos::from_millis(200);
+
+/// Carries out the checks of a cluster's spec in their order. `gone` are the ids of nodes that were killed for
+/// good, which are not asked.
+pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
+    let checks = &cluster.spec().checks;
+    let mut found = Vec::new();
+    for check in checks {
+        say(&format!("checking {}", check.kind.name()));
+        let begun = clock::monotonic();
+        let judged = match check.kind {
+            CheckKind::Convergence => convergence(cluster, check, gone),
+            CheckKind::Persistence => persistence(cluster, check, gone),
+        };
+        let took_s = (clock::monotonic() - begun).as_secs_f64();
+        let took_s = (took_s * 1_000.0).round() / 1_000.0;
+        let check = check.kind.name().to_owned();
+        found.push(match judged {
+            Ok(said) => ConsistencyFinding { check, passed: true, took_s, said, evidence: Vec::new() },
+            Err(Wrong { said, evidence }) => {
+                ConsistencyFinding { check, passed: false, took_s, said, evidence }
+            }
+        });
+    }
+    found
+}
+
+/// What does not hold.
+struct Wrong {
+    said: String,
+    evidence: Vec<String>,
+}
+
+impl Wrong {
+    fn new(said: impl Into<String>) -> Self {
+        Self { said: said.into(), evidence: Vec::new() }
+    }
+}
+
+/// The numbers of the nodes that are asked.
+fn asked(cluster: &Cluster, gone: &[String]) -> Vec<usize> {
+    let nodes = cluster.spec().nodes.iter().enumerate();
+    nodes.filter(|(_, node)| !gone.contains(&node.id)).map(|(index, _)| index).collect()
+}
+
+/// All nodes come to have the same content: as many items by their own count, and the same ones.
+fn convergence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<String, Wrong> {
+    let nodes = asked(cluster, gone);
+    let begun = clock::monotonic();
+    loop {
+        let now = clock::monotonic();
+        let looked = agree(cluster, check, &nodes);
+        let took = (now - begun).as_secs_f64();
+        match looked {
+            Ok(items) => {
+                let whom = match nodes.as_slice() {
+                    [_] => "1 node has".to_owned(),
+                    nodes => format!("{} nodes have the same", nodes.len()),
+                };
+                return Ok(format!("{whom} {items}, {}", after(took)));
+            }
+            Err(Wrong { said, evidence }) if now - begun >= check.within => {
+                let within = check.within.as_secs_f64();
+                return Err(Wrong { said: format!("{said}; waited for {within:.0} s"), evidence });
+            }
+            Err(_) => clock::sleep_until(now + LOOK),
+        }
+    }
+}
+
+/// `at once`, `after 2.1 s`.
+fn after(seconds: f64) -> String {
+    if seconds < 0.001 { "at once".to_owned() } else { format!("after {seconds:.1} s") }
+}
+
+/// Compares what nodes have now; how many items that are, in words.
+fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wrong> {
+    let mut seen: Vec<(String, Inventory)> = Vec::new();
+    for &index in nodes {
+        let id = cluster.spec().nodes[index].id.clone();
+        if !cluster.runs(index) {
+            return Err(Wrong::new(format!("node {id} does not run any more")));
+        }
+        let port = cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
+        let inventory = Inventory::read(port, &check.content);
+        let inventory = inventory.map_err(|error| Wrong::new(format!("node {id}: {error}")))?;
+        inventory.is_consistent().map_err(|said| Wrong::new(format!("node {id}: {said}")))?;
+        seen.push((id, inventory));
+    }
+    let Some(((first, one), others)) = seen.split_first() else {
+        return Err(Wrong::new("no node is left to be asked"));
+    };
+    for (id, other) in others.iter().filter(|(_, other)| other.hash() != one.hash()) {
+        let said = format!(
+            "node {first} has {}, node {id} has {}, and they are not the same",
+            one.said(),
+            other.said()
+        );
+        return Err(Wrong { said, evidence: differences((first, one), (id, other)) });
+    }
+    Ok(one.said())
+}
+
+/// What is there outlives the nodes: all are killed, and started again on the same data.
+fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<String, Wrong> {
+    let nodes = asked(cluster, gone);
+    let within = check.within;
+    let read = |index: usize| {
+        let id = &cluster.spec().nodes[index].id;
+        let port = cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
+        Inventory::read(port, &check.content).map_err(|error| Wrong::new(format!("node {id}: {error}")))
+    };
+    let before: Vec<Inventory> = nodes.iter().map(|index| read(*index)).collect::<Result<_, _>>()?;
+    let mut evidence = Vec::new();
+    for &index in &nodes {
+        let id = &cluster.spec().nodes[index].id;
+        evidence.extend(files::missing(&cluster.data(index), &check.files).into_iter().map(|missing| {
+            format!("node {id}: no file that is not empty is called {missing} in its data folder")
+        }));
+    }
+    if !evidence.is_empty() {
+        return Err(Wrong { said: "files are missing".to_owned(), evidence });
+    }
+    for &index in &nodes {
+        cluster.kill(index).map_err(|error| Wrong::new(error.to_string()))?;
+    }
+    // All of them first: a node may wait for the others to be ready.
+    for work in [Cluster::start_again, Cluster::revive] {
+        for &index in &nodes {
+            work(cluster, index).map_err(|error| {
+                let text = error.to_string();
+                let mut lines = text.lines().map(str::to_owned);
+                let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
+                Wrong { said, evidence: lines.collect() }
+            })?;
+        }
+    }
+    let begun = clock::monotonic();
+    loop {
+        let now = clock::monotonic();
+        let looked = nodes.iter().zip(&before).try_for_each(|(&index, before)| {
+            let now = read(index)?;
+            if now.hash() == before.hash() {
+                return Ok(());
+            }
+            let id = &cluster.spec().nodes[index].id;
+            let said = format!(
+                "node {id} had {} before all nodes were killed, and has {} after",
+                before.said(),
+                now.said()
+            );
+            Err(Wrong { said, evidence: differences(("it before", before), ("it after", &now)) })
+        });
+        match looked {
+            Ok(()) => {
+                let items = before.first().map_or(String::new(), Inventory::said);
+                let took = after((now - begun).as_secs_f64());
+                return Ok(format!("{items} outlived the end of all nodes, {took}"));
+            }
+            Err(wrong) if now - begun >= within => return Err(wrong),
+            Err(_) => clock::sleep_until(now + LOOK),
+        }
+    }
+}

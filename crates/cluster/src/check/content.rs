@@ -1,0 +1,263 @@
+//! The whole content of a node: its items by id, canonical, hashed.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::Nanos;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::ask;
+use crate::spec::Content;
+
+/// How long one page may take.
+const PAGE: Nanos = Nanos::from_secs(30);
+/// Differences that are shown.
+const SHOWN: usize = 5;
+/// Characters of an item that are shown.
+const ITEM_SHOWN: usize = 200;
+/// Bytes of items that are kept as they are, to be shown: of all nodes of a small cluster that is little.
+const TEXTS: usize = 16 << 20;
+/// Ids that are kept of those that are there more than once.
+const DUPLICATES_SHOWN: usize = 5;
+
+/// The first half of the SHA-256 of an item's canonical text: what is compared of 10^7 items takes less memory than
+/// their texts.
+type ItemHash = u128;
+
+/// What a node has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Inventory {
+    /// The number that it told by itself.
+    count: Option<u64>,
+    /// The hash of each item by its id.
+    items: BTreeMap<String, ItemHash>,
+    /// Items that were there more than once, the first ids of them, and how many.
+    duplicates: (Vec<String>, u64),
+    /// The canonical texts of items, as far as they have room, to be shown.
+    texts: BTreeMap<String, String>,
+    /// Bytes of them.
+    texts_bytes: usize,
+}
+
+impl Inventory {
+    /// Asks a node for its number of items, and for all of them, page by page.
+    ///
+    /// # Errors
+    /// What it did not answer.
+    pub(super) fn read(port: u16, content: &Content) -> Result<Self, String> {
+        let mut inventory = Self::default();
+        if let Some(path) = &content.count {
+            let answer = ask::json(port, path, PAGE)?;
+            let pointer = &content.count_pointer;
+            let count = answer.pointer(pointer).and_then(Value::as_u64);
+            inventory.count = Some(count.ok_or_else(|| format!("GET {path}: no number is at {pointer}"))?);
+        }
+        let mut skip = 0;
+        loop {
+            let page = page(port, content, skip)?;
+            for item in &page {
+                inventory.add(item, content)?;
+            }
+            skip += page.len() as u64;
+            if (page.len() as u64) < content.page {
+                return Ok(inventory);
+            }
+        }
+    }
+
+    fn add(&mut self, item: &Value, content: &Content) -> Result<(), String> {
+        let id = item.pointer(&content.id).map(ask::shown);
+        let id = id.ok_or_else(|| format!("an item of {} has nothing at {}", content.list, content.id))?;
+        let text = canonical(item).to_string();
+        let hash = hash_of(&text);
+        if self.texts_bytes < TEXTS {
+            self.texts_bytes += text.len();
+            self.texts.insert(id.clone(), text);
+        }
+        if self.items.insert(id.clone(), hash).is_some() {
+            self.duplicates.1 += 1;
+            if self.duplicates.0.len() < DUPLICATES_SHOWN {
+                self.duplicates.0.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it agrees with itself: it has as many items as it says, and each once.
+    ///
+    /// # Errors
+    /// How it does not.
+    pub(super) fn is_consistent(&self) -> Result<(), String> {
+        let (ids, count) = &self.duplicates;
+        if *count > 0 {
+            return Err(format!("{count} items are there more than once: {}", ids.join(", ")));
+        }
+        match self.count {
+            Some(count) if count != self.items.len() as u64 => {
+                Err(format!("it counts {count} items, and lists {}", self.items.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One number for everything that it has.
+    pub(super) fn hash(&self) -> ItemHash {
+        let mut hash = Sha256::new();
+        for (id, item) in &self.items {
+            hash.update((id.len() as u64).to_le_bytes());
+            hash.update(id.as_bytes());
+            hash.update(item.to_le_bytes());
+        }
+        hash.update(self.duplicates.1.to_le_bytes());
+        folded(hash)
+    }
+
+    /// `1,234 items`
+    pub(super) fn said(&self) -> String {
+        match self.items.len() {
+            1 => "1 item".to_owned(),
+            count => format!("{count} items"),
+        }
+    }
+
+    /// The text of an item; its id alone if there was no room for it.
+    fn shown(&self, id: &str) -> String {
+        let Some(text) = self.texts.get(id) else { return format!("an item {id}") };
+        match text.char_indices().nth(ITEM_SHOWN) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.clone(),
+        }
+    }
+}
+
+fn page(port: u16, content: &Content, skip: u64) -> Result<Vec<Value>, String> {
+    let separator = if content.list.contains('?') { '&' } else { '?' };
+    let Content { list, take, page, skip: skip_name, .. } = content;
+    let path = format!("{list}{separator}{take}={page}&{skip_name}={skip}");
+    let mut answer = ask::json(port, &path, PAGE)?;
+    match answer.pointer_mut(&content.items).map(Value::take) {
+        Some(Value::Array(items)) if items.len() as u64 > *page => {
+            Err(format!("GET {path}: {} items on one page", items.len()))
+        }
+        Some(Value::Array(items)) => Ok(items),
+        _ => Err(format!("GET {path}: no list is at {}", content.items)),
+    }
+}
+
+/// The same value with the members of objects in the order of their names.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+            sorted.sort_unstable_by_key(|(name, _)| *name);
+            Value::Object(sorted.into_iter().map(|(name, value)| (name.clone(), canonical(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
+        other => other.clone(),
+    }
+}
+
+fn hash_of(text: &str) -> ItemHash {
+    let mut hash = Sha256::new();
+    hash.update(text.as_bytes());
+    folded(hash)
+}
+
+/// The first half of a hash.
+fn folded(hash: Sha256) -> u128 {
+    let bytes: [u8; 32] = hash.finalize().into();
+    bytes[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+}
+
+/// The first differences between what two nodes have.
+pub(super) fn differences(
+    (one_id, one): (&str, &Inventory),
+    (other_id, other): (&str, &Inventory),
+) -> Vec<String> {
+    let name = |id: &str| if id.starts_with("it ") { id.to_owned() } else { format!("node {id}") };
+    let mut found = Vec::new();
+    let mut more = 0_u64;
+    let mut add = |text: &dyn Fn() -> String| {
+        if found.len() < SHOWN {
+            found.push(text());
+        } else {
+            more += 1;
+        }
+    };
+    for (id, hash) in &one.items {
+        match other.items.get(id) {
+            None => add(&|| format!("only {} has {}", name(one_id), one.shown(id))),
+            Some(other_hash) if other_hash != hash => add(&|| {
+                let (one, other) = (one.shown(id), other.shown(id));
+                format!("{} has {one}, {} has {other}", name(one_id), name(other_id))
+            }),
+            Some(_) => {}
+        }
+    }
+    for id in other.items.keys().filter(|id| !one.items.contains_key(*id)) {
+        add(&|| format!("only {} has {}", name(other_id), other.shown(id)));
+    }
+    if more > 0 {
+        found.push(format!("and {more} more differences"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(items: &[Value]) -> Inventory {
+        let content = Content {
+            port: "http".to_owned(),
+            count: None,
+            count_pointer: "/count".to_owned(),
+            list: "/l".to_owned(),
+            items: "/data".to_owned(),
+            id: "/id".to_owned(),
+            take: "take".to_owned(),
+            skip: "skip".to_owned(),
+            page: 10,
+        };
+        let mut inventory = Inventory::default();
+        items.iter().for_each(|item| inventory.add(item, &content).expect("it has an id"));
+        inventory
+    }
+
+    #[test]
+    fn neither_the_order_of_items_nor_of_members_matters() {
+        let one = of(&[json!({"id": "a", "x": {"p": 1, "q": 2}}), json!({"id": "b"})]);
+        let same = of(&[json!({"id": "b"}), json!({"x": {"q": 2, "p": 1}, "id": "a"})]);
+        assert_eq!(one.hash(), same.hash());
+        let other = of(&[json!({"id": "b"}), json!({"x": {"q": 2, "p": 3}, "id": "a"})]);
+        assert_ne!(one.hash(), other.hash());
+        assert_ne!(of(&[json!({"id": "ab"})]).hash(), of(&[json!({"id": "a"}), json!({"id": "b"})]).hash());
+    }
+
+    #[test]
+    fn differences_are_shown_by_their_ids() {
+        let one = of(&[json!({"id": "a"}), json!({"id": "b", "n": 1}), json!({"id": "c"})]);
+        let other = of(&[json!({"id": "b", "n": 2}), json!({"id": "c"}), json!({"id": "d"})]);
+        let found = differences(("0", &one), ("1", &other));
+        assert_eq!(
+            found,
+            [
+                r#"only node 0 has {"id":"a"}"#,
+                r#"node 0 has {"id":"b","n":1}, node 1 has {"id":"b","n":2}"#,
+                r#"only node 1 has {"id":"d"}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_there_twice_or_not_counted_is_told() {
+        let mut twice = of(&[json!({"id": 7}), json!({"id": 7})]);
+        assert_eq!(twice.is_consistent(), Err("1 items are there more than once: 7".to_owned()));
+        twice.duplicates = (Vec::new(), 0);
+        twice.count = Some(2);
+        assert_eq!(twice.is_consistent(), Err("it counts 2 items, and lists 1".to_owned()));
+        twice.count = Some(1);
+        assert_eq!(twice.is_consistent(), Ok(()));
+    }
+}

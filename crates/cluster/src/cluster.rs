@@ -1,0 +1,383 @@
+//! A cluster that runs: its nodes, its links, and what can be done to them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{child, clock};
+use rustix::process::Signal;
+
+use crate::ask;
+use crate::error::ClusterError;
+use crate::home::{Home, NodeState, State};
+use crate::mark::{self, Mark};
+use crate::node::{Launch, Node};
+use crate::readiness::{self, Asked, QUESTION};
+use crate::spec::{Clean, Probe, Spec};
+use crate::wiring::{Surroundings, Wiring};
+
+/// Pause between two looks whether something is ready.
+const LOOK: Nanos = Nanos::from_millis(20);
+
+/// How a cluster is started, beside its spec.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// What the processes of this cluster are known by: nobody else's name.
+    pub id: String,
+    /// A number that places of free ports depend on.
+    pub seed: u64,
+    /// What texts stand for.
+    pub surroundings: Surroundings,
+    /// The profile, if it is not that of the spec.
+    pub profile: Option<String>,
+    /// Data folders that may be removed whoever made them.
+    pub clean: Vec<PathBuf>,
+    /// The process that ends the cluster, and whether there are links through the fault proxy, which live in
+    /// it. `None` if the nodes go on without us.
+    pub owner: Option<u32>,
+}
+
+/// A cluster that runs. Nodes go on when it is dropped, unless it was [ended](Self::end): whoever owns it has a
+/// guard for that.
+#[derive(Debug)]
+pub struct Cluster {
+    spec: Spec,
+    home: Home,
+    id: String,
+    owner: Option<u32>,
+    pub(crate) wiring: Wiring,
+    nodes: Vec<Mutex<Node>>,
+}
+
+impl Cluster {
+    /// Prepares folders and ports, starts the nodes, and waits until all are ready. What was started is ended
+    /// again if one does not become ready. `say` is told what goes on.
+    ///
+    /// # Errors
+    /// Why it does not run.
+    pub fn start(spec: &Spec, setting: &Setting, say: &dyn Fn(&str)) -> Result<Self, ClusterError> {
+        let home = Home::at(&spec.directory)?;
+        if home.running()?.is_some() {
+            return Err(ClusterError::Runs(home.root().to_owned()));
+        }
+        let removed = home.prepare(&spec.nodes, spec.clean != Clean::Never, &setting.clean)?;
+        removed.iter().for_each(|path| say(&format!("removed {}", path.display())));
+        child::survive_file_limits();
+        let wiring = Wiring::new(spec, &home, &setting.surroundings, setting.seed, setting.owner.is_some());
+        let wiring = wiring.map_err(|error| ClusterError::System { what: "cannot open ports", error })?;
+        let profile = setting.profile.as_ref().or(spec.profile.as_ref());
+        let launch = |index| Mutex::new(Node::new(launch(spec, &home, &wiring, profile, index), &setting.id));
+        let nodes: Vec<Mutex<Node>> = (0..spec.nodes.len()).map(launch).collect();
+        let (id, owner) = (setting.id.clone(), setting.owner);
+        let cluster = Self { spec: spec.clone(), home, id, owner, wiring, nodes };
+        match cluster.start_all(say) {
+            Ok(()) => Ok(cluster),
+            Err(error) => {
+                // What is wrong with the start is the news.
+                let _ = cluster.end();
+                Err(error)
+            }
+        }
+    }
+
+    fn start_all(&self, say: &dyn Fn(&str)) -> Result<(), ClusterError> {
+        let begun = clock::monotonic();
+        let starts: Vec<u64> =
+            self.spec.nodes.iter().map(|node| readiness::length(&self.home.log(node))).collect();
+        for (index, node) in self.spec.nodes.iter().enumerate() {
+            clock::sleep_until(clock::monotonic() + node.delay);
+            self.node(index).start()?;
+            self.note()?;
+            if node.wait {
+                self.await_ready(index, starts[index])?;
+            }
+        }
+        for (index, node) in self.spec.nodes.iter().enumerate() {
+            if !node.wait {
+                self.await_ready(index, starts[index])?;
+            }
+        }
+        let took = (clock::monotonic() - begun).as_secs_f64();
+        let nodes = if self.nodes.len() == 1 { "node is" } else { "nodes are" };
+        say(&format!("{} {nodes} ready after {took:.1} s", self.nodes.len()));
+        Ok(())
+    }
+
+    /// Waits until a node is ready. `before` is how long its log was when it was started.
+    fn await_ready(&self, index: usize, before: u64) -> Result<(), ClusterError> {
+        let plan = &self.spec.nodes[index];
+        let log = self.home.log(plan);
+        let until = clock::monotonic() + plan.ready_within;
+        let failed = |reason: String| ClusterError::NotReady {
+            node: plan.id.clone(),
+            reason,
+            said: readiness::last_lines(&log),
+            log: log.clone(),
+        };
+        let asked = self.asked(index, &log, before);
+        loop {
+            if let Some(status) = self.node(index).ended() {
+                return Err(failed(format!("it has ended with {status}")));
+            }
+            match plan.ready.iter().try_for_each(|probe| asked.look(probe)) {
+                Ok(()) => return Ok(()),
+                Err(reason) if clock::monotonic() >= until => return Err(failed(reason)),
+                Err(_) => clock::sleep_until(clock::monotonic() + LOOK),
+            }
+        }
+    }
+
+    fn asked<'a>(&'a self, index: usize, log: &'a Path, before: u64) -> Asked<'a> {
+        // Boxed once per wait, so that it may know the node.
+        let port: Box<dyn Fn(&str) -> u16 + 'a> =
+            Box::new(move |name: &str| self.wiring.own_port(index, name).unwrap_or_default());
+        Asked { port, log, before }
+    }
+
+    /// A node. Each is locked for as long as something is done to it.
+    pub(crate) fn node(&self, index: usize) -> MutexGuard<'_, Node> {
+        // Whoever panicked with it has at worst not noticed that it has ended.
+        self.nodes[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The spec that it was started by.
+    pub const fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The folder of the cluster.
+    pub fn directory(&self) -> &Path {
+        self.home.root()
+    }
+
+    /// What each node is called, and what its processes have in their environment.
+    pub fn marks(&self) -> Vec<(String, String)> {
+        let of = |index| {
+            let node = self.node(index);
+            (node.launch.id.clone(), node.mark.entry().to_owned())
+        };
+        (0..self.nodes.len()).map(of).collect()
+    }
+
+    /// Who runs, as it is written down.
+    pub fn state(&self) -> State {
+        let nodes = self.spec.nodes.iter().enumerate().filter_map(|(index, plan)| {
+            let node = self.node(index);
+            Some(NodeState {
+                id: plan.id.clone(),
+                pid: node.pid()?,
+                began: node.began(),
+                ports: self.wiring.ports(index).to_vec(),
+                data: self.home.data(plan),
+                log: self.home.log(plan),
+                grace_ns: plan.grace.0,
+            })
+        });
+        let nodes = nodes.collect();
+        State { id: self.id.clone(), name: self.spec.name.clone(), owner: self.owner, nodes }
+    }
+
+    fn note(&self) -> Result<(), ClusterError> {
+        self.home.note(&self.state())
+    }
+
+    /// A text of the load with its values; those of the leader, if somebody leads.
+    pub fn of_load(&self, text: &str, leader: Option<usize>) -> String {
+        self.wiring.of_load(text, leader)
+    }
+
+    /// Who leads now, by the first node that knows.
+    ///
+    /// # Errors
+    /// Why nobody knows.
+    pub fn leader(&self) -> Result<usize, String> {
+        let Some(question) = &self.spec.leader else { return Err("the spec does not say how".to_owned()) };
+        let mut reason = "there are no nodes".to_owned();
+        for (index, plan) in self.spec.nodes.iter().enumerate() {
+            let Some(port) = self.wiring.own_port(index, &question.port) else { continue };
+            let answer = ask::json(port, &question.path, QUESTION);
+            let found = answer.and_then(|answer| {
+                let said = answer.pointer(&question.pointer).cloned().unwrap_or_default();
+                match &said {
+                    serde_json::Value::Bool(true) => Ok(index),
+                    said => self
+                        .wiring
+                        .node(&ask::shown(said))
+                        .ok_or_else(|| format!("{} is at {}", said, question.pointer)),
+                }
+            });
+            match found {
+                // Nodes may still name one that has died.
+                Ok(leader) if self.node(leader).runs() => return Ok(leader),
+                Ok(leader) => reason = format!("node {} names {leader}, which does not run", plan.id),
+                Err(why) => reason = format!("node {}: {why}", plan.id),
+            }
+        }
+        Err(reason)
+    }
+
+    /// The same as soon as somebody leads, for as long as the spec gives it; `None` if it does not say how.
+    ///
+    /// # Errors
+    /// Nobody leads in that time.
+    pub fn await_leader(&self) -> Result<Option<usize>, ClusterError> {
+        let Some(question) = &self.spec.leader else { return Ok(None) };
+        let until = clock::monotonic() + question.within;
+        loop {
+            match self.leader() {
+                Ok(leader) => return Ok(Some(leader)),
+                Err(reason) if clock::monotonic() >= until => return Err(ClusterError::NoLeader(reason)),
+                Err(_) => clock::sleep_until(clock::monotonic() + LOOK),
+            }
+        }
+    }
+
+    /// Kills a node.
+    ///
+    /// # Errors
+    /// Some of its processes cannot be killed.
+    pub fn kill(&self, index: usize) -> Result<(), ClusterError> {
+        self.node(index).kill()
+    }
+
+    /// Stops a node (SIGSTOP), or lets it go on.
+    pub fn halt(&self, index: usize, halted: bool) {
+        self.node(index).signal(if halted { Signal::STOP } else { Signal::CONT });
+    }
+
+    /// Starts a node again that has ended.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_again(&self, index: usize) -> Result<(), ClusterError> {
+        {
+            let mut node = self.node(index);
+            if node.runs() {
+                return Ok(());
+            }
+            node.start()?;
+        }
+        self.note()
+    }
+
+    /// Starts a node again, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub fn revive(&self, index: usize) -> Result<(), ClusterError> {
+        let before = readiness::length(&self.home.log(&self.spec.nodes[index]));
+        self.start_again(index)?;
+        self.await_ready(index, before)
+    }
+
+    /// Ends a node by SIGTERM, and starts it again.
+    ///
+    /// # Errors
+    /// It cannot be ended or started.
+    pub fn restart(&self, index: usize) -> Result<(), ClusterError> {
+        self.node(index).end()?;
+        self.start_again(index)
+    }
+
+    /// Whether a node's first process runs.
+    pub fn runs(&self, index: usize) -> bool {
+        self.node(index).runs()
+    }
+
+    /// Limits how large the files of a node may become; `None` lifts the limit.
+    pub fn limit_files(&self, index: usize, largest: Option<u64>) {
+        self.node(index).limit_files(largest);
+    }
+
+    /// The data folder of a node.
+    pub fn data(&self, index: usize) -> PathBuf {
+        self.home.data(&self.spec.nodes[index])
+    }
+
+    /// Whether a sign of readiness that is asked by HTTP holds for a node now.
+    pub fn is_ready(&self, index: usize) -> bool {
+        let plan = &self.spec.nodes[index];
+        let log = self.home.log(plan);
+        let asked = self.asked(index, &log, 0);
+        let mut probes = plan.ready.iter().filter(|probe| !matches!(probe, Probe::Log(_)));
+        probes.all(|probe| asked.look(probe).is_ok())
+    }
+
+    /// Ends all nodes, each by SIGTERM first, and what they have left. Data that are to be removed then are.
+    ///
+    /// # Errors
+    /// Some of their processes cannot be ended.
+    pub fn end(&self) -> Result<(), ClusterError> {
+        // All at once: their grace is one time, not one after the other.
+        for index in 0..self.nodes.len() {
+            let mut node = self.node(index);
+            node.signal(Signal::TERM);
+            node.signal(Signal::CONT);
+        }
+        let ended = (0..self.nodes.len()).map(|index| self.node(index).end());
+        ended.collect::<Vec<_>>().into_iter().collect::<Result<Vec<()>, _>>()?;
+        self.home.forget();
+        if self.spec.clean == Clean::Both {
+            self.home.remove_data(&self.spec.nodes)?;
+        }
+        Ok(())
+    }
+}
+
+fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, index: usize) -> Launch {
+    let plan = &spec.nodes[index];
+    let profile = spec.profiles.iter().find(|known| Some(&known.name) == profile);
+    let of = |text: &String| wiring.of_node(text, index, None);
+    let mut arguments: Vec<String> = plan.arguments.iter().map(of).collect();
+    for peer in (0..spec.nodes.len()).filter(|peer| *peer != index) {
+        arguments.extend(plan.per_peer.iter().map(|text| wiring.of_node(text, index, Some(peer))));
+    }
+    arguments.extend(profile.iter().flat_map(|profile| &profile.arguments).map(of));
+    let above = profile.iter().flat_map(|profile| &profile.environment);
+    let environment = plan.environment.iter().chain(above);
+    Launch {
+        id: plan.id.clone(),
+        command: of(&plan.command),
+        arguments,
+        environment: environment.map(|(name, value)| (name.clone(), of(value))).collect(),
+        folder: home.of_node(plan),
+        log: home.log(plan),
+        grace: plan.grace,
+    }
+}
+
+/// Who runs in a folder.
+///
+/// # Errors
+/// Nobody does.
+pub fn running(directory: &Path) -> Result<State, ClusterError> {
+    let home = Home::at(directory)?;
+    home.running()?.ok_or_else(|| ClusterError::Nothing(home.root().to_owned()))
+}
+
+/// Ends a cluster that somebody else has started: by SIGTERM to the first process of each node, and after
+/// their grace by SIGKILL to all.
+///
+/// # Errors
+/// Some of its processes cannot be ended.
+pub fn end_running(directory: &Path, state: &State) -> Result<(), ClusterError> {
+    let all = Mark::of_cluster(&state.id);
+    all.signal(Signal::TERM);
+    all.signal(Signal::CONT);
+    let grace = state.nodes.iter().map(|node| node.grace_ns).max().unwrap_or(0);
+    let until = clock::monotonic() + Nanos(grace);
+    while !all.processes().is_empty() && clock::monotonic() < until {
+        clock::sleep_until(clock::monotonic() + LOOK);
+    }
+    all.kill().map_err(|left| ClusterError::System {
+        what: "cannot kill the processes of the cluster",
+        error: std::io::Error::other(format!("{left} are left")),
+    })?;
+    Home::at(directory)?.forget();
+    Ok(())
+}
+
+/// Whether the first process of a node still runs.
+pub fn is_running(node: &NodeState) -> bool {
+    node.began.is_some() && mark::began(node.pid) == node.began
+}

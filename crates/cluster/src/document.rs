@@ -1,0 +1,297 @@
+//! The spec of a cluster as it is written: YAML or JSON, read as plan files are.
+//!
+//! The JSON Schema is generated from these types, and the descriptions in it are their comments.
+
+use plimsoll_plan::document::{Field, Form, Keyed, Text};
+use plimsoll_plan::{Problems, Source};
+use schemars::JsonSchema;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+use serde::{Deserialize, Deserializer};
+
+/// How specs are read and described.
+const FORM: Form = Form {
+    noun: "spec",
+    schema: "cluster",
+    title: "The spec of a cluster for Plimsoll",
+    short_forms: &[("LinkSpec", "port"), ("CheckSpec", "check")],
+};
+
+macro_rules! spec {
+    ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }) => {
+        $(#[$outer])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)+ }
+    };
+}
+
+spec! {
+    /// A cluster: its nodes, what is done to it, and what has to hold afterwards.
+    ///
+    /// Texts may have `${…}`: `id`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and `peer.ID.NAME` of the
+    /// node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that port; with `.port` behind
+    /// it the number alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this program).
+    ClusterDocument {
+        /// What the cluster is called. Default: the name of the file.
+        name: Field<Text>,
+        /// What it is for. It has no effect.
+        description: Field<Text>,
+        /// Folder of everything that nodes leave, relative to the working directory. Default:
+        /// `plimsoll-NAME`.
+        directory: Field<Text>,
+        /// When data of earlier runs are removed: at the `start` (default), at the `end`, too (`both`), or
+        /// `never`. Only folders that were made by Plimsoll are.
+        clean: Field<Text>,
+        /// The nodes, in groups that are alike.
+        nodes: Vec<Field<NodeSpec>>,
+        /// Named sets of environment and arguments for all nodes, such as how durable storage is.
+        profiles: Keyed<ProfileSpec>,
+        /// The profile that is used. Default: none.
+        profile: Field<Text>,
+        /// Ports whose connections go through the fault proxy.
+        links: Vec<Field<LinkSpec>>,
+        /// How it is found who leads.
+        leader: Field<LeaderSpec>,
+        /// Values of `${matrix.NAME}` where no suite gives others.
+        parameters: Keyed<Field<Text>>,
+        /// A plan that is carried out before the workload, and not reported: the name of its file, or the
+        /// plan.
+        preseed: Field<PlanText>,
+        /// The plan of the load: the name of its file, or the plan.
+        workload: Field<PlanText>,
+        /// What breaks while the load goes on.
+        faults: Vec<Field<FaultSpec>>,
+        /// Seed of what is random about faults. Default: 1.
+        fault_seed: Field<Text>,
+        /// What has to hold after the load.
+        checks: Vec<Field<CheckSpec>>,
+        /// Series of runs over values of parameters, by the names that `--suite` takes.
+        suites: Keyed<SuiteSpec>,
+    }
+}
+
+spec! {
+    /// Nodes that are started in the same way.
+    NodeSpec {
+        /// How many. Default: 1, or as many as there are ids.
+        count: Field<Text>,
+        /// What they are called in `${id}`. Default: 0, 1, 2…, counted over all groups.
+        ids: Vec<Field<Text>>,
+        /// The program.
+        command: Field<Text>,
+        /// Its arguments, each a text of its own.
+        arguments: Vec<Field<Text>>,
+        /// Arguments that follow once for each other node, with `${peer.id}` and `${peer.NAME}`.
+        per_peer: Vec<Field<Text>>,
+        /// Variables of its environment, beside those of ours.
+        environment: Keyed<Field<Text>>,
+        /// Its data folder, relative to the folder of the node. Default: `data`.
+        data: Field<Text>,
+        /// Its ports by name. 0 is chosen freely; else the first node of the group has this one, and the
+        /// others those that follow.
+        ports: Keyed<Field<Text>>,
+        /// What has to hold for it to be ready; all of it. Default: the first port takes connections.
+        ready: Vec<Field<ReadySpec>>,
+        /// How long that may take. Default: 30s.
+        ready_within: Field<Text>,
+        /// Pause before each of them is started. Default: none.
+        delay: Field<Text>,
+        /// Whether the next one is started only when this one is ready. Default: false.
+        wait: Field<bool>,
+        /// How long SIGTERM has to end it before SIGKILL does. Default: 5s.
+        grace: Field<Text>,
+    }
+}
+
+spec! {
+    /// What tells that a node is ready: one of `http`, `tcp` and `log`.
+    ReadySpec {
+        /// The path of a GET that is answered with `status`.
+        http: Field<Text>,
+        /// The port that is asked. Default: the first.
+        port: Field<Text>,
+        /// The status of the answer. Default: 200.
+        status: Field<Text>,
+        /// A JSON pointer (RFC 6901) into the answer.
+        json: Field<Text>,
+        /// What has to be there, as text.
+        equals: Field<Text>,
+        /// What must not be there, as text.
+        not: Field<Text>,
+        /// The name of a port that takes connections.
+        tcp: Field<Text>,
+        /// A text that a line of its log has.
+        log: Field<Text>,
+    }
+}
+
+spec! {
+    /// A set of environment and arguments.
+    ProfileSpec {
+        /// What it is for. It has no effect.
+        description: Field<Text>,
+        /// Variables, above those of the nodes.
+        environment: Keyed<Field<Text>>,
+        /// Arguments after those of the nodes.
+        arguments: Vec<Field<Text>>,
+    }
+}
+
+/// A port whose connections go through the fault proxy. Written short, it is the port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinkSpec {
+    /// The name of the port.
+    pub port: Field<Text>,
+    /// Whose connections: those of `peers` (default), of the `load`, or `all`.
+    pub from: Field<Text>,
+}
+
+spec! {
+    /// Who leads: the nodes are asked in turn.
+    LeaderSpec {
+        /// The path of the question. Default: /raft/leader.
+        path: Field<Text>,
+        /// The port that is asked. Default: the first.
+        port: Field<Text>,
+        /// Where the answer is: an id of a node, or true from the leader itself. Default: /leader_id.
+        pointer: Field<Text>,
+        /// How long it may take until somebody leads. Default: 30s.
+        within: Field<Text>,
+    }
+}
+
+spec! {
+    /// Something that breaks.
+    FaultSpec {
+        /// `kill` (SIGKILL), `stop` (SIGSTOP), `restart` (SIGTERM and start), `disk_full`; and on links
+        /// `isolate`, `partition`, `delay`, `reset`, `loss`, `bandwidth`, `half_open`.
+        fault: Field<Text>,
+        /// The nodes: ids, `leader`, `follower`, `random` or `all`. Default: `random`.
+        target: Vec<Field<Text>>,
+        /// `partition`: the nodes on one side; the others are on the other.
+        side: Vec<Field<Text>>,
+        /// When, since the start of the load.
+        at: Field<Text>,
+        /// Again after each such time.
+        every: Field<Text>,
+        /// By up to so much later, drawn for each time.
+        jitter: Field<Text>,
+        /// For how long. `kill` without it is for good.
+        r#for: Field<Text>,
+        /// How much: a time (`delay`), a share (`loss`), bytes per second (`bandwidth`), bytes (`disk_full`:
+        /// how large a file may be; default: as large as the largest is).
+        amount: Field<Text>,
+        /// `delay`: up to so much more, drawn for each piece.
+        spread: Field<Text>,
+        /// Links of this port alone.
+        port: Field<Text>,
+    }
+}
+
+/// What has to hold after the load. Written short, it is what is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckSpec {
+    /// `convergence`: all nodes come to have the same content. `persistence`: it is the same after all nodes
+    /// were killed and started again.
+    pub check: Field<Text>,
+    /// The port that is asked. Default: the first.
+    pub port: Field<Text>,
+    /// The path that tells the number of items. Default: /api/products/count; `none`: not asked.
+    pub count: Field<Text>,
+    /// Where the number is. Default: /count.
+    pub count_pointer: Field<Text>,
+    /// The path of the list. Default: /api/products.
+    pub list: Field<Text>,
+    /// Where its items are. Default: /data.
+    pub items: Field<Text>,
+    /// Where the id of an item is. Default: /id.
+    pub id: Field<Text>,
+    /// The parameter with the number of items of a page. Default: take.
+    pub take: Field<Text>,
+    /// The parameter with the number of items before a page. Default: skip.
+    pub skip: Field<Text>,
+    /// Items of a page. Default: 1000.
+    pub page: Field<Text>,
+    /// How long it may take. Default: 30s.
+    pub within: Field<Text>,
+    /// `persistence`: files in the data folder of each node that have to be there and not be empty; `*` stands for
+    /// anything but `/`, `**` for folders.
+    pub files: Vec<Field<Text>>,
+}
+
+spec! {
+    /// A series of runs.
+    SuiteSpec {
+        /// What it is for.
+        description: Field<Text>,
+        /// The values of parameters; each is combined with each. The parameter `profile` is the storage
+        /// profile.
+        matrix: Keyed<Vec<Field<Text>>>,
+        /// Whether each run has a cluster of its own, started on empty folders. Default: true if a `profile`
+        /// is in the matrix.
+        restart: Field<bool>,
+        /// A plan that is carried out before, instead of that of the spec.
+        preseed: Field<PlanText>,
+        /// The plan of the load, instead of that of the spec.
+        workload: Field<PlanText>,
+    }
+}
+
+/// The name of a plan's file, or that a plan stands here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PlanText {
+    /// It stands here: the place tells where.
+    #[default]
+    Inline,
+    /// The name of its file, relative to the spec's folder.
+    File(String),
+}
+
+impl<'de> Deserialize<'de> for PlanText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = PlanText;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the name of a plan's file, or a plan")
+            }
+            fn visit_str<E>(self, name: &str) -> Result<PlanText, E> {
+                Ok(PlanText::File(name.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PlanText, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(PlanText::Inline)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<PlanText, A::Error> {
+                Err(serde::de::Error::custom("a plan is a mapping, or the name of its file"))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for PlanText {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PlanText".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": ["string", "object"]})
+    }
+}
+
+impl ClusterDocument {
+    /// Reads a spec, and reports everything that is wrong with its form. `None`: nothing could be read.
+    pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
+        FORM.read(source, problems)
+    }
+
+    /// The JSON Schema (2020-12) of specs.
+    pub fn schema() -> serde_json::Value {
+        FORM.schema::<Self>()
+    }
+}

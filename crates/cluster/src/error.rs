@@ -1,0 +1,109 @@
+//! Why something about a cluster could not be done.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why something about a cluster could not be done.
+#[derive(Debug)]
+pub enum ClusterError {
+    /// A file or folder of the cluster.
+    File {
+        /// What was tried: "write", "remove".
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// A data folder that has something in it and was not made by us.
+    NotOurs(PathBuf),
+    /// A cluster runs there.
+    Runs(PathBuf),
+    /// No cluster runs there.
+    Nothing(PathBuf),
+    /// A node could not be started.
+    Start {
+        /// Its id.
+        node: String,
+        /// The program.
+        command: String,
+        /// Why it failed.
+        error: io::Error,
+    },
+    /// A node did not become ready.
+    NotReady {
+        /// Its id.
+        node: String,
+        /// What was missing.
+        reason: String,
+        /// The file of its log.
+        log: PathBuf,
+        /// The end of it.
+        said: Vec<String>,
+    },
+    /// Nobody leads.
+    NoLeader(String),
+    /// No ports, threads or signals.
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for ClusterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { what, path, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+            Self::NotOurs(path) => {
+                write!(f, "{} has data in it that Plimsoll has not made", path.display())
+            }
+            Self::Runs(path) => write!(f, "a cluster runs in {}", path.display()),
+            Self::Nothing(path) => write!(f, "no cluster runs in {}", path.display()),
+            Self::Start { node, command, error } => {
+                write!(f, "cannot start node {node}: {}: {error}", command.escape_debug())
+            }
+            Self::NotReady { node, reason, log, said } => {
+                write!(f, "node {node} is not ready: {reason}; its log is {}", log.display())?;
+                said.iter().try_for_each(|line| write!(f, "\n  {}", line.escape_debug()))
+            }
+            Self::NoLeader(reason) => write!(f, "nobody leads the cluster: {reason}"),
+            Self::System { what, error } => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl ClusterError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotOurs(path) => format!(
+                "`--clean {}` removes it; `clean: never` in the spec starts the nodes with it",
+                path.display()
+            ),
+            Self::Runs(_) => "`plimsoll cluster down` ends it".to_owned(),
+            Self::Nothing(_) => "name the spec that `plimsoll cluster up` was given".to_owned(),
+            Self::Start { .. } => {
+                "name a program that is there: a path is relative to the working directory".to_owned()
+            }
+            Self::NotReady { .. } => {
+                "look into the log; `ready` and `ready_within` say what is waited for".to_owned()
+            }
+            Self::NoLeader(_) => "look into the logs; `leader` says how it is asked, and `within`".to_owned(),
+            Self::File { .. } | Self::System { .. } => return None,
+        })
+    }
+}
+
+impl std::error::Error for ClusterError {}
+
+/// The error of a file.
+pub(crate) fn of_file(
+    what: &'static str,
+    path: impl Into<PathBuf>,
+) -> impl FnOnce(io::Error) -> ClusterError {
+    let path = path.into();
+    move |error| ClusterError::File { what, path, error }
+}

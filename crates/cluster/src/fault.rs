@@ -1,0 +1,204 @@
+//! Faults as data: what breaks, whom it hits, and when.
+
+use std::fmt;
+
+use plimsoll_core::{Nanos, Random};
+
+/// Something that breaks, once or again and again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultPlan {
+    /// What it is called in specs and reports.
+    pub name: String,
+    /// What breaks.
+    pub action: Action,
+    /// Whom it hits.
+    pub choices: Vec<Choice>,
+    /// When it begins first, since the start of the load.
+    pub at: Nanos,
+    /// After what time it begins again.
+    pub every: Option<Nanos>,
+    /// By how much later each of them begins at most.
+    pub jitter: Nanos,
+    /// How long it lasts; `None` if it is over at once, or for good.
+    pub length: Option<Nanos>,
+    /// The links of this port alone.
+    pub port: Option<String>,
+}
+
+/// What breaks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// SIGKILL; at its end, if it has one, the node is started again.
+    Kill,
+    /// SIGSTOP, and SIGCONT at its end.
+    Stop,
+    /// SIGTERM, and as soon as the node has ended it is started again.
+    Restart,
+    /// Files of the node cannot grow.
+    DiskFull {
+        /// How large they may be, in bytes; `None`: as large as the largest in its data folder is.
+        largest: Option<u64>,
+    },
+    /// Something happens to the links of the nodes.
+    Links(Impairment),
+    /// Nothing passes between these nodes and the others.
+    Partition {
+        /// The ids of the nodes on one side.
+        side: Vec<String>,
+    },
+}
+
+/// What a link does to connections and bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Impairment {
+    /// Nothing passes. What was sent is delivered when it ends, as TCP would send it again.
+    Cut,
+    /// Each piece comes later.
+    Delay {
+        /// By this time.
+        time: Nanos,
+        /// And up to so much more, drawn for each piece; the order stays.
+        spread: Nanos,
+    },
+    /// Connections are reset, those that there are and those that come while it lasts.
+    Reset,
+    /// New connections are reset with this probability.
+    Loss(f64),
+    /// So many bytes per second pass in each direction of a connection.
+    Bandwidth(u64),
+    /// The server's side of connections is closed, and the client's is told nothing.
+    HalfOpen,
+}
+
+/// Whom a fault hits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This node.
+    Id(String),
+    /// Who leads when it begins.
+    Leader,
+    /// One that does not lead then, drawn.
+    Follower,
+    /// Any node, drawn.
+    Random,
+    /// All nodes.
+    All,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "node {id}"),
+            Self::Leader => f.write_str("the leader"),
+            Self::Follower => f.write_str("a follower"),
+            Self::Random => f.write_str("a random node"),
+            Self::All => f.write_str("all nodes"),
+        }
+    }
+}
+
+/// The faults of a spec in the order of time. The same seed gives the same times and draws, whatever the
+/// cluster does.
+#[derive(Debug)]
+pub struct Calendar<'a> {
+    faults: &'a [FaultPlan],
+    seed: u64,
+    /// Of each fault: when it begins next, and how often it has begun. `None`: no more.
+    next: Vec<Option<(Nanos, u64)>>,
+}
+
+/// One time at which a fault begins.
+#[derive(Clone, Debug)]
+pub struct Occurrence<'a> {
+    /// The fault.
+    pub fault: &'a FaultPlan,
+    /// Its number in the spec.
+    pub number: usize,
+    /// When it begins, since the start of the load.
+    pub at: Nanos,
+    /// What is drawn for it.
+    pub random: Random,
+}
+
+impl<'a> Calendar<'a> {
+    /// From the start of the load on.
+    pub fn new(faults: &'a [FaultPlan], seed: u64) -> Self {
+        let mut calendar = Self { faults, seed, next: Vec::new() };
+        calendar.next = (0..faults.len()).map(|number| calendar.time(number, 0)).collect();
+        calendar
+    }
+
+    /// When a fault begins for the time of this number.
+    fn time(&self, number: usize, turn: u64) -> Option<(Nanos, u64)> {
+        let fault = &self.faults[number];
+        let later = match turn {
+            0 => 0,
+            turn => fault.every?.0.saturating_mul(turn),
+        };
+        let jitter = self.random(number, turn).below(fault.jitter.0.saturating_add(1));
+        Some((Nanos(fault.at.0.saturating_add(later).saturating_add(jitter)), turn))
+    }
+
+    /// The draws of a fault's turn: a stream of its own, so that none depends on what others take.
+    fn random(&self, number: usize, turn: u64) -> Random {
+        Random::new(self.seed, (number as u64) << 32 | turn & 0xffff_ffff)
+    }
+}
+
+impl<'a> Iterator for Calendar<'a> {
+    type Item = Occurrence<'a>;
+
+    fn next(&mut self) -> Option<Occurrence<'a>> {
+        let times = self.next.iter().enumerate();
+        let known = times.filter_map(|(number, next)| next.map(|(at, turn)| (at, number, turn)));
+        let (at, number, turn) = known.min()?;
+        self.next[number] = self.time(number, turn + 1);
+        let mut random = self.random(number, turn);
+        // The jitter was drawn of it.
+        random.bits();
+        Some(Occurrence { fault: &self.faults[number], number, at, random })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(at: u64, every: Option<u64>, jitter: u64) -> FaultPlan {
+        FaultPlan {
+            name: "kill".to_owned(),
+            action: Action::Kill,
+            choices: vec![Choice::Random],
+            at: Nanos::from_secs(at),
+            every: every.map(Nanos::from_secs),
+            jitter: Nanos::from_secs(jitter),
+            length: None,
+            port: None,
+        }
+    }
+
+    #[test]
+    fn faults_come_in_the_order_of_time() {
+        let faults = [fault(5, None, 0), fault(2, Some(4), 0)];
+        let calendar = Calendar::new(&faults, 1);
+        let all: Vec<(u64, usize)> =
+            calendar.take(4).map(|next| (next.at.0 / 1_000_000_000, next.number)).collect();
+        assert_eq!(all, [(2, 1), (5, 0), (6, 1), (10, 1)]);
+        assert_eq!(Calendar::new(&faults[..1], 1).count(), 1, "one that is not repeated comes once");
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_times_and_draws() {
+        let faults = [fault(1, Some(10), 5)];
+        let of = |seed| {
+            let take = |next: Occurrence<'_>| (next.at, next.random.clone().bits());
+            Calendar::new(&faults, seed).take(50).map(take).collect::<Vec<_>>()
+        };
+        assert_eq!(of(7), of(7));
+        assert_ne!(of(7), of(8));
+        for (turn, (at, _)) in of(7).into_iter().enumerate() {
+            let earliest = 1 + 10 * turn as u64;
+            assert!(at >= Nanos::from_secs(earliest) && at <= Nanos::from_secs(earliest + 5), "{at:?}");
+        }
+    }
+}

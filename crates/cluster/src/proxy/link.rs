@@ -1,0 +1,222 @@
+//! One link: its listener, its connections, and what is wrong with it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::Builder;
+use std::time::Duration;
+
+use plimsoll_core::{Nanos, Random};
+use plimsoll_driver::clock;
+
+use super::connection::{Connection, reset};
+use crate::fault::Impairment;
+
+/// Stacks of the proxy's threads, in bytes: they have a buffer of 16 KiB on the heap, and little else.
+pub(super) const STACK: usize = 128 << 10;
+/// Largest share of a second for which bytes pass at once where there is a limit of bandwidth.
+const BURST_PER_SECOND: u64 = 50;
+
+/// A link that serves.
+#[derive(Debug)]
+pub(super) struct Link {
+    to: SocketAddr,
+    state: Mutex<State>,
+    /// Something about the state has changed.
+    changed: Condvar,
+    /// Draws of delays so far.
+    draws: AtomicU64,
+    seed: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is wrong, each with the number that ends it.
+    impairments: Vec<(u64, Impairment)>,
+    connections: Vec<Weak<Connection>>,
+    closed: bool,
+}
+
+/// What holds for a piece of data now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Weather {
+    pub(super) is_cut: bool,
+    pub(super) delay: Nanos,
+    pub(super) spread: Nanos,
+    pub(super) bandwidth: Option<u64>,
+    resets: bool,
+    loss: f64,
+    is_half_open: bool,
+}
+
+impl Link {
+    /// Serves the connections of a listener.
+    pub(super) fn serve(listener: TcpListener, to: SocketAddr, seed: u64) -> io::Result<Arc<Self>> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let link = Arc::new(Self { to, state, changed, draws: AtomicU64::new(0), seed });
+        let served = link.clone();
+        Builder::new().name("link".to_owned()).stack_size(STACK).spawn(move || {
+            for accepted in listener.incoming() {
+                if served.state().closed {
+                    return;
+                }
+                // What could not be accepted has gone, or there is no descriptor: the next one may be.
+                let Ok(client) = accepted else { continue };
+                served.take(client);
+            }
+        })?;
+        Ok(link)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked with it has changed one list, or not.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number from 0 up to below 1, another one each time.
+    pub(super) fn draw(&self) -> f64 {
+        Random::new(self.seed, self.draws.fetch_add(1, Ordering::Relaxed)).unit()
+    }
+
+    /// Takes up a new connection.
+    fn take(self: &Arc<Self>, client: TcpStream) {
+        let weather = self.state().weather();
+        if weather.resets || weather.loss > 0.0 && self.draw() < weather.loss {
+            reset(&client);
+            return;
+        }
+        let connection = Connection::begin(client, self.to, self, weather.is_half_open);
+        // Without threads or descriptors there is no connection: it was dropped, which closes it.
+        let Ok(connection) = connection else { return };
+        let mut state = self.state();
+        state.connections.retain(|connection| connection.strong_count() > 0);
+        state.connections.push(Arc::downgrade(&connection));
+    }
+
+    pub(super) fn begin(&self, number: u64, impairment: Impairment) {
+        let mut state = self.state();
+        state.impairments.push((number, impairment));
+        let connections: Vec<Arc<Connection>> = state.connections.iter().filter_map(Weak::upgrade).collect();
+        drop(state);
+        match impairment {
+            Impairment::Reset => connections.iter().for_each(|connection| connection.reset()),
+            Impairment::HalfOpen => connections.iter().for_each(|connection| connection.half_open()),
+            _ => {}
+        }
+        self.changed.notify_all();
+    }
+
+    pub(super) fn end(&self, number: u64) {
+        self.state().impairments.retain(|(of, _)| *of != number);
+        self.changed.notify_all();
+    }
+
+    /// Ends it with its connections. `port` is that of its listener.
+    pub(super) fn close(&self, port: u16) {
+        let mut state = self.state();
+        state.closed = true;
+        let connections: Vec<Arc<Connection>> = state.connections.iter().filter_map(Weak::upgrade).collect();
+        drop(state);
+        connections.iter().for_each(|connection| connection.reset());
+        self.changed.notify_all();
+        // The listener's thread looks when somebody comes. If nobody can, it goes with the process.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    }
+
+    /// What holds now.
+    pub(super) fn weather(&self) -> Weather {
+        self.state().weather()
+    }
+
+    /// Waits until nothing is cut; whether the link still serves.
+    pub(super) fn await_open(&self) -> bool {
+        let mut state = self.state();
+        while state.weather().is_cut && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.closed
+    }
+
+    /// Waits until an instant, and until nothing is cut; whether the link still serves.
+    pub(super) fn await_due(&self, due: Nanos) -> bool {
+        let mut state = self.state();
+        loop {
+            let now = clock::monotonic();
+            if state.closed || now >= due {
+                break;
+            }
+            let left = Duration::from_nanos(due.since(now).0);
+            let (next, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+        }
+        drop(state);
+        self.await_open()
+    }
+}
+
+impl State {
+    fn weather(&self) -> Weather {
+        let mut weather = Weather::default();
+        for (_, impairment) in &self.impairments {
+            match *impairment {
+                Impairment::Cut => weather.is_cut = true,
+                Impairment::Delay { time, spread } => {
+                    weather.delay = weather.delay + time;
+                    weather.spread = weather.spread + spread;
+                }
+                Impairment::Reset => weather.resets = true,
+                Impairment::Loss(share) => weather.loss = weather.loss.max(share),
+                Impairment::Bandwidth(bytes) => {
+                    weather.bandwidth = Some(weather.bandwidth.map_or(bytes, |other| other.min(bytes)));
+                }
+                Impairment::HalfOpen => weather.is_half_open = true,
+            }
+        }
+        weather
+    }
+}
+
+impl Weather {
+    /// How many bytes pass at once, and how long they take.
+    pub(super) fn portion(&self, bytes: usize) -> (usize, Nanos) {
+        let Some(bandwidth) = self.bandwidth else { return (bytes, Nanos::ZERO) };
+        let portion = bytes.min((bandwidth / BURST_PER_SECOND).max(1) as usize);
+        (portion, Nanos((portion as u128 * 1_000_000_000 / u128::from(bandwidth)) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_adds_up() {
+        let delay = |millis| Impairment::Delay { time: Nanos::from_millis(millis), spread: Nanos::ZERO };
+        let mut state = State::default();
+        assert_eq!(state.weather(), Weather::default());
+        state.impairments = vec![
+            (1, delay(5)),
+            (2, delay(7)),
+            (3, Impairment::Bandwidth(100)),
+            (4, Impairment::Bandwidth(50)),
+            (5, Impairment::Loss(0.1)),
+            (6, Impairment::Cut),
+        ];
+        let weather = state.weather();
+        assert_eq!((weather.delay, weather.bandwidth), (Nanos::from_millis(12), Some(50)));
+        assert!(weather.is_cut && !weather.resets && weather.loss == 0.1);
+    }
+
+    #[test]
+    fn a_bandwidth_is_kept_over_portions() {
+        let weather = Weather { bandwidth: Some(1_000), ..Weather::default() };
+        let (mut left, mut time) = (500, Nanos::ZERO);
+        while left > 0 {
+            let (portion, takes) = weather.portion(left);
+            (left, time) = (left - portion, time + takes);
+        }
+        assert_eq!(time, Nanos::from_millis(500));
+        assert_eq!(Weather::default().portion(500), (500, Nanos::ZERO));
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether a node is ready.
+
+use core::net::SocketAddr;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::resolve::can_connect;
+
+use crate::ask;
+use crate::spec::{Condition, Probe};
+
+/// How long one question may take.
+pub(crate) const QUESTION: Nanos = Nanos::from_secs(2);
+/// Lines of a log that are shown where a node does not become ready.
+const LINES_SHOWN: usize = 5;
+/// Bytes of a log that are looked at for them.
+const TAIL: u64 = 16 << 10;
+
+/// What a sign needs to be asked for.
+pub(crate) struct Asked<'a> {
+    /// The number of a port by its name.
+    pub(crate) port: Box<dyn Fn(&str) -> u16 + 'a>,
+    pub(crate) log: &'a Path,
+    /// Bytes of the log that were written before this start.
+    pub(crate) before: u64,
+}
+
+impl Asked<'_> {
+    /// Looks for a sign.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub(crate) fn look(&self, probe: &Probe) -> Result<(), String> {
+        match probe {
+            Probe::Http { port, path, status, json } => {
+                let answer = ask::get((self.port)(port), path, QUESTION)?;
+                if answer.status != *status {
+                    return Err(format!("GET {path}: status {}, not {status}", answer.status));
+                }
+                json.as_ref().map_or(Ok(()), |condition| holds(condition, path, &answer.body))
+            }
+            Probe::Tcp { port } => {
+                let address = SocketAddr::from(([127, 0, 0, 1], (self.port)(port)));
+                let message = || format!("nobody listens on its port {port} ({address})");
+                can_connect(address, QUESTION).then_some(()).ok_or_else(message)
+            }
+            Probe::Log(text) => {
+                let found = since(self.log, self.before).is_some_and(|log| log.contains(text.as_str()));
+                found.then_some(()).ok_or_else(|| format!("no line of its log has `{text}`"))
+            }
+        }
+    }
+}
+
+fn holds(condition: &Condition, path: &str, body: &[u8]) -> Result<(), String> {
+    let value: serde_json::Value =
+        serde_json::from_slice(body).map_err(|error| format!("GET {path}: no JSON: {error}"))?;
+    let pointer = &condition.pointer;
+    let found = value.pointer(pointer).ok_or_else(|| format!("GET {path}: nothing is at {pointer}"))?;
+    let found = ask::shown(found);
+    if condition.equals.as_ref().is_some_and(|equals| *equals != found) {
+        let wanted = condition.equals.as_deref().unwrap_or_default();
+        return Err(format!("GET {path}: {found} is at {pointer}, not {wanted}"));
+    }
+    match &condition.not {
+        Some(not) if *not == found => Err(format!("GET {path}: {found} is at {pointer}")),
+        _ => Ok(()),
+    }
+}
+
+/// What was written to a file behind so many bytes.
+fn since(path: &Path, before: u64) -> Option<String> {
+    let mut file = std::fs::File::open(path).ok()?;
+    file.seek(SeekFrom::Start(before)).ok()?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The length of a file; zero if there is none.
+pub(crate) fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// The last lines of a log.
+pub(crate) fn last_lines(path: &Path) -> Vec<String> {
+    let text = since(path, length(path).saturating_sub(TAIL)).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES_SHOWN)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_hold_or_say_what_is_there() {
+        let body = br#"{"raft":{"leader_port":0,"state":"ready"}}"#;
+        let of = |pointer: &str, equals: Option<&str>, not: Option<&str>| {
+            let condition = Condition {
+                pointer: pointer.to_owned(),
+                equals: equals.map(str::to_owned),
+                not: not.map(str::to_owned),
+            };
+            holds(&condition, "/s", body).err()
+        };
+        assert_eq!(of("/raft/state", Some("ready"), None), None);
+        assert_eq!(of("/raft/leader_port", None, Some("8080")), None);
+        let zero = of("/raft/leader_port", None, Some("0"));
+        assert_eq!(zero.as_deref(), Some("GET /s: 0 is at /raft/leader_port"));
+        let other = of("/raft/state", Some("up"), None);
+        assert_eq!(other.as_deref(), Some("GET /s: ready is at /raft/state, not up"));
+        assert_eq!(of("/no", None, None).as_deref(), Some("GET /s: nothing is at /no"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Faults of a spec.
+
+use plimsoll_core::Nanos;
+use plimsoll_plan::{Place, Problem, parse_size};
+
+use super::{Reading, list, text, texts};
+use crate::document::FaultSpec;
+use crate::fault::{Action, Choice, FaultPlan, Impairment};
+use crate::spec::{Link, NodePlan};
+
+/// How long a fault that has to end lasts, unless the spec says otherwise.
+const LENGTH: Nanos = Nanos::from_secs(3);
+
+/// What faults are called.
+const KINDS: [(&str, Kind); 11] = [
+    ("kill", Kind::Kill),
+    ("stop", Kind::Stop),
+    ("restart", Kind::Restart),
+    ("disk_full", Kind::DiskFull),
+    ("isolate", Kind::Isolate),
+    ("partition", Kind::Partition),
+    ("delay", Kind::Delay),
+    ("reset", Kind::Reset),
+    ("loss", Kind::Loss),
+    ("bandwidth", Kind::Bandwidth),
+    ("half_open", Kind::HalfOpen),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Kill,
+    Stop,
+    Restart,
+    DiskFull,
+    Isolate,
+    Partition,
+    Delay,
+    Reset,
+    Loss,
+    Bandwidth,
+    HalfOpen,
+}
+
+impl Kind {
+    const fn is_of_links(self) -> bool {
+        !matches!(self, Self::Kill | Self::Stop | Self::Restart | Self::DiskFull)
+    }
+
+    const fn takes_amount(self) -> bool {
+        matches!(self, Self::DiskFull | Self::Delay | Self::Loss | Self::Bandwidth)
+    }
+}
+
+impl Reading<'_> {
+    pub(super) fn faults(&mut self, nodes: &[NodePlan], links: &Vec<Link>) -> Vec<FaultPlan> {
+        let faults = self.document.faults.iter();
+        faults.filter_map(|fault| self.fault(fault.get()?, fault.place(), nodes, links)).collect()
+    }
+
+    fn fault(
+        &mut self,
+        fault: &FaultSpec,
+        place: Option<Place>,
+        nodes: &[NodePlan],
+        links: &[Link],
+    ) -> Option<FaultPlan> {
+        if fault.fault.is_absent() {
+            self.wrong(Problem::new("a fault has to say what breaks").with_hint("add `fault: kill`"), place);
+            return None;
+        }
+        let kind = self.word(&fault.fault, "fault", &KINDS)?;
+        let name = text(&fault.fault).unwrap_or_default();
+        self.admit(fault, kind, &name, place, links);
+        let action = self.action(fault, kind, place)?;
+        let choices = fault.target.iter().filter_map(|target| {
+            let choice = match target.get()?.as_str() {
+                "leader" => Choice::Leader,
+                "follower" => Choice::Follower,
+                "random" => Choice::Random,
+                "all" => Choice::All,
+                id => {
+                    self.known(id, target.place(), nodes);
+                    Choice::Id(id.to_owned())
+                }
+            };
+            if matches!(choice, Choice::Leader | Choice::Follower) && self.document.leader.is_absent() {
+                let problem = Problem::new("nobody says who leads");
+                self.wrong(problem.with_hint("add `leader: {path: /raft/leader}`"), target.place());
+            }
+            Some(choice)
+        });
+        let choices: Vec<Choice> = choices.collect();
+        for id in &fault.side {
+            if let Some(text) = id.get() {
+                self.known(text.as_str(), id.place(), nodes);
+            }
+        }
+        let port = text(&fault.port);
+        let at = self.duration(&fault.at, "at");
+        let every = self.duration(&fault.every, "every");
+        let length = self.duration(&fault.r#for, "for");
+        let needs_end = !matches!(kind, Kind::Kill | Kind::Restart | Kind::Reset);
+        Some(FaultPlan {
+            name,
+            action,
+            choices: if choices.is_empty() { vec![Choice::Random] } else { choices },
+            at: at.or(every).unwrap_or_default(),
+            every: every.filter(|every| *every > Nanos::ZERO),
+            jitter: self.duration(&fault.jitter, "jitter").unwrap_or_default(),
+            length: length.or(needs_end.then_some(LENGTH)),
+            port,
+        })
+    }
+
+    /// Reports what does not go together.
+    fn admit(&mut self, fault: &FaultSpec, kind: Kind, name: &str, place: Option<Place>, links: &[Link]) {
+        if fault.at.is_absent() && fault.every.is_absent() {
+            let problem = Problem::new(format!("when does `{name}` happen?"));
+            self.wrong(problem.with_hint("add `at: 5s` or `every: 10s`"), place);
+        }
+        if kind.is_of_links() && links.is_empty() {
+            let problem = Problem::new(format!("`{name}` needs links that go through the fault proxy"));
+            self.wrong(problem.with_hint("name their ports: `links: [raft]`"), fault.fault.place());
+        }
+        let proxied: Vec<String> = links.iter().map(|link| link.port.clone()).collect();
+        if kind.is_of_links() && text(&fault.port).is_some_and(|port| !proxied.contains(&port)) {
+            let problem = Problem::new("connections to this port do not go through the fault proxy");
+            let hint = format!("add it to `links`; those that do: {}", list(&proxied));
+            self.wrong(problem.with_hint(hint), fault.port.place());
+        }
+        let idle = [
+            (!fault.amount.is_absent() && !kind.takes_amount(), "amount", fault.amount.place()),
+            (!fault.spread.is_absent() && kind != Kind::Delay, "spread", fault.spread.place()),
+            (
+                !fault.side.is_empty() && kind != Kind::Partition,
+                "side",
+                fault.side[..].first().and_then(|id| id.place()),
+            ),
+            (!fault.target.is_empty() && kind == Kind::Partition, "target", fault.fault.place()),
+            (!fault.port.is_absent() && !kind.is_of_links(), "port", fault.port.place()),
+            (!fault.r#for.is_absent() && kind == Kind::Restart, "for", fault.r#for.place()),
+            (!fault.jitter.is_absent() && fault.every.is_absent() && fault.at.is_absent(), "jitter", place),
+        ];
+        for (_, field, place) in idle.into_iter().filter(|(wrong, ..)| *wrong) {
+            let problem = Problem::new(format!("`{field}` means nothing to `{name}`"));
+            self.wrong(problem.with_hint("leave it out"), place);
+        }
+    }
+
+    fn action(&mut self, fault: &FaultSpec, kind: Kind, place: Option<Place>) -> Option<Action> {
+        let amount = text(&fault.amount);
+        if amount.is_none() && kind.takes_amount() && kind != Kind::DiskFull {
+            let problem = Problem::new("how much?");
+            let hint = match kind {
+                Kind::Delay => "add `amount: 50ms`",
+                Kind::Loss => "add `amount: 10%`",
+                _ => "add `amount: 1MiB`",
+            };
+            self.wrong(problem.with_hint(hint), place);
+        }
+        let at = fault.amount.place();
+        let size = |reading: &mut Self| match parse_size(amount.as_deref()?) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                reading.wrong(Problem::new(format!("`amount`: {error}")), at);
+                None
+            }
+        };
+        Some(match kind {
+            Kind::Kill => Action::Kill,
+            Kind::Stop => Action::Stop,
+            Kind::Restart => Action::Restart,
+            Kind::DiskFull => Action::DiskFull { largest: size(self) },
+            Kind::Isolate => Action::Links(Impairment::Cut),
+            Kind::Partition => {
+                if fault.side.is_empty() {
+                    let problem = Problem::new("`partition` needs the nodes of one `side`");
+                    self.wrong(problem.with_hint("add `side: [0]`"), place);
+                }
+                Action::Partition { side: texts(&fault.side) }
+            }
+            Kind::Delay => Action::Links(Impairment::Delay {
+                time: self.duration(&fault.amount, "amount")?,
+                spread: self.duration(&fault.spread, "spread").unwrap_or_default(),
+            }),
+            Kind::Reset => Action::Links(Impairment::Reset),
+            Kind::Loss => Action::Links(Impairment::Loss(self.share(amount.as_deref()?, at)?)),
+            Kind::Bandwidth => match size(self)? {
+                0 => {
+                    let problem = Problem::new("a bandwidth is not zero");
+                    self.wrong(problem.with_hint("`isolate` lets nothing through"), at);
+                    return None;
+                }
+                bytes => Action::Links(Impairment::Bandwidth(bytes)),
+            },
+            Kind::HalfOpen => Action::Links(Impairment::HalfOpen),
+        })
+    }
+
+    fn share(&mut self, text: &str, place: Option<Place>) -> Option<f64> {
+        let (number, factor) = match text.strip_suffix('%') {
+            Some(percent) => (percent.trim(), 0.01),
+            None => (text, 1.0),
+        };
+        let share = number.parse::<f64>().ok().map(|number| number * factor);
+        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        if share.is_none() {
+            let problem = Problem::new(format!("`{}` is no share", text.escape_debug()));
+            self.wrong(problem.with_hint("write 10% or 0.1"), place);
+        }
+        share
+    }
+
+    fn known(&mut self, id: &str, place: Option<Place>, nodes: &[NodePlan]) {
+        let ids: Vec<String> = nodes.iter().map(|node| node.id.clone()).collect();
+        if !ids.iter().any(|known| known == id) {
+            let problem = Problem::new(format!("there is no node `{}`", id.escape_debug()));
+            let hint = format!("nodes: {}; or leader, follower, random, all", list(&ids));
+            self.wrong(problem.with_hint(hint), place);
+        }
+    }
+}

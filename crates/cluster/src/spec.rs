@@ -1,0 +1,295 @@
+//! A spec in which nothing is left to parse: plain data, made of a [`ClusterDocument`].
+
+use std::path::PathBuf;
+
+use plimsoll_core::Nanos;
+use plimsoll_plan::{Place, Source};
+
+pub use crate::fault::{Action, Choice, FaultPlan};
+
+/// A cluster that can be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// What it is called.
+    pub name: String,
+    /// The text that it was read from.
+    pub source: Source,
+    /// Folder of everything that nodes leave.
+    pub directory: PathBuf,
+    /// When data of earlier runs are removed.
+    pub clean: Clean,
+    /// The nodes, in the order in which they are started.
+    pub nodes: Vec<NodePlan>,
+    /// The profiles by name.
+    pub profiles: Vec<Profile>,
+    /// The profile that is used.
+    pub profile: Option<String>,
+    /// Ports whose connections go through the fault proxy.
+    pub links: Vec<Link>,
+    /// How it is found who leads.
+    pub leader: Option<LeaderQuestion>,
+    /// Values of parameters by name.
+    pub parameters: Vec<(String, String)>,
+    /// What is put into the cluster before the load.
+    pub preseed: Option<PlanPlace>,
+    /// The load.
+    pub workload: Option<PlanPlace>,
+    /// What breaks.
+    pub faults: Vec<FaultPlan>,
+    /// Seed of what is random about that.
+    pub fault_seed: u64,
+    /// What has to hold afterwards.
+    pub checks: Vec<Check>,
+    /// Series of runs by name.
+    pub suites: Vec<Suite>,
+}
+
+/// When data folders are removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clean {
+    /// Before the nodes are started.
+    #[default]
+    Start,
+    /// And after they have ended.
+    Both,
+    /// Never.
+    Never,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePlan {
+    /// What it is called.
+    pub id: String,
+    /// The program, a template.
+    pub command: String,
+    /// Its arguments, templates.
+    pub arguments: Vec<String>,
+    /// Arguments for each other node, templates.
+    pub per_peer: Vec<String>,
+    /// Its environment, templates.
+    pub environment: Vec<(String, String)>,
+    /// Its data folder, relative to its own.
+    pub data: PathBuf,
+    /// Its ports by name; 0 is chosen freely.
+    pub ports: Vec<(String, u16)>,
+    /// What tells that it is ready; all of it.
+    pub ready: Vec<Probe>,
+    /// How long that may take.
+    pub ready_within: Nanos,
+    /// Pause before it is started.
+    pub delay: Nanos,
+    /// Whether the next one waits for it.
+    pub wait: bool,
+    /// How long SIGTERM has.
+    pub grace: Nanos,
+}
+
+/// One sign that a node is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The answer to a GET.
+    Http {
+        /// The name of the port.
+        port: String,
+        /// The path.
+        path: String,
+        /// Its status.
+        status: u16,
+        /// What its JSON has to be.
+        json: Option<Condition>,
+    },
+    /// A port takes connections.
+    Tcp {
+        /// The name of the port.
+        port: String,
+    },
+    /// A line of the log has this text.
+    Log(String),
+}
+
+/// What has to be at a place of a JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The JSON pointer.
+    pub pointer: String,
+    /// The text that has to be there.
+    pub equals: Option<String>,
+    /// The text that must not be there.
+    pub not: Option<String>,
+}
+
+/// A named set of environment and arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// Variables, above those of the nodes.
+    pub environment: Vec<(String, String)>,
+    /// Arguments after those of the nodes.
+    pub arguments: Vec<String>,
+}
+
+/// A port whose connections go through the fault proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The name of the port.
+    pub port: String,
+    /// Those of the other nodes.
+    pub peers: bool,
+    /// Those of the load.
+    pub load: bool,
+}
+
+/// How it is found who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaderQuestion {
+    /// The path of the question.
+    pub path: String,
+    /// The name of the port.
+    pub port: String,
+    /// Where the answer is: the id of a node, or true.
+    pub pointer: String,
+    /// How long it may take until somebody leads.
+    pub within: Nanos,
+}
+
+/// Where a plan is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanPlace {
+    /// A file.
+    File(PathBuf),
+    /// This part of the spec.
+    Inline(Place),
+}
+
+/// What has to hold after the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What it is.
+    pub kind: CheckKind,
+    /// How the content of a node is read.
+    pub content: Content,
+    /// How long it may take.
+    pub within: Nanos,
+    /// Files that have to be there and not be empty.
+    pub files: Vec<String>,
+}
+
+/// The kinds of checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckKind {
+    /// All nodes come to have the same content.
+    Convergence,
+    /// It is the same after all were killed and started again.
+    Persistence,
+}
+
+impl CheckKind {
+    /// Its name in specs and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Convergence => "convergence",
+            Self::Persistence => "persistence",
+        }
+    }
+}
+
+/// How the content of a node is read, page by page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The name of the port.
+    pub port: String,
+    /// The path that tells the number of items, if there is one.
+    pub count: Option<String>,
+    /// Where the number is.
+    pub count_pointer: String,
+    /// The path of the list.
+    pub list: String,
+    /// Where its items are.
+    pub items: String,
+    /// Where the id of an item is.
+    pub id: String,
+    /// The parameter with the number of items of a page.
+    pub take: String,
+    /// The parameter with the number of items before a page.
+    pub skip: String,
+    /// Items of a page.
+    pub page: u64,
+}
+
+/// A series of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// The parameters, and their values.
+    pub matrix: Vec<(String, Vec<String>)>,
+    /// Whether each run has a cluster of its own.
+    pub restart: bool,
+    /// What is put into the cluster before, if it is not that of the spec.
+    pub preseed: Option<PlanPlace>,
+    /// The load, if it is not that of the spec.
+    pub workload: Option<PlanPlace>,
+}
+
+/// The parameter of a matrix that is the storage profile.
+pub const PROFILE: &str = "profile";
+
+impl Suite {
+    /// The values of the parameters in each run: each combined with each, the last changing first.
+    pub fn cells(&self) -> Vec<Vec<(String, String)>> {
+        let mut cells = vec![Vec::new()];
+        for (name, values) in &self.matrix {
+            let longer = |cell: &Vec<(String, String)>, value: &String| {
+                let mut cell = cell.clone();
+                cell.push((name.clone(), value.clone()));
+                cell
+            };
+            cells =
+                cells.iter().flat_map(|cell| values.iter().map(move |value| longer(cell, value))).collect();
+        }
+        cells
+    }
+}
+
+impl Spec {
+    /// The plan of this place: what the file is called, and its text. What stands in the spec itself is its text
+    /// with everything else blanked out, so that places in it are those of the spec.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn plan_text(&self, place: &PlanPlace) -> std::io::Result<(String, String)> {
+        match place {
+            PlanPlace::File(path) => Ok((path.display().to_string(), std::fs::read_to_string(path)?)),
+            PlanPlace::Inline(Place { start, end }) => {
+                let within = *start as usize..*end as usize;
+                let blank = |text: &str| -> String {
+                    // One for each byte, so that places keep their numbers.
+                    text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect()
+                };
+                let text = &self.source.text;
+                let (before, after) = (blank(&text[..within.start]), blank(&text[within.end..]));
+                Ok((self.source.name.clone(), format!("{before}{}{after}", &text[within])))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_is_combined_with_each() {
+        let values = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        let matrix = vec![("a".to_owned(), values(&["1", "2"])), ("b".to_owned(), values(&["x", "y", "z"]))];
+        let suite = Suite { name: String::new(), matrix, restart: false, preseed: None, workload: None };
+        let cells = suite.cells();
+        let text = |cell: &Vec<(String, String)>| {
+            cell.iter().map(|(name, value)| format!("{name}{value}")).collect::<String>()
+        };
+        let all: Vec<String> = cells.iter().map(text).collect();
+        assert_eq!(all, ["a1bx", "a1by", "a1bz", "a2bx", "a2by", "a2bz"]);
+    }
+}

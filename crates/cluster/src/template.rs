@@ -1,0 +1,162 @@
+//! Texts of a spec with `${…}`.
+
+use plimsoll_plan::Problem;
+use plimsoll_scenario::suggest;
+
+/// The names in a text, in their order. `$${` is no beginning of one.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).filter_map(|piece| match piece {
+        Piece::Name(name) => Some(name),
+        Piece::Plain(_) => None,
+    })
+}
+
+/// Puts values in the place of the names that have one. Others stay as they are: they may be those of a plan.
+pub fn render(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Plain(text) => out.push_str(text),
+            Piece::Name(name) => match value(name) {
+                Some(value) => out.push_str(&value),
+                None => out.extend(["${", name, "}"]),
+            },
+        }
+    }
+    out
+}
+
+enum Piece<'t> {
+    Plain(&'t str),
+    Name(&'t str),
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        if let Some(end) = rest.strip_prefix("${").and_then(|inner| inner.find('}')) {
+            let name = &rest[2..2 + end];
+            rest = &rest[2 + end + 1..];
+            return Some(Piece::Name(name));
+        }
+        // A name that does not end is text, and so is what stands behind a dollar sign that is one itself.
+        let from = if rest.starts_with("$${") || rest.starts_with("${") { 3.min(rest.len()) } else { 1 };
+        let from = (from..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+        let end = rest[from..].find('$').map_or(rest.len(), |at| from + at);
+        let plain = &rest[..end];
+        rest = &rest[end..];
+        Some(Piece::Plain(plain))
+    })
+}
+
+/// What texts of a node may name.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// All nodes and the names of their ports.
+    pub nodes: &'a [(&'a str, Vec<&'a str>)],
+    /// The ports of the node itself.
+    pub ports: &'a [&'a str],
+    /// The parameters of matrices.
+    pub parameters: &'a Vec<String>,
+    /// Whether it is a text for each other node.
+    pub per_peer: bool,
+}
+
+/// Names without a dot that nodes may have.
+const PLAIN: [&str; 8] = ["id", "port", "address", "data", "log", "directory", "spec", "plimsoll"];
+
+impl Scope<'_> {
+    /// What is wrong with a name; `None` if something has it.
+    pub fn complaint(&self, name: &str) -> Option<Problem> {
+        let bare = name.strip_suffix(".port").unwrap_or(name);
+        let all: Vec<&str> = self.nodes.iter().flat_map(|(_, ports)| ports.iter().copied()).collect();
+        let of_port = |port: &str, known: &[&str]| known.contains(&port).then_some(());
+        let found = match bare.split_once('.') {
+            None => PLAIN.contains(&name).then_some(()),
+            Some(("port" | "address", port)) => of_port(port, self.ports),
+            Some(("peers" | "nodes", port)) => of_port(port, &all),
+            Some(("peer", port)) if self.per_peer && !port.contains('.') => {
+                (port == "id").then_some(()).or_else(|| of_port(port, &all))
+            }
+            Some(("peer" | "node", path)) => path.split_once('.').and_then(|(id, port)| {
+                let (_, ports) = self.nodes.iter().find(|(known, _)| *known == id)?;
+                of_port(port, ports)
+            }),
+            Some(("matrix", parameter)) => {
+                self.parameters.iter().find(|known| *known == parameter).map(|_| ())
+            }
+            Some(_) => None,
+        };
+        if found.is_some() {
+            return None;
+        }
+        let problem = Problem::new(format!("nothing is called `${{{}}}`", name.escape_debug()));
+        let known = PLAIN.iter().map(|name| (*name).to_owned());
+        let own = self.ports.iter().flat_map(|port| [format!("port.{port}"), format!("address.{port}")]);
+        let peers = all.iter().map(|port| format!("peers.{port}"));
+        let nodes = self.nodes.iter().flat_map(|(id, ports)| {
+            ports.iter().flat_map(move |port| [format!("node.{id}.{port}"), format!("peer.{id}.{port}")])
+        });
+        let parameters = self.parameters.iter().map(|name| format!("matrix.{name}"));
+        let known: Vec<String> = known.chain(own).chain(peers).chain(nodes).chain(parameters).collect();
+        Some(match suggest::closest(name, known.iter().map(String::as_str)) {
+            Some(near) => problem.with_hint(format!("did you mean `${{{near}}}`?")),
+            None => problem.with_hint("`plimsoll schema cluster` says what there is; $${ writes ${ itself"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_replaced_and_others_stay() {
+        let value = |name: &str| (name == "a.b").then(|| "1".to_owned());
+        for (text, expected) in [
+            ("", ""),
+            ("${a.b}", "1"),
+            ("x${a.b}y${a.b}", "x1y1"),
+            ("${c} $ ${a.b}", "${c} $ 1"),
+            ("$${a.b}", "$${a.b}"),
+            ("${a.b", "${a.b"),
+            ("ü$ü${a.b}ü", "ü$ü1ü"),
+            ("$", "$"),
+            ("${", "${"),
+        ] {
+            assert_eq!(render(text, &value), expected, "{text}");
+        }
+        assert_eq!(names("a${b}$${c}${d.e}").collect::<Vec<_>>(), ["b", "d.e"]);
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_complained_about() {
+        let nodes = [("0", vec!["http", "raft"]), ("1", vec!["http"])];
+        let parameters = vec!["c".to_owned()];
+        let scope =
+            Scope { nodes: &nodes, ports: &["http", "raft"], parameters: &parameters, per_peer: false };
+        for good in [
+            "id",
+            "port.http",
+            "address.raft",
+            "peers.http",
+            "peers.http.port",
+            "node.1.http",
+            "peer.0.raft.port",
+            "matrix.c",
+            "nodes.http",
+        ] {
+            assert!(scope.complaint(good).is_none(), "{good}");
+        }
+        for bad in ["ids", "port.x", "peer.http", "node.1.raft", "matrix.d", "leader.http"] {
+            assert!(scope.complaint(bad).is_some(), "{bad}");
+        }
+        let of_peer = Scope { per_peer: true, ..scope };
+        assert!(of_peer.complaint("peer.id").is_none() && of_peer.complaint("peer.raft.port").is_none());
+        let hint = scope.complaint("port.htp").and_then(|problem| problem.hint);
+        assert_eq!(hint.as_deref(), Some("did you mean `${port.http}`?"));
+    }
+}

@@ -1,0 +1,54 @@
+//! Free ports of this machine.
+
+use std::net::TcpListener;
+use std::{fs, io};
+
+/// The first port that is given: those below are of services that systems are known for.
+const FIRST: u16 = 15_000;
+
+/// So many TCP ports of `127.0.0.1` that nobody listens on, looked for from a place that depends on `seed`.
+///
+/// They lie below those that the system gives to whoever connects: a server that is started again on its port
+/// finds it free.
+///
+/// # Errors
+/// There are not as many.
+pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let end = range.split_ascii_whitespace().next().and_then(|first| first.parse().ok());
+    // What the kernel starts with, should the file be hidden; all that there is, should the range begin low.
+    let end: u16 = end.unwrap_or(32_768);
+    let (first, end) = if end > FIRST + 1_000 { (FIRST, end) } else { (FIRST, u16::MAX) };
+    let room = u64::from(end - first);
+    // Kept open until all are found, so that each is found once.
+    let mut found = Vec::new();
+    for offset in 0..room {
+        if found.len() == count {
+            break;
+        }
+        let port = first + ((seed.wrapping_add(offset)) % room) as u16;
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            found.push((port, listener));
+        }
+    }
+    match found.len() == count {
+        true => Ok(found.into_iter().map(|(port, _)| port).collect()),
+        false => Err(io::Error::new(io::ErrorKind::AddrInUse, "no free port is left")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_free_and_each_is_another() {
+        let mut ports = free_ports(20, u64::from(std::process::id()) * 100).expect("there are some");
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 20);
+        let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let taken = taken.local_addr().expect("it has one").port();
+        assert!(!ports.contains(&taken));
+    }
+}
