@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_report::reconciliation::Reconciliation;
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
 use serde_json::json;
 
+use crate::audit::Bookkeeper;
 use crate::crud_flags::{CrudLoadArgs, problem};
 use crate::errand::{once, reason, transport};
 use crate::flags::OutputFormat;
-use crate::run::Workload;
+use crate::run::{Beside, Workload};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
 
@@ -35,16 +37,39 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
     reach(&load, &transport(&resolved.layered.patch))?;
-    let mut workload = Crud { args, load: &load };
+    let books = match args.verify {
+        true => Some(books(args, &load, transport(&resolved.layered.patch))?),
+        false => None,
+    };
+    let mut workload = Crud { args, load: &load, books };
     run::command_with(&args.run, &mut workload, look, style)
+}
+
+/// Who notes the writes, for servers that are asked afterwards.
+fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookkeeper, Failure> {
+    for (flag, given) in [("--repeat", args.run.repeat.is_some()), ("--probe", args.run.probe.is_some())] {
+        if given {
+            let problem = Problem::new(format!("--verify and {flag} exclude each other"));
+            return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));
+        }
+    }
+    let books = Bookkeeper::new(&load.leader, &load.model.path, &load.model.id, flags)?;
+    books.note_before(&load.leader)?;
+    Ok(books)
 }
 
 struct Crud<'a> {
     args: &'a CrudLoadArgs,
     load: &'a CrudLoad,
+    /// Who notes the writes, if they are verified.
+    books: Option<Bookkeeper>,
 }
 
 impl Workload for Crud<'_> {
+    fn beside(&mut self) -> Beside {
+        Beside { listener: self.books.as_ref().map(Bookkeeper::listener), ..Beside::default() }
+    }
+
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
         let result = &mut run.result;
         let output = &self.args.run.output;
@@ -53,7 +78,14 @@ impl Workload for Crud<'_> {
             OutputFormat::Text => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => run::say(output.quiet)(text.trim_end()),
         }
-        Ok(Exit::Success)
+        let Some(books) = &self.books else { return Ok(Exit::Success) };
+        let mut servers = vec![self.load.leader.clone()];
+        servers.extend(self.load.read_targets.iter().filter(|url| **url != self.load.leader).cloned());
+        let findings = books.audit_all(&servers, output.quiet)?;
+        let checks = Reconciliation::new(&self.load.leader, Vec::new()).with_findings(findings);
+        let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
+        result.reconciliation = Some(checks);
+        Ok(exit)
     }
 }
 

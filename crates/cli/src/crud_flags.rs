@@ -20,6 +20,14 @@ pub(crate) struct CrudLoadArgs {
     mix: MixArgs,
     #[command(flatten)]
     model: ModelArgs,
+    /// Note every write and its answer, and hold what the servers have afterwards against them
+    ///
+    /// Every acknowledged create and update has to be there, every acknowledged delete to be gone, and nothing
+    /// else; a write whose answer was lost may have happened or not. The leader and all read targets are
+    /// asked for all items (GET with take and skip), and have 10 s to come to it. What does not hold ends with
+    /// exit code 6. Nobody else may write to the resource meanwhile.
+    #[arg(long, help_heading = "Workload")]
+    pub(crate) verify: bool,
     /// Print the plan that the flags come to, and do nothing
     #[arg(long, help_heading = "Workload")]
     pub(crate) print_plan: bool,

@@ -55,7 +55,6 @@ pub(crate) fn reason(record: &RunRecord) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// At most [`FailedExchange::LONGEST`] bytes.
     pub(crate) body: Vec<u8>,
     /// How many bytes more there were.
     pub(crate) cut: u64,
@@ -64,15 +63,16 @@ pub(crate) struct Answer {
 /// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
 /// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
-    answers_with(origin, steps, flags, |_| {})
+    answers_with(origin, steps, flags, FailedExchange::LONGEST, |_| {})
 }
 
-/// The same with what is done with the plan before it is carried out: bodies can be put into it that JSON
-/// cannot have.
+/// The same with so many bytes of each answer at most, and with what is done with the plan before it is
+/// carried out: bodies can be put into it that JSON cannot have.
 pub(crate) fn answers_with(
     origin: &str,
     steps: &[Value],
     flags: PlanPatch,
+    longest: usize,
     prepare: impl FnOnce(&mut Plan),
 ) -> Result<Vec<Answer>, Failure> {
     let expected = json!({ "status": ["200-599"] });
@@ -89,7 +89,7 @@ pub(crate) fn answers_with(
     let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
     let (log, receive) =
-        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, seed: 0 });
+        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, longest, seed: 0 });
     let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
     // The workers have ended: this was the last one who could add to it.
     drop(log);

@@ -1,6 +1,7 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod cache;
 mod cache_flags;
 mod cache_target_flags;

@@ -59,6 +59,7 @@ impl RequestLog {
             failed: if failed.is_some() { limit } else { 0 },
             good_too: false,
             writes: listener.is_some(),
+            longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
             seed: plan.seed,
         };
         let mut writer = Writer { outline: plan.outline(), entries, failed, listener };
@@ -312,17 +313,21 @@ mod tests {
             write_entry(&mut out, &outline(), &entry, true).unwrap();
             write_entry(&mut out, &outline(), &entry, false).unwrap();
         }
-        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later");
+        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later", 99);
         response.cut = 7;
         let exchange = FailedExchange {
             entry: entry(),
             reason: "busy".to_owned(),
-            request: Message::new(b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80", b"{}"),
+            request: Message::new(
+                b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80",
+                b"{}",
+                99,
+            ),
             response,
         };
         write_exchange(&mut out, &outline(), &exchange).unwrap();
         let lines = b":method: GET\ncookie: topsecret\naccept: */*";
-        let request = Message::new(lines, b"");
+        let request = Message::new(lines, b"", 99);
         write_exchange(&mut out, &outline(), &FailedExchange { request, ..FailedExchange::bare(entry()) })
             .unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -241,7 +241,7 @@ mod tests {
         let mut number = NO_CAPTURE;
         captures.keep_bytes(&mut number, b"\r\n\r\nPUT / HTTP/1.1\r\nhost: a\r\n\r\nab", b"cd");
         let request = &captures.get_mut(number).request;
-        assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd"));
+        assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd", 99));
         let kept = number;
         let body = vec![7; FailedExchange::LONGEST];
         captures.keep_bytes(&mut number, b"PUT / HTTP/1.1\r\n\r\nabc", &body);
@@ -258,7 +258,7 @@ mod tests {
         sent.fields.push(b"accept", b"*/*");
         captures.keep_lines(&mut number, "http", &sent);
         let lines = b":method: GET\n:scheme: http\n:authority: a:1\n:path: /x\naccept: */*";
-        assert_eq!(captures.get_mut(number).request, Message::new(lines, b"b"));
+        assert_eq!(captures.get_mut(number).request, Message::new(lines, b"b", 99));
         assert_eq!(number, kept);
         captures.end(number);
         assert_eq!(captures.begin(), kept);

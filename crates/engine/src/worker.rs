@@ -25,8 +25,8 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, FailedExchange, IterationRecord, LogRecord, LogSink, Peer, Recorder,
-    Snapshot, StepRecord, WorkerRecord,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
+    WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan, Scenario, Step};
 use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Program, Reaction, Scripts, SentRequest};
@@ -394,7 +394,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                     (false, false) => with_location(&step.needs, plan.redirects),
                 })
                 .collect(),
-            captures: Captures::new(if keeps_writes { usize::MAX } else { FailedExchange::LONGEST }),
+            captures: Captures::new(log.longest()),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             log,

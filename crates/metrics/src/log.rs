@@ -57,7 +57,7 @@ impl LogEntry {
     }
 }
 
-/// A failed request with both messages, of which at most [`FailedExchange::LONGEST`] bytes are there.
+/// A failed request with both messages, as far as they are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedExchange {
     /// The same as in the log.
@@ -82,7 +82,7 @@ pub struct Message {
 }
 
 impl FailedExchange {
-    /// Bytes that are kept of a head, and of a body.
+    /// Bytes that are kept of a head, and of a body, where nothing else is asked for.
     pub const LONGEST: usize = 64 << 10;
 
     /// One of which no message was kept.
@@ -93,10 +93,10 @@ impl FailedExchange {
 }
 
 impl Message {
-    /// A message of this head and body, each cut to [`FailedExchange::LONGEST`].
-    pub fn new(head: &[u8], body: &[u8]) -> Self {
-        let kept = |bytes: &[u8]| bytes[..bytes.len().min(FailedExchange::LONGEST)].to_vec();
-        let cut = body.len().saturating_sub(FailedExchange::LONGEST) as u64;
+    /// A message of this head and body, each cut to so many bytes.
+    pub fn new(head: &[u8], body: &[u8], longest: usize) -> Self {
+        let kept = |bytes: &[u8]| bytes[..bytes.len().min(longest)].to_vec();
+        let cut = body.len().saturating_sub(longest) as u64;
         Self { head: kept(head), body: kept(body), cut }
     }
 }
@@ -126,6 +126,8 @@ pub struct LogOptions {
     /// Whether all requests that may have changed something are handed over: whole, however they ended, and
     /// if they had not ended when the run stopped. Workers wait for room for them.
     pub writes: bool,
+    /// Bytes that are kept of a head, and of a body; usually [`FailedExchange::LONGEST`].
+    pub longest: usize,
     /// Seed of the choice.
     pub seed: u64,
 }
@@ -226,6 +228,11 @@ impl LogSink {
         self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0 && shared.options.good_too)
     }
 
+    /// Bytes that are kept of a head, and of a body.
+    pub fn longest(&self) -> usize {
+        self.shared.as_ref().map_or(0, |shared| shared.options.longest)
+    }
+
     /// Whether requests that may have changed something are to be [pushed](Self::push_write), all of them.
     #[inline]
     pub fn keeps_writes(&self) -> bool {
@@ -314,8 +321,14 @@ mod tests {
 
     #[test]
     fn entries_leave_in_batches_and_what_does_not_fit_is_counted() {
-        let (log, receive) =
-            Log::new(LogOptions { share: 1.0, failed: 0, good_too: false, writes: false, seed: 1 });
+        let (log, receive) = Log::new(LogOptions {
+            share: 1.0,
+            failed: 0,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 1,
+        });
         let mut sink = log.sink(0);
         drop(log);
         let all = (BATCHES_WAITING * BATCH + 2_500) as u64;
@@ -341,8 +354,14 @@ mod tests {
 
     #[test]
     fn a_sample_is_that_share_and_no_log_wants_nothing() {
-        let (log, _receive) =
-            Log::new(LogOptions { share: 0.01, failed: 0, good_too: false, writes: false, seed: 7 });
+        let (log, _receive) = Log::new(LogOptions {
+            share: 0.01,
+            failed: 0,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 7,
+        });
         let mut sink = log.sink(3);
         let wanted = (0..100_000).filter(|_| sink.wants()).count();
         // Binomial: 1,000 with a deviation of 31; five of them.
@@ -355,8 +374,14 @@ mod tests {
 
     #[test]
     fn failed_requests_are_limited_over_all_workers() {
-        let (log, receive) =
-            Log::new(LogOptions { share: 0.0, failed: 3, good_too: false, writes: false, seed: 1 });
+        let (log, receive) = Log::new(LogOptions {
+            share: 0.0,
+            failed: 3,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 1,
+        });
         let mut sinks = [log.sink(0), log.sink(1)];
         drop(log);
         for number in 0..10 {

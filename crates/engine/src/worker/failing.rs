@@ -63,7 +63,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             exchange.response = match takes {
                 true => Message { head, body: std::mem::take(&mut captured.body), cut: 0 },
-                false => Message::new(&head, &captured.body),
+                false => Message::new(&head, &captured.body, self.log.longest()),
             };
         }
         if capture != request.capture {

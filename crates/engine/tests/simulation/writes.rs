@@ -16,7 +16,8 @@ use super::{MS, server, world};
 fn written(plan: &Plan, options: SimOptions) -> (RunRecord, Vec<FailedExchange>, Vec<Truth>) {
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
-    let options = LogOptions { share: 0.0, failed: 0, good_too: false, writes: true, seed: 1 };
+    let options =
+        LogOptions { share: 0.0, failed: 0, good_too: false, writes: true, longest: usize::MAX, seed: 1 };
     let (log, receive) = Log::new(options);
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
