@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
@@ -214,10 +214,7 @@ impl Cluster {
 fn next(events: &Receiver<Event>, end: Option<Nanos>) -> Option<Event> {
     let Some(end) = end else { return events.recv().ok() };
     let left = Duration::from_nanos(end.0.saturating_sub(clock::monotonic().0));
-    match events.recv_timeout(left) {
-        Ok(event) => Some(event),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    events.recv_timeout(left).ok()
 }
 
 /// What a node is started with.
