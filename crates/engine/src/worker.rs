@@ -194,6 +194,8 @@ pub struct Worker<'p, B> {
     ramp: Ramp,
     /// Closed model with a ramp: when to open a connection of which lane, in order.
     openers: VecDeque<(Nanos, u32)>,
+    /// Closed model with a number of users: the lane that they all belong to.
+    users_home: u32,
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -360,6 +362,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             shard,
             control,
             heeded: 0,
+            users_home: lanes.iter().position(Lane::has_scenarios).unwrap_or(0) as u32,
             lanes,
             directory,
             asked: 0,

@@ -210,7 +210,14 @@ impl CrudLoad {
         let mut run = Map::new();
         // A connection without an iteration would be an error.
         let most = iterations.unwrap_or(u64::MAX).max(1);
-        run.insert("connections".to_owned(), u64::from(self.size.concurrency).min(most).into());
+        let concurrency = u64::from(self.size.concurrency).min(most);
+        if self.reads_elsewhere() {
+            // So many requests in flight, whichever of them goes where.
+            run.insert("users".to_owned(), concurrency.into());
+            run.insert("connections".to_owned(), (2 * concurrency).into());
+        } else {
+            run.insert("connections".to_owned(), concurrency.into());
+        }
         // The first request of a plan may create something, and would be one too many.
         run.insert("no_preflight".to_owned(), true.into());
         run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
@@ -455,8 +462,12 @@ impl CrudLoad {
             "expect": { "status": ["2xx", 404] },
             "extract": { ID: { "json": "/id", "default": NO_ID } },
         });
+        let there = match self.needs_items() {
+            true => format!("exists {ID} and exists {ITEM}"),
+            false => format!("exists {ID}"),
+        };
         json!({
-            "if": format!("exists {ID}"),
+            "if": there,
             "then": known,
             "else": [ask, { "if": format!("${{{ID}}} != {NO_ID}"), "then": any }],
         })
