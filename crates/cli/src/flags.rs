@@ -13,6 +13,7 @@ use plimsoll_scenario::suggest;
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
+use crate::cluster_flags::ClusterArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::export_flags::MonitoringArgs;
@@ -116,6 +117,11 @@ pub(crate) enum Command {
     Sink(Box<SinkArgs>),
     /// Run a built-in server that answers what it is asked for, to test scenarios against
     Target(TargetArgs),
+    /// Start the servers under test, break them while load is on them, and check what they have
+    ///
+    /// A spec says what nodes there are, how they are started, what breaks and what has to hold. See
+    /// docs/clusters.md.
+    Cluster(ClusterArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(DemoArgs),
     /// Print a description of another tool as a plan file
@@ -796,7 +802,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "check",
     "explain",
@@ -806,6 +812,7 @@ const COMMANDS: [&str; 22] = [
     "calibrate",
     "sink",
     "target",
+    "cluster",
     "demo",
     "import",
     "compare",
@@ -895,7 +902,7 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, cache, ingest, find, calibrate, sink, target, demo, import, compare, \
+                "commands: run, check, explain, cache, ingest, find, calibrate, sink, target, cluster, demo, import, compare, \
                  history, report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )

@@ -10,6 +10,9 @@ use crate::proxy::{LinkName, Proxy};
 use crate::spec::Spec;
 use crate::template::render;
 
+/// The port of the discard protocol (RFC 863), which stands for those that are not chosen yet.
+const DISCARD: u16 = 9;
+
 /// What texts stand for that are not the spec's own.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -60,6 +63,23 @@ impl Wiring {
             let to = port_of(&ports[link.to], &link.port).unwrap_or_default();
             proxy.open(link, next()?, to, spec.fault_seed)?;
         }
+        Self::of(spec, home, surroundings, ports, proxy)
+    }
+
+    /// Ports that nobody has, where the spec leaves them free, and no links.
+    pub(crate) fn provisional(spec: &Spec, home: &Home, surroundings: &Surroundings) -> io::Result<Self> {
+        let port = |(name, port): &(String, u16)| (name.clone(), if *port == 0 { DISCARD } else { *port });
+        let ports = spec.nodes.iter().map(|node| node.ports.iter().map(port).collect()).collect();
+        Self::of(spec, home, surroundings, ports, Proxy::new())
+    }
+
+    fn of(
+        spec: &Spec,
+        home: &Home,
+        surroundings: &Surroundings,
+        ports: Vec<Vec<(String, u16)>>,
+        proxy: Proxy,
+    ) -> io::Result<Self> {
         let mut parameters = surroundings.values.clone();
         parameters.extend(spec.parameters.iter().cloned());
         let folder = Path::new(&spec.source.name).parent().unwrap_or(Path::new(""));
