@@ -47,6 +47,7 @@ mod progress;
 mod rate_file;
 mod reference;
 mod repeat;
+mod replica_flags;
 mod report;
 mod request_log;
 mod result_files;
@@ -214,6 +215,8 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             TargetSpec::Sink(spec) => serve::command(spec),
             TargetSpec::Cache(spec) => serve::cache(spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
+            TargetSpec::CrudNode(spec) => serve::node::command(spec),
+            TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),
         },
         Command::Cluster(args) => match &args.what {
             ClusterCommand::Run(args) => cluster_run::command(args, environment::look(cli.color), &style),

@@ -1,6 +1,8 @@
 //! `plimsoll sink` and `plimsoll target`: a built-in server until it is stopped.
 
+pub(crate) mod cluster;
 pub(crate) mod ingest;
+pub(crate) mod node;
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -29,7 +31,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     raise_descriptors();
     let sink = start(options, run::uses_uring(backend)?)?;
     let voice = Voice { name, quiet };
-    let watch = Watch::new(sink.stopper())?;
+    let watch = Watch::new(stop(sink.stopper()))?;
     voice.say(format!("listening on {}", sink.endpoint()));
     // What spoils a run is not to be a surprise.
     if of_resources || !faults.is_empty() {
@@ -58,7 +60,7 @@ pub(crate) fn cache(spec: CacheSpec) -> Result<Exit, Failure> {
     raise_descriptors();
     let server = start_cache(options, run::uses_uring(backend)?)?;
     let voice = Voice { name: "target cache", quiet };
-    let watch = Watch::new(server.stopper())?;
+    let watch = Watch::new(stop(server.stopper()))?;
     if let Some(http) = server.http_endpoint() {
         voice.say(format!("HTTP API on {}", url(http)));
     }
@@ -116,14 +118,14 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(stopper: Stopper) -> Result<Self, Failure> {
+    fn new(stop: impl FnOnce() + Send + 'static) -> Result<Self, Failure> {
         let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
             Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
         })?;
         let handle = signals.handle();
         let thread = std::thread::spawn(move || {
             if signals.forever().next().is_some() {
-                stopper.stop();
+                stop();
             }
         });
         Ok(Self { handle, thread })
@@ -133,6 +135,11 @@ impl Watch {
         self.handle.close();
         let _ = self.thread.join();
     }
+}
+
+/// Ends a server of ours.
+fn stop(stopper: Stopper) -> impl FnOnce() + Send {
+    move || stopper.stop()
 }
 
 const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";

@@ -6,6 +6,7 @@ use plimsoll_targets::{Crud, Location, Service};
 
 use crate::cache_target_flags::{CacheArgs, CacheSpec};
 use crate::ingest_target_flags::{IngestArgs, IngestSpec};
+use crate::replica_flags::{CrudClusterArgs, CrudClusterSpec, CrudNodeArgs, CrudNodeSpec};
 use crate::sink_flags::{ConductArgs, PlaceArgs, SinkSpec};
 use crate::sink_values::{Reader, whole};
 
@@ -49,6 +50,15 @@ enum Target {
     /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged tells what was
     /// acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
+    /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates
+    ///
+    /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists; /status,
+    /// /raft/leader and /_raft/health tell how the node stands. A write is acknowledged when a majority has it
+    /// on the disk; a follower answers it 307, and reads from what it has itself. Without --peer it leads at
+    /// once.
+    CrudNode(Box<CrudNodeArgs>),
+    /// A cluster of such nodes, each a process of its own, which end with this one
+    CrudCluster(Box<CrudClusterArgs>),
 }
 
 /// What a target is told to do.
@@ -60,6 +70,10 @@ pub(crate) enum TargetSpec {
     Cache(CacheSpec),
     /// To be a store to ingest into.
     Ingest(IngestSpec),
+    /// To be a node of a cluster.
+    CrudNode(CrudNodeSpec),
+    /// To be a cluster.
+    CrudCluster(CrudClusterSpec),
 }
 
 #[derive(Debug, Args)]
@@ -96,10 +110,10 @@ impl TargetArgs {
             Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),
             Some(Target::Cache(args)) => args.to_spec().map(TargetSpec::Cache),
             Some(Target::Ingest(args)) => args.to_spec().map(TargetSpec::Ingest),
+            Some(Target::CrudNode(args)) => args.to_spec().map(TargetSpec::CrudNode),
+            Some(Target::CrudCluster(args)) => args.to_spec().map(TargetSpec::CrudCluster),
             None => Err(Problem::new("no target is given")
-                .with_hint(
-                    "write `plimsoll target crud`, `plimsoll target cache` or `plimsoll target ingest`",
-                )
+                .with_hint("write `plimsoll target crud`, `cache`, `ingest`, `crud-node` or `crud-cluster`")
                 .into()),
         }
     }

@@ -9,7 +9,7 @@ use plimsoll_targets::ingest::{
 };
 use plimsoll_targets::{Delay, StartError};
 
-use super::{Voice, Watch, percent, raise_descriptors, url};
+use super::{Voice, Watch, percent, raise_descriptors, stop, url};
 use crate::ingest_target_flags::IngestSpec;
 use crate::progress::grouped;
 use crate::{Exit, Failure, run};
@@ -23,7 +23,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     raise_descriptors();
     let server = start(options, run::uses_uring(backend)?)?;
     let voice = Voice { name: "target ingest", quiet };
-    let watch = Watch::new(server.stopper())?;
+    let watch = Watch::new(stop(server.stopper()))?;
     voice.say(format!("listening on {}", url(server.endpoint())));
     voice.say(access);
     // What spoils a run is not to be a surprise.

@@ -31,12 +31,14 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     ("workloads", &[&["synth"]]),
+    ("replica", &[WORDS, &["driver"]]),
     // Layer 4: the binary.
     (
         "cli",
         &[
             PURE,
-            &["driver", "monitor", "engine", "report", "store", "export", "targets", "import", "workloads"],
+            &["driver", "monitor", "engine"],
+            &["report", "store", "export", "targets", "import", "workloads", "replica"],
         ],
     ),
     // Development only.
@@ -129,11 +131,14 @@ pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
     needs.collect()
 }
 
-/// The hot loop is the only executor: an async runtime may serve within a test, but nothing that is shipped
-/// may need one, at whatever distance.
+/// The one crate that may need an async runtime: the node of the reference cluster, a process of its own.
+const RUNS_ASYNC: &str = "plimsoll-replica";
+
+/// The hot loop is the only executor: an async runtime may serve within a test, but nothing else that is
+/// shipped may need one, at whatever distance, but for [`RUNS_ASYNC`].
 pub(crate) fn runtime_complaints(packages: &[Needs]) -> Vec<String> {
     let runtimes = ["tokio", "async-std", "smol", "mio"];
-    let members = packages.iter().filter(|package| package.in_workspace);
+    let members = packages.iter().filter(|package| package.in_workspace && package.of != RUNS_ASYNC);
     let mut reached: Vec<&str> = members.map(|package| package.of.as_str()).collect();
     let mut complaints = Vec::new();
     let mut next = 0;
@@ -143,7 +148,7 @@ pub(crate) fn runtime_complaints(packages: &[Needs]) -> Vec<String> {
             if runtimes.contains(&need.as_str()) {
                 complaints.push(format!("`{name}` needs `{need}`"));
             }
-            if !reached.contains(&need.as_str()) {
+            if !reached.contains(&need.as_str()) && need != RUNS_ASYNC {
                 reached.push(need);
             }
         }
@@ -179,6 +184,9 @@ fn a_runtime_that_is_shipped_is_complained_about() {
     let count = |packages: &[Needs]| runtime_complaints(packages).len();
     assert_eq!(count(&[package("engine", true, &["hyper"]), package("hyper", false, &["tokio"])]), 1);
     assert_eq!(count(&[package("engine", true, &["tokio", "mio"]), package("tokio", false, &["mio"])]), 3);
+    let replica = || package("plimsoll-replica", true, &["tokio"]);
+    assert_eq!(count(&[package("cli", true, &["plimsoll-replica"]), replica()]), 0);
+    assert_eq!(count(&[package("cli", true, &["plimsoll-replica", "tokio"]), replica()]), 1);
     // Only a test leads there.
     assert_eq!(count(&[package("engine", true, &["tokio-like"]), package("hyper", false, &["tokio"])]), 0);
 }

@@ -29,8 +29,8 @@ const DRIVER: &[&str] = &["crates/driver/", "bench/"];
 /// A build script is told by its environment what to do, and answers cargo by printing.
 const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];
 const NEVER: &[&str] = &[];
-/// Where a foreign server runs within a test.
-const SERVER_TESTS: &[&str] = &["crates/cli/tests/"];
+/// Where a foreign server runs within a test, and the node of the reference cluster.
+const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];
 
 /// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are
 /// allowed, and whether unit tests may name them (a temporary folder is in the environment).
@@ -51,7 +51,7 @@ const BANS: &[Ban] = &[
     Ban { tokens: &["process", "::", "exit"], allowed: CLI, why: "return an error; only the command exits" },
     Ban { tokens: &["env", "::", "var"], allowed: CLI, why: "only the command reads its environment" },
     Ban { tokens: &["thread", "::", "sleep"], allowed: DRIVER, why: "wait for an event, not for a time" },
-    Ban { tokens: &["tokio"], allowed: SERVER_TESTS, why: "the hot loop is the only executor" },
+    Ban { tokens: &["tokio"], allowed: ASYNC, why: "the hot loop is the only executor" },
     Ban { tokens: &["dbg", "!"], allowed: NEVER, why: "left over" },
     Ban { tokens: &["todo", "!"], allowed: NEVER, why: "left over" },
     Ban { tokens: &["unimplemented", "!"], allowed: NEVER, why: "left over" },

@@ -1,0 +1,76 @@
+//! Makes entries of the writes that wait: as many as there are while the entry before is on its way.
+
+use std::sync::Arc;
+
+use openraft::error::ClientWriteError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::change::Reply;
+use crate::consensus::{Batch, Raft};
+
+/// Entries on their way at a time: while one is being written the next gathers.
+const ON_THE_WAY: usize = 2;
+/// Bytes at which an entry takes no more changes. Followers have a heartbeat's time for it.
+const ENTRY_BYTES: usize = 512 << 10;
+
+/// A write that waits.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub(crate) change: Vec<u8>,
+    pub(crate) done: oneshot::Sender<Outcome>,
+}
+
+/// How a write ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// A majority has it; this is what came of it, and the index of its entry.
+    Committed(Reply, u64),
+    /// It is in no log: this node does not lead.
+    NotLeader,
+    /// Nobody knows: the node is ending.
+    Unknown,
+}
+
+/// Proposes what comes, until nobody can send any more.
+pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft) {
+    let on_the_way = Arc::new(Semaphore::new(ON_THE_WAY));
+    while let Some(first) = proposals.recv().await {
+        let Ok(permit) = on_the_way.clone().acquire_owned().await else { return };
+        let (mut entry, mut waiting) = (first.change, vec![first.done]);
+        while entry.len() < ENTRY_BYTES {
+            let Ok(next) = proposals.try_recv() else { break };
+            entry.extend_from_slice(&next.change);
+            waiting.push(next.done);
+        }
+        // The core takes entries in the order in which they are handed in here.
+        let written = raft.client_write_ff(Batch(entry.into())).await;
+        tokio::spawn(async move {
+            let outcome = match written {
+                Ok(is_done) => is_done.await.map_err(|_| None),
+                Err(_) => Err(None),
+            };
+            drop(permit);
+            let outcome = outcome.and_then(|result| result.map_err(Some));
+            tell(waiting, outcome);
+        });
+    }
+}
+
+type Written = Result<openraft::raft::ClientWriteResponse<crate::consensus::Types>, Option<Refusal>>;
+type Refusal = ClientWriteError<u64, openraft::EmptyNode>;
+
+/// Tells each what came of it. Who has given up is not there any more.
+fn tell(waiting: Vec<oneshot::Sender<Outcome>>, written: Written) {
+    match written {
+        Ok(written) => {
+            for (done, reply) in waiting.into_iter().zip(written.data.0) {
+                drop(done.send(Outcome::Committed(reply, written.log_id.index)));
+            }
+        }
+        // Never appended, or taken back for what another leader has.
+        Err(Some(ClientWriteError::ForwardToLeader(_))) => {
+            waiting.into_iter().for_each(|done| drop(done.send(Outcome::NotLeader)));
+        }
+        Err(_) => waiting.into_iter().for_each(|done| drop(done.send(Outcome::Unknown))),
+    }
+}
