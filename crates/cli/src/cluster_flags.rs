@@ -24,6 +24,8 @@ pub(crate) enum ClusterCommand {
     /// found. A check that does not hold ends it with code 6. Everything that was started ends with this
     /// process, however that ends.
     Run(Box<ClusterRunArgs>),
+    /// Say everything that is wrong with a spec and its plans, or that it is ok
+    Check(Box<ClusterRunArgs>),
     /// Start a cluster, and leave it running
     ///
     /// Connections between its nodes are direct: the fault proxy lives in `run` alone.

@@ -60,6 +60,27 @@ pub(crate) fn command(args: &ClusterRunArgs, look: Look, style: &Style) -> Resul
     }
 }
 
+/// The command that starts nothing, and says whether `run` could.
+pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
+    let spec = args.start.spec()?;
+    admit(args)?;
+    let chosen = args.suite(&spec)?;
+    let suites: Vec<&Suite> = match &chosen {
+        Some(suite) => vec![suite],
+        None => spec.suites.iter().collect(),
+    };
+    for suite in suites {
+        let course = Course { args, spec: &spec, suite: Some(suite) };
+        suite.cells().iter().try_for_each(|values| course.check(values))?;
+    }
+    if chosen.is_none() && spec.workload.is_some() {
+        let values = single_values(&args.start, &spec)?;
+        Course { args, spec: &spec, suite: None }.check(&values)?;
+    }
+    run::to_stdout(|out| writeln!(out, "{}: ok", spec.source.name))?;
+    Ok(Exit::Success)
+}
+
 /// Says what cannot go together with a cluster.
 fn admit(args: &ClusterRunArgs) -> Result<(), Failure> {
     let refuse =

@@ -220,6 +220,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         },
         Command::Cluster(args) => match &args.what {
             ClusterCommand::Run(args) => cluster_run::command(args, environment::look(cli.color), &style),
+            ClusterCommand::Check(args) => cluster_run::check(args),
             ClusterCommand::Up(args) => cluster::up(args),
             ClusterCommand::Down(args) => cluster::down(args),
             ClusterCommand::Status(args) => cluster::status(args),

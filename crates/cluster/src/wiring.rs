@@ -10,9 +10,6 @@ use crate::proxy::{LinkName, Proxy};
 use crate::spec::Spec;
 use crate::template::render;
 
-/// The port of the discard protocol (RFC 863), which stands for those that are not chosen yet.
-const DISCARD: u16 = 9;
-
 /// What texts stand for that are not the spec's own.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -68,8 +65,13 @@ impl Wiring {
 
     /// Ports that nobody has, where the spec leaves them free, and no links.
     pub(crate) fn provisional(spec: &Spec, home: &Home, surroundings: &Surroundings) -> io::Result<Self> {
-        let port = |(name, port): &(String, u16)| (name.clone(), if *port == 0 { DISCARD } else { *port });
-        let ports = spec.nodes.iter().map(|node| node.ports.iter().map(port).collect()).collect();
+        // Each another one, as it will be.
+        let mut next = 0;
+        let mut port = |(name, port): &(String, u16)| {
+            next += 1;
+            (name.clone(), if *port == 0 { next } else { *port })
+        };
+        let ports = spec.nodes.iter().map(|node| node.ports.iter().map(&mut port).collect()).collect();
         Self::of(spec, home, surroundings, ports, Proxy::new())
     }
 
