@@ -137,3 +137,9 @@ pub(crate) fn surroundings() -> Surroundings {
     settings.sort_unstable();
     Surroundings { seed, key_log, settings, lua_path, quiet: false }
 }
+
+/// The file of this program.
+pub(crate) fn program() -> PathBuf {
+    // Linux names it even where the file was replaced or removed.
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
+}

@@ -13,6 +13,7 @@ use plimsoll_scenario::suggest;
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
+use crate::cluster_flags::ClusterArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
 use crate::crud_flags::CrudLoadArgs;
@@ -124,6 +125,11 @@ pub(crate) enum Command {
     Sink(Box<SinkArgs>),
     /// Run a built-in server that answers what it is asked for, to test scenarios against
     Target(TargetArgs),
+    /// Start the servers under test, break them while load is on them, and check what they have
+    ///
+    /// A spec says what nodes there are, how they are started, what breaks and what has to hold. See
+    /// docs/clusters.md.
+    Cluster(ClusterArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(DemoArgs),
     /// Print a description of another tool as a plan file
@@ -804,7 +810,7 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "run",
     "check",
     "explain",
@@ -815,6 +821,7 @@ const COMMANDS: [&str; 23] = [
     "calibrate",
     "sink",
     "target",
+    "cluster",
     "demo",
     "import",
     "compare",
@@ -904,7 +911,8 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, cache, crud, ingest, find, calibrate, sink, target, demo, import, compare, \
+                "commands: run, check, explain, cache, crud, ingest, find, calibrate, sink, target, cluster, demo, \
+                 import, compare, \
                  history, report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )

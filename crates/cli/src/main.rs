@@ -9,6 +9,9 @@ mod calibrate;
 mod campaign;
 mod certificate;
 mod check;
+mod cluster;
+mod cluster_flags;
+mod cluster_run;
 mod compare;
 mod compare_flags;
 mod control_flags;
@@ -26,6 +29,7 @@ mod exports;
 mod find;
 mod find_flags;
 mod flags;
+mod guard;
 mod help;
 mod history;
 mod import;
@@ -81,6 +85,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use plimsoll_plan::{Disk, Problem, Problems, Refused, Source};
 
+use crate::cluster_flags::ClusterCommand;
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
 use crate::target_flags::TargetSpec;
 
@@ -216,6 +221,14 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),
             TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),
+        },
+        Command::Cluster(args) => match &args.what {
+            ClusterCommand::Run(args) => cluster_run::command(args, environment::look(cli.color), &style),
+            ClusterCommand::Check(args) => cluster_run::check(args),
+            ClusterCommand::Up(args) => cluster::up(args),
+            ClusterCommand::Down(args) => cluster::down(args),
+            ClusterCommand::Status(args) => cluster::status(args),
+            ClusterCommand::Guard(args) => guard::command(args),
         },
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),

@@ -1,6 +1,7 @@
 //! Formats with a schema.
 
 use clap::{Args, ValueEnum};
+use plimsoll_cluster::document::ClusterDocument;
 use plimsoll_plan::document::Document;
 
 #[derive(Debug, Args)]
@@ -15,6 +16,8 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaOf {
     /// Plan files
     Plan,
+    /// Specs of clusters
+    Cluster,
     /// What `run --output json` writes
     Result,
     /// What `run --repeat N --output json` writes
@@ -27,6 +30,8 @@ pub(crate) enum SchemaOf {
     Sweep,
     /// What `compare --output json` writes
     Comparison,
+    /// What `cluster run --suite NAME --output json` writes
+    Suite,
     /// What `history --output json` writes
     History,
     /// A line of what `run --output ndjson` writes
@@ -35,7 +40,7 @@ pub(crate) enum SchemaOf {
 
 impl SchemaOf {
     /// All that are results.
-    pub(crate) const RESULTS: [Self; 7] = [
+    pub(crate) const RESULTS: [Self; 8] = [
         Self::Result,
         Self::Repeated,
         Self::Calibration,
@@ -43,12 +48,15 @@ impl SchemaOf {
         Self::Sweep,
         Self::Comparison,
         Self::History,
+        Self::Suite,
     ];
 
     /// Its name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
+            Self::Cluster => "cluster",
+            Self::Suite => "suite",
             Self::Result => "result",
             Self::Repeated => "repeated",
             Self::Calibration => "calibration",
@@ -64,6 +72,8 @@ impl SchemaOf {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Plan => "A plan",
+            Self::Cluster => "A cluster",
+            Self::Suite => "A suite",
             Self::Result => "A run",
             Self::Repeated => "Repeated runs",
             Self::Calibration => "A calibration",
@@ -87,6 +97,8 @@ impl SchemaOf {
             Self::History => plimsoll_report::schema_history(),
             Self::Ndjson => plimsoll_report::schema_ndjson(),
             Self::Plan => Document::schema(),
+            Self::Cluster => ClusterDocument::schema(),
+            Self::Suite => plimsoll_report::schema_suite(),
         }
     }
 }

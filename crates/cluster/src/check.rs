@@ -14,6 +14,28 @@ use content::{Inventory, differences};
 /// Pause between two looks whether nodes have come to agree.
 const LOOK: Nanos = Nanos::from_millis(200);
 
+/// Whether the nodes still run that nobody has ended for good, and become ready again after what was done to
+/// them; nothing where all do.
+pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> {
+    let begun = clock::monotonic();
+    let mut found = Vec::new();
+    for index in asked(cluster, gone) {
+        let id = &cluster.spec().nodes[index].id;
+        let Err(error) = cluster.await_ready(index, 0) else { continue };
+        let text = error.to_string();
+        let mut lines = text.lines().map(str::to_owned);
+        let took_s = (clock::monotonic() - begun).as_secs_f64();
+        found.push(ConsistencyFinding {
+            check: "survival".to_owned(),
+            passed: false,
+            took_s: (took_s * 1_000.0).round() / 1_000.0,
+            said: lines.next().unwrap_or_else(|| format!("node {id} is not ready")),
+            evidence: lines.map(|line| line.trim_start().to_owned()).collect(),
+        });
+    }
+    found
+}
+
 /// Carries out the checks of a cluster's spec in their order. `gone` are the ids of nodes that were killed for
 /// good, which are not asked.
 pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {

@@ -8,12 +8,12 @@ use plimsoll_driver::{child, clock};
 use rustix::process::Signal;
 
 use crate::ask;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, of_file};
 use crate::home::{Home, NodeState, State};
 use crate::mark::{self, Mark};
 use crate::node::{Launch, Node};
 use crate::readiness::{self, Asked, QUESTION};
-use crate::spec::{Clean, Probe, Spec};
+use crate::spec::{Clean, Spec};
 use crate::wiring::{Surroundings, Wiring};
 
 /// Pause between two looks whether something is ready.
@@ -104,7 +104,7 @@ impl Cluster {
     }
 
     /// Waits until a node is ready. `before` is how long its log was when it was started.
-    fn await_ready(&self, index: usize, before: u64) -> Result<(), ClusterError> {
+    pub(crate) fn await_ready(&self, index: usize, before: u64) -> Result<(), ClusterError> {
         let plan = &self.spec.nodes[index];
         let log = self.home.log(plan);
         let until = clock::monotonic() + plan.ready_within;
@@ -294,15 +294,6 @@ impl Cluster {
         self.home.data(&self.spec.nodes[index])
     }
 
-    /// Whether a sign of readiness that is asked by HTTP holds for a node now.
-    pub fn is_ready(&self, index: usize) -> bool {
-        let plan = &self.spec.nodes[index];
-        let log = self.home.log(plan);
-        let asked = self.asked(index, &log, 0);
-        let mut probes = plan.ready.iter().filter(|probe| !matches!(probe, Probe::Log(_)));
-        probes.all(|probe| asked.look(probe).is_ok())
-    }
-
     /// Ends all nodes, each by SIGTERM first, and what they have left. Data that are to be removed then are.
     ///
     /// # Errors
@@ -344,6 +335,17 @@ fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, i
         log: home.log(plan),
         grace: plan.grace,
     }
+}
+
+/// A text of the load as it would be with ports that nobody knows yet: whether a plan is right can be said before
+/// anything is started.
+///
+/// # Errors
+/// The folder of the cluster cannot be named.
+pub fn provisional(spec: &Spec, surroundings: &Surroundings, text: &str) -> Result<String, ClusterError> {
+    let home = Home::at(&spec.directory)?;
+    let wiring = Wiring::provisional(spec, &home, surroundings).map_err(of_file("find", home.root()))?;
+    Ok(wiring.of_load(text, Some(0)))
 }
 
 /// Who runs in a folder.

@@ -142,7 +142,7 @@ mod tests {
         }
         assert!(Mark::of_node(&cluster, "1").processes().is_empty());
         assert_eq!(Mark::of_cluster(&cluster).kill(), Ok(()));
-        assert_eq!(mark.processes(), []);
+        assert_eq!(mark.processes(), [0_u32; 0]);
         shell.wait().unwrap();
     }
 }

@@ -60,6 +60,28 @@ impl Wiring {
             let to = port_of(&ports[link.to], &link.port).unwrap_or_default();
             proxy.open(link, next()?, to, spec.fault_seed)?;
         }
+        Self::of(spec, home, surroundings, ports, proxy)
+    }
+
+    /// Ports that nobody has, where the spec leaves them free, and no links.
+    pub(crate) fn provisional(spec: &Spec, home: &Home, surroundings: &Surroundings) -> io::Result<Self> {
+        // Each another one, as it will be.
+        let mut next = 0;
+        let mut port = |(name, port): &(String, u16)| {
+            next += 1;
+            (name.clone(), if *port == 0 { next } else { *port })
+        };
+        let ports = spec.nodes.iter().map(|node| node.ports.iter().map(&mut port).collect()).collect();
+        Self::of(spec, home, surroundings, ports, Proxy::new())
+    }
+
+    fn of(
+        spec: &Spec,
+        home: &Home,
+        surroundings: &Surroundings,
+        ports: Vec<Vec<(String, u16)>>,
+        proxy: Proxy,
+    ) -> io::Result<Self> {
         let mut parameters = surroundings.values.clone();
         parameters.extend(spec.parameters.iter().cloned());
         let folder = Path::new(&spec.source.name).parent().unwrap_or(Path::new(""));

@@ -16,7 +16,7 @@ openraft::declare_raft_types!(
 );
 
 /// Changes that stand in one entry: see [`crate::change::decode`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Batch(pub(crate) Bytes);
 
 /// What came of each of them.

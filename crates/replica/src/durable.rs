@@ -48,3 +48,46 @@ pub(crate) fn checked(content: &[u8]) -> Option<&[u8]> {
     let (value, sum) = content.split_last_chunk::<4>()?;
     (crc32fast::hash(value) == u32::from_le_bytes(*sum)).then_some(value)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// A folder of a test's own, which goes with this.
+    #[derive(Debug)]
+    pub(crate) struct Folder(pub(crate) PathBuf);
+
+    impl Folder {
+        pub(crate) fn new() -> Self {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let name = format!("replica-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_value_is_loaded_as_it_was_saved_or_not_at_all() {
+        let folder = Folder::new();
+        let path = folder.0.join("value");
+        assert_eq!(load::<u64>(&path).unwrap(), None);
+        save(&path, &7_u64).unwrap();
+        save(&path, &8_u64).unwrap();
+        assert_eq!(load::<u64>(&path).unwrap(), Some(8));
+        let mut content = fs::read(&path).unwrap();
+        content[0] ^= 1;
+        fs::write(&path, content).unwrap();
+        assert!(load::<u64>(&path).unwrap_err().to_string().contains("sum is wrong"));
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+}

@@ -127,7 +127,8 @@ impl Writer {
 impl Kept {
     /// Index of the first entry.
     fn first(&self) -> u64 {
-        self.purged.map_or(0, |purged| purged.index + 1)
+        let first = self.entries.front().map(|(entry, _)| entry.log_id.index);
+        first.unwrap_or_else(|| self.purged.map_or(0, |purged| purged.index + 1))
     }
 
     fn range(&self, range: impl RangeBounds<u64>) -> impl Iterator<Item = &(Entry, u64)> {
@@ -297,5 +298,61 @@ impl Desk {
     fn sync(&mut self) -> io::Result<()> {
         self.unsynced = None;
         if self.fsync == Fsync::Never { Ok(()) } else { self.segments.sync() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openraft::testing::{StoreBuilder, Suite};
+
+    use super::*;
+    use crate::durable::tests::Folder;
+    use crate::machine::Machine;
+    use crate::options::ReplicaOptions;
+    use crate::snapshot::Snapshots;
+    use crate::state::State;
+    use crate::views::Views;
+
+    struct Stores;
+
+    impl StoreBuilder<Types, Log, Machine, Folder> for Stores {
+        async fn build(&self) -> Result<(Folder, Log, Machine), StorageError> {
+            let folder = Folder::new();
+            let (log, _, _) = Log::open(&folder.0.join("log"), Fsync::Never).unwrap();
+            let options = ReplicaOptions::new(0, folder.0.clone());
+            let views = Arc::new(Views::new(&options, State::default()));
+            let machine = Machine::new(views, Snapshots::open(&folder.0.join("snapshot")).unwrap(), None);
+            Ok((folder, log, machine))
+        }
+    }
+
+    /// openraft's own tests of what it relies on.
+    #[test]
+    fn the_stores_are_as_openraft_wants_them() {
+        Suite::test_all(Stores).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_there_after_a_restart() {
+        let folder = Folder::new();
+        let (mut log, writer, _) = Log::open(&folder.0, Fsync::Every(Nanos::from_secs(60))).unwrap();
+        assert!(log.is_new());
+        let vote = Vote::new(3, 1);
+        log.save_vote(&vote).await.unwrap();
+        let id = |index| LogId::new(openraft::CommittedLeaderId::new(1, 0), index);
+        let entries = (0..5).map(|index| Entry { log_id: id(index), payload: openraft::EntryPayload::Blank });
+        openraft::storage::RaftLogStorageExt::blocking_append(&mut log, entries).await.unwrap();
+        log.purge(id(1)).await.unwrap();
+        log.truncate(id(4)).await.unwrap();
+        let state = log.get_log_state().await.unwrap();
+        drop(log);
+        writer.wait();
+        let (mut log, ..) = Log::open(&folder.0, Fsync::Always).unwrap();
+        assert_eq!(log.get_log_state().await.unwrap(), state);
+        assert_eq!((state.last_purged_log_id, state.last_log_id), (Some(id(1)), Some(id(3))));
+        assert_eq!(log.read_vote().await.unwrap(), Some(vote));
+        assert!(!log.is_new());
+        let kept = log.limited_get_log_entries(2, 9).await.unwrap();
+        assert_eq!(kept.iter().map(|entry| entry.log_id).collect::<Vec<_>>(), [id(2), id(3)]);
     }
 }

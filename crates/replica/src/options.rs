@@ -26,7 +26,8 @@ pub struct ReplicaOptions {
     pub election_timeout: Nanos,
     /// A write that no majority has by then is answered 503, and may still be carried out.
     pub commit_timeout: Nanos,
-    /// Bytes of log after which a snapshot is taken, and what is before it dropped.
+    /// Bytes of log after which a snapshot is taken, and what is before it dropped; at least as many as the
+    /// snapshot before has.
     pub snapshot_every: u64,
     /// What it does wrong on purpose.
     pub lie: Option<Lie>,

@@ -144,7 +144,8 @@ impl Bound {
         let addresses: HashMap<u64, SocketAddr> = peers.iter().map(|peer| (peer.id, peer.raft)).collect();
         let node = Node {
             members: addresses.keys().copied().chain([options.id]).collect(),
-            machine: Machine::new(views, snapshots, meta.as_ref()),
+            machine: Machine::new(views, snapshots.clone(), meta.as_ref()),
+            snapshots,
             addresses: Addresses(Arc::new(addresses)),
             options,
             log,
@@ -249,6 +250,7 @@ struct Node {
     members: BTreeSet<u64>,
     addresses: Addresses,
     log: Log,
+    snapshots: Snapshots,
     machine: Machine,
     proposals: mpsc::Receiver<Proposal>,
     stand: watch::Sender<Standing>,
@@ -261,7 +263,7 @@ impl Node {
         stop: watch::Receiver<bool>,
         mut heard: impl FnMut(&Standing),
     ) -> Result<(), ReplicaError> {
-        let Self { options, members, addresses, log, machine, proposals, stand } = self;
+        let Self { options, members, addresses, log, snapshots, machine, proposals, stand } = self;
         let config = config(&options, &members)?;
         let lease = 2 * config.election_timeout_max;
         let is_new = log.is_new();
@@ -272,7 +274,7 @@ impl Node {
         if is_new {
             tokio::spawn(begin(raft.clone(), members, options.id, duration(options.election_timeout)));
         }
-        let watched = watch(&raft, &log, options.snapshot_every, lease, &stand, &mut heard);
+        let watched = watch(&raft, &log, (&snapshots, options.snapshot_every), lease, &stand, &mut heard);
         let ended = tokio::select! {
             ended = watched => ended,
             () = stopped(stop) => Ok(()),
@@ -313,13 +315,13 @@ async fn begin(raft: Raft, members: BTreeSet<u64>, id: u64, patience: Duration) 
 async fn watch(
     raft: &Raft,
     log: &Log,
-    snapshot_every: u64,
+    (snapshots, snapshot_every): (&Snapshots, u64),
     lease: u64,
     stand: &watch::Sender<Standing>,
     heard: &mut impl FnMut(&Standing),
 ) -> Result<(), ReplicaError> {
     let mut metrics = raft.metrics();
-    let mut snapshot_at = snapshot_every;
+    let mut snapshot_from = log.written();
     loop {
         let (standing, state) = {
             let metrics = metrics.borrow_and_update();
@@ -331,8 +333,9 @@ async fn watch(
         if before != standing.leader {
             heard(&standing);
         }
-        if log.written() >= snapshot_at {
-            snapshot_at = log.written() + snapshot_every;
+        // One that is longer than the log since then would cost more than it saves.
+        if log.written() - snapshot_from >= snapshot_every.max(snapshots.length()) {
+            snapshot_from = log.written();
             raft.trigger().snapshot().await.map_err(|error| ReplicaError::Stopped(error.to_string()))?;
         }
         if metrics.changed().await.is_err() {

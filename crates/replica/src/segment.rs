@@ -225,3 +225,128 @@ fn has_record(bytes: &[u8]) -> bool {
     let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     marks.into_iter().any(|(at, _)| record(&bytes[at..]).is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use openraft::{CommittedLeaderId, EntryPayload};
+
+    use super::*;
+    use crate::consensus::{Batch, LogId};
+    use crate::durable::tests::Folder;
+
+    fn entry(index: u64) -> Entry {
+        let log_id = LogId::new(CommittedLeaderId::new(1, 0), index);
+        // Holds the mark, which must not be taken for a head.
+        let text = format!("plim{index}plim").repeat(10);
+        Entry { log_id, payload: EntryPayload::Normal(Batch(text.into())) }
+    }
+
+    /// Writes entries, each on its own.
+    fn write(segments: &mut Segments, indices: std::ops::Range<u64>) {
+        for index in indices {
+            let mut records = Vec::new();
+            let length = push_record(&mut records, &entry(index)).unwrap();
+            segments.append(index, &records, &[length]).unwrap();
+        }
+        segments.sync().unwrap();
+    }
+
+    fn open(folder: &Folder, purged: Option<u64>) -> Result<(Segments, Vec<u64>, u64), ReplicaError> {
+        let Recovered { segments, entries, torn } = Segments::open(&folder.0, purged)?;
+        for found in &entries {
+            let EntryPayload::Normal(batch) = &found.payload else { panic!("{found:?}") };
+            let EntryPayload::Normal(written) = entry(found.log_id.index).payload else { panic!() };
+            assert_eq!(batch.0, written.0);
+        }
+        Ok((segments, entries.iter().map(|entry| entry.log_id.index).collect(), torn))
+    }
+
+    fn written(indices: std::ops::Range<u64>) -> (Folder, PathBuf) {
+        let folder = Folder::new();
+        let mut segments = open(&folder, None).unwrap().0;
+        write(&mut segments, indices);
+        let path = segments.files[0].path.clone();
+        (folder, path)
+    }
+
+    fn indices(folder: &Folder, purged: Option<u64>) -> Vec<u64> {
+        open(folder, purged).unwrap().1
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_gone_on_with() {
+        let (folder, _) = written(0..10);
+        let (mut segments, found, torn) = open(&folder, None).unwrap();
+        assert_eq!((found, torn), ((0..10).collect(), 0));
+        write(&mut segments, 10..12);
+        segments.truncate(8).unwrap();
+        write(&mut segments, 8..9);
+        assert_eq!(indices(&folder, None), (0..9).collect::<Vec<_>>());
+        assert_eq!(indices(&folder, Some(5)), [6, 7, 8]);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_is_cut_off_at_any_byte() {
+        let (folder, path) = written(0..3);
+        let whole = fs::read(&path).unwrap();
+        let second = whole.len() * 2 / 3;
+        for length in second + 1..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let (mut segments, found, torn) = open(&folder, None).unwrap();
+            assert_eq!((found, torn), (vec![0, 1], (length - second) as u64));
+            write(&mut segments, 2..3);
+            assert_eq!(fs::read(&path).unwrap(), whole);
+        }
+        // What the system had made room for, and not written.
+        fs::write(&path, [&whole[..second + 9], &[0; 100]].concat()).unwrap();
+        assert_eq!(open(&folder, None).unwrap().2, 109);
+    }
+
+    #[test]
+    fn damage_before_whole_records_is_refused_wherever_it_is() {
+        let (folder, path) = written(0..3);
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() * 2 / 3 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            fs::write(&path, &damaged).unwrap();
+            let error = open(&folder, None).unwrap_err();
+            assert!(matches!(error, ReplicaError::Corrupt { .. }), "{at}: {error}");
+            assert_eq!(fs::read(&path).unwrap(), damaged, "it is left as it was");
+        }
+    }
+
+    #[test]
+    fn files_end_and_go() {
+        let folder = Folder::new();
+        let mut segments = open(&folder, None).unwrap().0;
+        let big = |index| {
+            let log_id = LogId::new(CommittedLeaderId::new(1, 0), index);
+            Entry { log_id, payload: EntryPayload::Normal(Batch(vec![0; LENGTH as usize].into())) }
+        };
+        for index in 0..3 {
+            let mut records = Vec::new();
+            let length = push_record(&mut records, &big(index)).unwrap();
+            segments.append(index, &records, &[length]).unwrap();
+        }
+        assert_eq!(segments.files.len(), 3);
+        segments.purge(1).unwrap();
+        assert_eq!((segments.files.len(), fs::read_dir(&folder.0).unwrap().count()), (1, 1));
+        segments.purge(2).unwrap();
+        // A snapshot may be ahead of the log.
+        write(&mut segments, 9..11);
+        assert_eq!(indices(&folder, Some(8)), [9, 10]);
+        assert!(open(&folder, Some(3)).unwrap_err().to_string().contains("missing"));
+    }
+
+    #[test]
+    fn a_file_in_the_middle_must_be_whole() {
+        let (folder, path) = written(0..2);
+        let mut segments = open(&folder, None).unwrap().0;
+        segments.begin(2).unwrap();
+        write(&mut segments, 2..3);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(matches!(open(&folder, None), Err(ReplicaError::Corrupt { .. })));
+    }
+}

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,25 +51,36 @@ pub(crate) fn decode(content: &[u8]) -> Option<(SnapshotMeta, State)> {
 
 /// The folder with the latest snapshot.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshots(PathBuf);
+pub(crate) struct Snapshots {
+    folder: PathBuf,
+    /// Bytes of the latest one.
+    length: Arc<AtomicU64>,
+}
 
 impl Snapshots {
     /// The folder is made if it is missing.
     pub(crate) fn open(folder: &Path) -> Result<Self, ReplicaError> {
         fs::create_dir_all(folder).map_err(ReplicaError::file(folder))?;
-        Ok(Self(folder.to_owned()))
+        Ok(Self { folder: folder.to_owned(), length: Arc::default() })
+    }
+
+    /// Bytes of the latest one that was read or kept.
+    pub(crate) fn length(&self) -> u64 {
+        // Relaxed: it publishes nothing else.
+        self.length.load(Ordering::Relaxed)
     }
 
     /// The latest one, as it was written.
     pub(crate) fn latest(&self) -> io::Result<Option<(PathBuf, Vec<u8>)>> {
         let Some(path) = self.paths()?.pop() else { return Ok(None) };
         let content = fs::read(&path)?;
+        self.length.store(content.len() as u64, Ordering::Relaxed);
         Ok(Some((path, content)))
     }
 
     /// The latest one, read.
     pub(crate) fn load(&self) -> Result<Option<(SnapshotMeta, State)>, ReplicaError> {
-        let Some((path, content)) = self.latest().map_err(ReplicaError::file(&self.0))? else {
+        let Some((path, content)) = self.latest().map_err(ReplicaError::file(&self.folder))? else {
             return Ok(None);
         };
         match decode(&content) {
@@ -80,15 +93,16 @@ impl Snapshots {
     pub(crate) fn keep(&self, meta: &SnapshotMeta, content: &[u8]) -> io::Result<()> {
         let before = self.paths()?;
         let index = meta.last_log_id.map_or(0, |last| last.index);
-        let path = self.0.join(format!("{index:020}.snapshot"));
+        let path = self.folder.join(format!("{index:020}.snapshot"));
         durable::replace(&path, content)?;
+        self.length.store(content.len() as u64, Ordering::Relaxed);
         before.iter().filter(|old| **old != path).try_for_each(fs::remove_file)
     }
 
     /// All of them, the latest last.
     fn paths(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
-        for entry in fs::read_dir(&self.0)? {
+        for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "snapshot") {
                 paths.push(path);

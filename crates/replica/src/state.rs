@@ -211,11 +211,10 @@ mod tests {
     use crate::lies::Lie;
 
     const ITEM: &str = r#"{"id":"00000000-0000-0000-0000-000000000001","name":"a","price":1,"created_at":"c","updated_at":"u"}"#;
-    const NO_LIES: Liar = Liar::new(None, 0);
 
     fn apply(state: &mut State, what: What<'_>, lost: bool) -> Reply {
         let entry = Change { model: "m", what, lost }.encode();
-        state.apply(1, &entry, &NO_LIES).unwrap().remove(0)
+        state.apply(1, &entry, &Liar::new(None, 0)).unwrap().remove(0)
     }
 
     fn create(state: &mut State, fate: Fate) -> Reply {

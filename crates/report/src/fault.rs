@@ -75,13 +75,14 @@ pub struct FaultMark {
 pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     let end = run.result.intervals.last().map_or(0.0, |interval| interval.at_s);
     let begins: Vec<f64> = faults.iter().map(|fault| fault.at_s).collect();
+    // An interval in which the next fault begins is that one's.
     let next = |number: usize| begins.get(number + 1).copied().unwrap_or(end).min(end);
     faults.into_iter().enumerate().map(|(number, fault)| effect(run, fault, next(number))).collect()
 }
 
 fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let at = fault.at_s;
-    let within = |interval: &&IntervalResult| interval.at_s > at && interval.at_s - interval.length_s < end;
+    let within = |interval: &&IntervalResult| interval.at_s > at && interval.at_s <= end;
     let intervals: Vec<&IntervalResult> = run.result.intervals.iter().filter(within).collect();
     let fails = |interval: &IntervalResult| interval.failed + interval.timed_out > 0;
     let is_bad = |interval: &IntervalResult| fails(interval) || interval.ok == 0 && interval.in_flight > 0;

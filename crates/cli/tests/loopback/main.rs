@@ -9,6 +9,7 @@ mod accuracy;
 mod backends;
 mod cache;
 mod cache_load;
+mod cluster;
 mod contract;
 mod data;
 mod elsewhere;

@@ -115,7 +115,7 @@ impl Connection {
     fn write(&self, mut to: TcpStream, receive: &Receiver<(Nanos, Passing)>, link: &Link) {
         let mut free_at = Nanos::ZERO;
         for (due, passing) in receive {
-            if !link.await_due(due.max(free_at)) {
+            if !link.await_due(due) {
                 return;
             }
             match passing {
@@ -123,15 +123,16 @@ impl Connection {
                     let mut rest = bytes.as_slice();
                     while !rest.is_empty() {
                         let (portion, takes) = link.weather().portion(rest.len());
+                        // The last of its bits arrives when the line has carried all of them.
+                        free_at = free_at.max(clock::monotonic()) + takes;
+                        if takes > Nanos::ZERO && !link.await_due(free_at) {
+                            return;
+                        }
                         if to.write_all(&rest[..portion]).is_err() {
                             // Who still sends hears of it when the next bytes come.
                             return self.broke();
                         }
                         rest = &rest[portion..];
-                        free_at = free_at.max(clock::monotonic()) + takes;
-                        if takes > Nanos::ZERO && !link.await_due(free_at) {
-                            return;
-                        }
                     }
                 }
                 // It may have ended by itself meanwhile.

@@ -1,0 +1,434 @@
+//! `plimsoll cluster run`: up, ready, preseed, workload, checks, down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+
+use plimsoll_cluster::cluster::provisional;
+use plimsoll_cluster::spec::{PlanPlace, Suite};
+use plimsoll_cluster::timeline::{self, Bell, Event};
+use plimsoll_cluster::{Cluster, Spec, check};
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
+use plimsoll_engine::{Control, resolve, run_logged};
+use plimsoll_metrics::{Log, figure};
+use plimsoll_monitor::Named;
+use plimsoll_plan::{Command, Plan, PlanPatch, Problem};
+use plimsoll_report::fault::{FaultMark, effects};
+use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
+use plimsoll_report::{
+    SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
+};
+
+use crate::cluster::{Guarded, single_values, surroundings};
+use crate::cluster_flags::ClusterRunArgs;
+use crate::import::WithPlan;
+use crate::run::{self, Beside, Ready, Workload};
+use crate::screen::Look;
+use crate::{Exit, Failure, describe, errand, import, outputs, repeat, report};
+
+/// How finely a run with faults is cut, unless the plan says otherwise: what is said of them is as exact as
+/// this.
+const FAULT_INTERVAL: Nanos = Nanos::from_millis(200);
+/// Runs that are longer have intervals of a second all the same: every interval is a line of the result.
+const FINE_UNTIL: Nanos = Nanos::from_secs(1_800);
+/// How often it is looked whether the load has begun.
+const LOOK: Nanos = Nanos::from_millis(1);
+
+/// The command.
+pub(crate) fn command(args: &ClusterRunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    let spec = args.start.spec()?;
+    admit(args)?;
+    match args.suite(&spec)? {
+        Some(suite) => run_suite(args, &spec, &suite, look, style),
+        None => {
+            let values = single_values(&args.start, &spec)?;
+            let course = Course { args, spec: &spec, suite: None };
+            course.check(&values)?;
+            let guarded = course.up(&values, &args.start.clean)?;
+            let ended = course.single(&guarded, look, style);
+            // What it came to is the news; that it cannot be ended is told besides.
+            match (ended, guarded.end()) {
+                (Ok(exit), Ok(())) => Ok(exit),
+                (Ok(exit), Err(failure)) => {
+                    Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure })
+                }
+                (Err(failure), _) => Err(failure),
+            }
+        }
+    }
+}
+
+/// The command that starts nothing, and says whether `run` could.
+pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
+    let spec = args.start.spec()?;
+    admit(args)?;
+    let chosen = args.suite(&spec)?;
+    let suites: Vec<&Suite> = match &chosen {
+        Some(suite) => vec![suite],
+        None => spec.suites.iter().collect(),
+    };
+    for suite in suites {
+        let course = Course { args, spec: &spec, suite: Some(suite) };
+        suite.cells().iter().try_for_each(|values| course.check(values))?;
+    }
+    if chosen.is_none() && spec.workload.is_some() {
+        let values = single_values(&args.start, &spec)?;
+        Course { args, spec: &spec, suite: None }.check(&values)?;
+    }
+    run::to_stdout(|out| writeln!(out, "{}: ok", spec.source.name))?;
+    Ok(Exit::Success)
+}
+
+/// Says what cannot go together with a cluster.
+fn admit(args: &ClusterRunArgs) -> Result<(), Failure> {
+    let refuse =
+        |message: &str, hint: &str| Err(Failure::usage(Problem::new(message.to_owned()).with_hint(hint)));
+    if args.run.plan.has_urls() {
+        return refuse(
+            "`plimsoll cluster run` takes no URL and no plan file",
+            "name the plan in the spec: `workload: plan.yaml`",
+        );
+    }
+    if args.run.repeat.is_some() {
+        return refuse("--repeat means nothing to a cluster", "use a suite: --set run=1,2,3");
+    }
+    if args.run.calibrate {
+        return refuse("--calibrate means nothing to a cluster", "`plimsoll calibrate` is for all runs");
+    }
+    Ok(())
+}
+
+/// What the runs of one command have in common.
+struct Course<'a> {
+    args: &'a ClusterRunArgs,
+    spec: &'a Spec,
+    suite: Option<&'a Suite>,
+}
+
+impl Course<'_> {
+    fn quiet(&self) -> bool {
+        self.args.run.output.quiet
+    }
+
+    fn workload(&self) -> Result<&PlanPlace, Failure> {
+        let place = self.suite.and_then(|suite| suite.workload.as_ref()).or(self.spec.workload.as_ref());
+        place.ok_or_else(|| {
+            let problem = Problem::new("the spec has no `workload`");
+            Failure::usage(problem.with_hint("name a plan: `workload: plan.yaml`, or write it there"))
+        })
+    }
+
+    fn preseed(&self) -> Option<&PlanPlace> {
+        self.suite.and_then(|suite| suite.preseed.as_ref()).or(self.spec.preseed.as_ref())
+    }
+
+    fn text(&self, place: &PlanPlace) -> Result<(String, String), Failure> {
+        self.spec.plan_text(place).map_err(|error| {
+            let what = match place {
+                PlanPlace::File(path) => path.display().to_string(),
+                PlanPlace::Inline(_) => self.spec.source.name.clone(),
+            };
+            let problem = Problem::new(format!("cannot read the plan {what}: {error}"));
+            Failure::usage(problem.with_hint("plans are looked for in the folder of the spec"))
+        })
+    }
+
+    /// Whether the plans are right: that is said before anything is started.
+    fn check(&self, values: &[(String, String)]) -> Result<(), Failure> {
+        let surroundings = surroundings(values);
+        for place in self.preseed().into_iter().chain([self.workload()?]) {
+            let (name, text) = self.text(place)?;
+            let text = provisional(self.spec, &surroundings, &text)?;
+            import::resolve_made(&self.args.run.plan, (name, text), true, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// Starts the cluster, waits until somebody leads, and puts into it what is to be there before.
+    fn up(&self, values: &[(String, String)], clean: &[PathBuf]) -> Result<Guarded, Failure> {
+        let guarded = Guarded::start(self.spec, clean, values, false, self.quiet())?;
+        if let Some(place) = self.preseed() {
+            let (name, text) = self.text(place)?;
+            let text = rendered(&guarded.cluster, &text)?;
+            preseed(name, text, self.quiet())?;
+        }
+        Ok(guarded)
+    }
+
+    /// One run, with its report.
+    fn single(&self, guarded: &Guarded, look: Look, style: &Style) -> Result<Exit, Failure> {
+        let made = self.made(&guarded.cluster, None)?;
+        let _ = self.args.run.plan.made.set(made);
+        let mut under_test = UnderTest::new(guarded.cluster.clone(), self.quiet());
+        run::command_with(&self.args.run, &mut under_test, look, style)
+    }
+
+    /// The plan of the load against a cluster, with these values of parameters, if they are others than those that
+    /// the cluster was started with.
+    fn made(
+        &self,
+        cluster: &Cluster,
+        values: Option<&[(String, String)]>,
+    ) -> Result<(String, String), Failure> {
+        let (name, mut text) = self.text(self.workload()?)?;
+        if let Some(values) = values {
+            let value = |name: &str| {
+                let parameter = name.strip_prefix("matrix.")?;
+                values.iter().find(|(known, _)| known == parameter).map(|(_, value)| value.clone())
+            };
+            text = plimsoll_cluster::template::render(&text, &value);
+        }
+        Ok((name, rendered(cluster, &text)?))
+    }
+}
+
+/// A text of the load with its values, the leader's among them.
+fn rendered(cluster: &Cluster, text: &str) -> Result<String, Failure> {
+    let leader = cluster.await_leader()?;
+    Ok(cluster.of_load(text, leader))
+}
+
+/// Carries a plan out without a report.
+fn preseed(name: String, text: String, quiet: bool) -> Result<(), Failure> {
+    let say = run::say(quiet);
+    let files = WithPlan { name: PathBuf::from(&name), text };
+    let flags = PlanPatch { default_seed: clock::unix().0 >> 11, ..PlanPatch::default() };
+    let command = Command { plan: Some(name), environment: Vec::new(), flags };
+    let mut plan = command.resolve(&files)?.plan;
+    run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+    let addresses = resolve(&plan).map_err(run::failure)?;
+    let open = OpenEpoll(BackendOptions::default());
+    let record = run_logged(&plan, &open, &addresses, &Control::default(), &Log::default(), &mut |_| {});
+    let record = record.map_err(run::failure)?;
+    let (ok, lost) = (record.accounting.ok, record.accounting.failed + record.accounting.timed_out);
+    say(&format!("preseed: {} requests ended well, {} did not", figure::count(ok), figure::count(lost)));
+    if ok == 0 {
+        let problem = Problem::new(format!("preseed: no request ended well: {}", errand::reason(&record)));
+        return Err(Failure::environment(problem.with_hint("try its plan with `plimsoll run`")));
+    }
+    Ok(())
+}
+
+/// A cluster while a load is on it: what is beside the load, and what comes after.
+struct UnderTest {
+    cluster: Arc<Cluster>,
+    bell: Arc<Bell>,
+    /// From here comes the thread of the faults, which is begun with the run.
+    faults: Option<Receiver<JoinHandle<Vec<Event>>>>,
+    quiet: bool,
+}
+
+impl UnderTest {
+    fn new(cluster: Arc<Cluster>, quiet: bool) -> Self {
+        Self { cluster, bell: Arc::default(), faults: None, quiet }
+    }
+
+    /// Ends the faults; what they were.
+    fn end_faults(&mut self) -> Vec<Event> {
+        self.bell.ring();
+        let thread = self.faults.take().and_then(|begun| begun.try_recv().ok());
+        thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+
+    /// What is found of the system under test, once the load is over and nothing is broken any more: the place
+    /// for whatever else is to be checked after a workload.
+    fn findings(&self, gone: &[String]) -> Vec<ConsistencyFinding> {
+        let say = run::say(self.quiet);
+        let mut findings = check::survivors(&self.cluster, gone);
+        findings.extend(check::carry_out(&self.cluster, gone, &|text| say(text)));
+        findings
+    }
+}
+
+impl Drop for UnderTest {
+    fn drop(&mut self) {
+        // A run that failed before its end has faults that go on.
+        self.end_faults();
+    }
+}
+
+impl Workload for UnderTest {
+    fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
+        let is_short = plan.end.duration.is_none_or(|length| length <= FINE_UNTIL);
+        if !self.cluster.spec().faults.is_empty() && is_short {
+            plan.interval = plan.interval.min(FAULT_INTERVAL);
+        }
+        Ok(())
+    }
+
+    fn beside(&mut self) -> Beside {
+        let marks = self.cluster.marks().into_iter();
+        let watched = marks.map(|(id, entry)| Named::Marked { name: format!("node {id}"), entry }).collect();
+        if self.cluster.spec().faults.is_empty() {
+            return Beside { watched, accompany: None };
+        }
+        let (cluster, bell, say) = (self.cluster.clone(), self.bell.clone(), run::say(self.quiet));
+        let (send, begun) = channel();
+        self.faults = Some(begun);
+        let accompany = move |control: &Control| {
+            let control = control.clone();
+            let thread = std::thread::Builder::new().name("faults".to_owned()).spawn(move || {
+                while control.started().is_none() {
+                    if !bell.goes_on_until(clock::monotonic() + LOOK) {
+                        return Vec::new();
+                    }
+                }
+                let start = control.started().unwrap_or_default();
+                timeline::carry_out(&cluster, start, &bell, &|text| say(text))
+            });
+            if let Ok(thread) = thread {
+                // Who began the run waits for it.
+                let _ = send.send(thread);
+            }
+        };
+        Beside { watched, accompany: Some(Box::new(accompany)) }
+    }
+
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let events = self.end_faults();
+        let gone: Vec<String> = events.iter().flat_map(|event| event.gone.iter().cloned()).collect();
+        run.result.faults = effects(run, events.into_iter().map(mark).collect());
+        // Who interrupts it wants to be done.
+        if run.result.run.interrupted_by_signal.is_some() {
+            return Ok(Exit::Success);
+        }
+        let findings = self.findings(&gone);
+        if findings.is_empty() {
+            return Ok(Exit::Success);
+        }
+        let found = run.result.reconciliation.take();
+        let found = found.unwrap_or_else(|| Reconciliation::new(&self.cluster.spec().name, Vec::new()));
+        let found = found.with_findings(findings);
+        let exit = if found.consistent { Exit::Success } else { Exit::Inconsistent };
+        run.result.reconciliation = Some(found);
+        Ok(exit)
+    }
+}
+
+fn mark(event: Event) -> FaultMark {
+    FaultMark {
+        fault: event.fault,
+        nodes: event.nodes,
+        at_s: event.at.as_secs_f64(),
+        until_s: event.until.map(Nanos::as_secs_f64),
+        error: event.error,
+    }
+}
+
+/// The runs of a suite, and their table.
+fn run_suite(
+    args: &ClusterRunArgs,
+    spec: &Spec,
+    suite: &Suite,
+    look: Look,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let (format, json) = table_outputs(args)?;
+    let course = Course { args, spec, suite: Some(suite) };
+    let cells = suite.cells();
+    for values in &cells {
+        course.check(values)?;
+    }
+    let say = run::say(course.quiet());
+    let mut made = Made { runs: Vec::new(), shown: Vec::new(), exit: Exit::Success };
+    let mut guarded: Option<Guarded> = None;
+    for (number, values) in cells.iter().enumerate() {
+        let name = cell_name(values);
+        say(&format!("run {} of {}: {name}", number + 1, cells.len()));
+        if suite.restart
+            && let Some(guarded) = guarded.take()
+        {
+            guarded.end()?;
+        }
+        let running = match guarded.take() {
+            Some(guarded) => guarded,
+            // Folders that were named are removed once: later ones are ours.
+            None => course.up(values, if number == 0 { &args.start.clean } else { &[] })?,
+        };
+        made.add(&course, &running, name, values, look)?;
+        guarded = Some(running);
+        if matches!(made.exit, Exit::Interrupted(_)) {
+            break;
+        }
+    }
+    guarded.map_or(Ok(()), Guarded::end)?;
+    let result = SuiteResult {
+        schema_version: SUITE_SCHEMA_VERSION,
+        tool: describe::tool(),
+        cluster: spec.name.clone(),
+        suite: suite.name.clone(),
+        parameters: suite.matrix.iter().map(|(name, _)| name.clone()).collect(),
+        complete: made.runs.len() == cells.len(),
+        runs: made.runs,
+    };
+    outputs::write_table(
+        json.as_ref(),
+        |out| render_suite(&result, format, style, out),
+        |out| render_suite(&result, TableFormat::Json, style, out),
+    )?;
+    if let Some(file) = &args.run.report {
+        report::write_runs(made.shown, file, course.quiet())?;
+    }
+    Ok(made.exit)
+}
+
+/// `concurrency 128, profile balanced`
+fn cell_name(values: &[(String, String)]) -> String {
+    values.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What the runs of a suite have come to so far.
+struct Made {
+    runs: Vec<SuiteRun>,
+    /// For a page of HTML.
+    shown: Vec<(String, Vec<SavedRun>)>,
+    exit: Exit,
+}
+
+impl Made {
+    /// Makes one more run.
+    fn add(
+        &mut self,
+        course: &Course<'_>,
+        guarded: &Guarded,
+        name: String,
+        values: &[(String, String)],
+        look: Look,
+    ) -> Result<(), Failure> {
+        let args = &course.args.run;
+        let made = course.made(&guarded.cluster, Some(values))?;
+        let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
+        let Ready { plan, live, control, before } = run::ready(args, Some(made), &mut under_test, look)?;
+        repeat::admit("--suite", &plan, &live, &control).map_err(Failure::usage)?;
+        let mut outcome = run::execute(plan, &args.output, (&live, &control), before)?;
+        let more = under_test.conclude(&mut outcome.run)?;
+        let exit = repeat::worse(outcome.exit, more);
+        self.exit = repeat::worse(self.exit, exit);
+        self.runs.push(SuiteRun {
+            values: values.iter().cloned().collect(),
+            exit_code: exit.code(),
+            result: outcome.run.result.clone(),
+        });
+        if args.report.is_some() {
+            self.shown.push((name, vec![(*outcome.run).clone()]));
+        }
+        outcome.kept.map_or(Ok(()), |keeper| keeper.finish(outcome.run))
+    }
+}
+
+/// What there is of a suite: a table on stdout, and JSON in a file.
+fn table_outputs(args: &ClusterRunArgs) -> Result<(TableFormat, Option<outputs::EndFile>), Failure> {
+    let output = &args.run.output;
+    let hint = "write --json FILE, or make the runs one by one";
+    if !output.out.is_empty() || output.step_summary {
+        let problem = Problem::new("a suite has a table: --out and --step-summary are of a single run");
+        return Err(Failure::usage(problem.with_hint(hint)));
+    }
+    let Some(format) = output.output.for_table() else {
+        let problem = Problem::new("a suite is written as text, json or csv only");
+        return Err(Failure::usage(problem.with_hint(hint)));
+    };
+    Ok((format, outputs::json_file(output.json.as_ref())?))
+}

@@ -1,0 +1,349 @@
+//! Clusters that are started, loaded, broken, checked and ended.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::process::{Finished, Folder, Process, run};
+
+/// Looks for what the kernel takes some milliseconds to do.
+const LOOKS: usize = 1_000_000;
+
+/// Two sinks, and a little load on the first.
+const SINKS: &str = r#"
+name: sinks
+nodes:
+  count: 2
+  command: ${plimsoll}
+  arguments: [sink, --listen, "${address.http}"]
+  ports: {http: 0}
+  ready:
+    - {tcp: http}
+    - {log: "sink: listening on"}
+parameters: {iterations: 200}
+workload:
+  run: {connections: 2, iterations: "${matrix.iterations}"}
+  targets: {first: "http://${node.0.http}"}
+  scenarios:
+    - steps: [{get: /}]
+"#;
+
+/// A cluster of a test's own.
+struct Stage {
+    folder: Folder,
+    spec: String,
+}
+
+impl Stage {
+    fn new(spec: &str) -> Self {
+        let folder = Folder::new();
+        let spec = folder.write("spec.yaml", spec);
+        Self { folder, spec }
+    }
+
+    /// Flags that name the cluster.
+    fn flags(&self) -> String {
+        format!("{} --dir {}", self.spec, self.folder.file("cluster"))
+    }
+
+    fn run(&self, flags: &str) -> Finished {
+        run(&format!("cluster run {} {flags}", self.flags()))
+    }
+
+    fn start(&self, flags: &str) -> Process {
+        Process::plimsoll(&format!("cluster run {} {flags}", self.flags()))
+    }
+
+    /// Who runs, as it is written down.
+    fn state(&self) -> Value {
+        let text = std::fs::read(self.folder.path().join("cluster/state.json")).expect("the cluster runs");
+        serde_json::from_slice(&text).expect("it is JSON")
+    }
+
+    /// The processes that have the mark of this cluster.
+    fn processes(state: &Value) -> Vec<u32> {
+        let mark = format!("PLIMSOLL_NODE={}/", state["id"].as_str().expect("it has one"));
+        let numbers = std::fs::read_dir("/proc").expect("it is there").flatten();
+        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let is_marked = |pid: &u32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
+        };
+        numbers.filter(is_marked).collect()
+    }
+
+    /// Waits until no process of the cluster is left and nobody listens on its ports.
+    fn await_nobody(state: &Value) {
+        let gone = || Self::processes(state).is_empty();
+        assert!(std::iter::repeat_with(gone).take(LOOKS).any(|gone| gone), "some are left: {state}");
+        let nodes = state["nodes"].as_array().expect("there are some");
+        for port in nodes.iter().flat_map(|node| node["ports"].as_array().expect("there are some")) {
+            let port = port[1].as_u64().expect("a number") as u16;
+            let free = || std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+            assert!(std::iter::repeat_with(free).take(LOOKS).any(|free| free), "port {port} is taken");
+        }
+    }
+
+    /// All files of the test's folder.
+    fn files(&self) -> Vec<String> {
+        fn gather(folder: &Path, root: &Path, files: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).expect("it is there").flatten() {
+                match entry.path().is_dir() {
+                    true => gather(&entry.path(), root, files),
+                    false => {
+                        files.push(entry.path().strip_prefix(root).expect("below").display().to_string())
+                    }
+                }
+            }
+        }
+        let mut files = Vec::new();
+        gather(self.folder.path(), self.folder.path(), &mut files);
+        files.sort_unstable();
+        files
+    }
+}
+
+#[test]
+fn a_cluster_is_started_loaded_and_ended_and_leaves_nothing_but_its_folder() {
+    let stage = Stage::new(SINKS);
+    let finished = stage.run("-o json");
+    let result = finished.result();
+    assert_eq!(result["accounting"]["ok"], 200, "{}", finished.stderr);
+    assert!(finished.stderr.contains("cluster: 2 nodes are ready"), "{}", finished.stderr);
+    let watched = result["generator"]["watched"].as_array().expect("there are some");
+    let names: Vec<&str> = watched.iter().filter_map(|server| server["name"].as_str()).collect();
+    assert_eq!(names, ["node 0", "node 1"]);
+    let target: Vec<&Value> = watched.iter().map(|server| &server["is_target"]).collect();
+    assert_eq!(target, [&Value::Bool(true), &Value::Bool(false)], "the one with the load");
+    assert!(watched.iter().all(|server| server["found_by"] == "node"));
+    assert!(result.get("faults").is_none() && result.get("reconciliation").is_none());
+    let marker = |node| format!("cluster/{node}/.made-by-plimsoll");
+    assert_eq!(
+        stage.files(),
+        [marker(0), "cluster/0/log".into(), marker(1), "cluster/1/log".into(), "spec.yaml".into()]
+    );
+}
+
+#[test]
+fn nothing_is_left_of_a_cluster_whose_owner_was_killed_in_the_middle() {
+    for (spec, flags, sign) in [
+        (SINKS.to_owned(), "-d 60s --set iterations=1000000000", "nodes are ready"),
+        // Before they are ready.
+        (SINKS.replace("sink: listening on", "no such line"), "", ""),
+    ] {
+        let stage = Stage::new(&spec);
+        let mut owner = stage.start(flags);
+        if sign.is_empty() {
+            let written = || stage.folder.path().join("cluster/state.json").exists();
+            assert!(std::iter::repeat_with(written).take(LOOKS).any(|written| written));
+        } else {
+            owner.stderr.wait_for(sign);
+        }
+        let state = stage.state();
+        assert!(!Stage::processes(&state).is_empty());
+        owner.signal("KILL");
+        assert_eq!(owner.finish().code, None);
+        Stage::await_nobody(&state);
+        // What was left in the file is nobody: the next one begins as if nothing had been.
+        let status = run(&format!("cluster status {}", stage.flags()));
+        status.assert_refused(1, "no cluster runs in");
+        if !sign.is_empty() {
+            assert_eq!(stage.run("-o json").result()["accounting"]["ok"], 200);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_ends_its_cluster_and_tells_what_it_knows() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let stage = Stage::new(&format!("{SINKS}checks: [convergence]\n"));
+        let mut owner = stage.start("-d 60s --set iterations=1000000000 -o json");
+        owner.stderr.wait_for("nodes are ready");
+        let state = stage.state();
+        let mut started = || stage.folder.path().join("cluster/0/log").exists();
+        assert!(started());
+        owner.signal(signal);
+        let finished = owner.finish();
+        // It may have come before the load had begun.
+        assert!(finished.code == Some(code) || finished.code.is_none(), "{finished:?}");
+        assert!(!finished.stderr.contains("checking"), "{}", finished.stderr);
+        Stage::await_nobody(&state);
+    }
+}
+
+#[test]
+fn a_cluster_goes_on_after_up_until_down() {
+    let stage = Stage::new(SINKS);
+    let up = run(&format!("cluster up {}", stage.flags()));
+    assert_eq!((up.code, up.stdout.lines().count()), (Some(0), 2), "{up:?}");
+    let state = stage.state();
+    assert_eq!(Stage::processes(&state).len(), 2);
+    let status = run(&format!("cluster status {} -o json", stage.flags()));
+    let shown: Value = serde_json::from_str(&status.stdout).expect("it is JSON");
+    assert_eq!((status.code, &shown["nodes"][1]["running"]), (Some(0), &Value::Bool(true)));
+    stage.run("").assert_refused(1, "a cluster runs in");
+    run(&format!("cluster up {}", stage.flags())).assert_refused(1, "a cluster runs in");
+    let down = run(&format!("cluster down {}", stage.flags()));
+    assert_eq!(down.code, Some(0), "{down:?}");
+    Stage::await_nobody(&state);
+    run(&format!("cluster down {}", stage.flags())).assert_refused(1, "no cluster runs in");
+}
+
+#[test]
+fn a_node_that_does_not_become_ready_is_named_with_its_last_words() {
+    let spec = SINKS.replace("arguments: [sink, ", "arguments: [sink, --no-such-flag, ");
+    let finished = Stage::new(&spec).run("");
+    finished.assert_refused(1, "node 0 is not ready: it has ended with exit status: 2");
+    assert!(finished.stderr.contains("--no-such-flag"), "{}", finished.stderr);
+    let spec = SINKS.replace("command: ${plimsoll}", "command: no-such-program");
+    Stage::new(&spec).run("").assert_refused(1, "cannot start node 0: no-such-program");
+}
+
+#[test]
+fn what_is_wrong_with_a_spec_or_its_plan_is_told_before_anything_is_started() {
+    let spec = SINKS.replace("{get: /}", "{got: /}").replace("first: \"http", "first: \"htp");
+    let stage = Stage::new(&spec);
+    let finished = stage.run("");
+    finished.assert_refused(2, "`got` is not known here");
+    // With its place in the spec.
+    assert!(finished.stderr.contains("spec.yaml:17:15"), "{}", finished.stderr);
+    assert!(!stage.folder.path().join("cluster").exists());
+    let stage = Stage::new(SINKS);
+    stage.run("http://127.0.0.1:1/").assert_refused(2, "takes no URL");
+    stage.run("--repeat 2").assert_refused(2, "--repeat means nothing");
+    stage.run("--set iteration=3").assert_refused(2, "the spec has no parameter `iteration`");
+    stage.run("--suite x").assert_refused(2, "the spec has no suite `x`");
+    stage.run("--profile x").assert_refused(2, "there is no profile `x`");
+    let checked = run(&format!("cluster check {}", stage.spec));
+    assert_eq!((checked.code, checked.stdout), (Some(0), format!("{}: ok\n", stage.spec)));
+}
+
+#[test]
+fn data_that_were_there_before_are_not_removed_unless_they_are_named() {
+    let stage = Stage::new(SINKS);
+    let data = stage.folder.path().join("cluster/0/data");
+    std::fs::create_dir_all(&data).expect("the folder can be written");
+    std::fs::write(data.join("precious"), "x").expect("the folder can be written");
+    stage.run("").assert_refused(1, "has data in it that Plimsoll has not made");
+    assert!(data.join("precious").exists());
+    let finished = stage.run(&format!("--clean {} -o json", data.display()));
+    assert_eq!(finished.result()["accounting"]["ok"], 200);
+    assert!(!data.join("precious").exists());
+}
+
+/// Faults of processes, one after the other, on the same timeline as the load.
+#[test]
+fn each_fault_is_marked_with_what_it_did_to_requests() {
+    let spec =
+        SINKS.replace("iterations: \"${matrix.iterations}\"", "rate: 400, duration: 4s, timeout: 300ms");
+    let spec = spec
+        + "faults:\n\
+        \x20 - {fault: stop, target: 0, at: 500ms, for: 1s}\n\
+        \x20 - {fault: kill, target: 0, at: 2s, for: 500ms}\n\
+        \x20 - {fault: kill, target: 1, at: 3s}\n";
+    let finished = Stage::new(&spec).run("-o json");
+    let result = finished.result();
+    let faults = result["faults"].as_array().expect("there are some");
+    let [stop, kill, other] = faults.as_slice() else { panic!("three: {faults:?}") };
+    assert_eq!(
+        (&stop["fault"], &stop["nodes"][0], &stop["error"]),
+        (&"stop".into(), &"0".into(), &Value::Null)
+    );
+    for fault in [stop, kill] {
+        let (at, until) =
+            (fault["at_s"].as_f64().expect("a time"), fault["until_s"].as_f64().expect("an end"));
+        assert!(at >= 0.5 && until > at, "{fault}");
+        let lost = fault["failed"].as_u64().unwrap_or(0) + fault["timed_out"].as_u64().unwrap_or(0);
+        assert!(lost > 0 && fault["first_failure_s"].is_f64(), "{fault}");
+    }
+    assert!(stop["timed_out"].as_u64() > Some(0), "who stands still answers too late: {stop}");
+    // No load was on it, and it is not missed by the checks: it was ended for good.
+    assert_eq!((&other["nodes"][0], &other["until_s"]), (&"1".into(), &Value::Null));
+    assert!(result.get("reconciliation").is_none(), "{result}");
+    assert!(finished.stderr.contains("fault at 0.5 s: stop node 0"), "{}", finished.stderr);
+    let watched = result["generator"]["watched"].as_array().expect("there are some");
+    assert!(watched[0]["began"].as_u64() >= Some(1), "its new process is watched, too: {}", watched[0]);
+}
+
+#[test]
+fn a_node_that_ends_by_itself_is_a_finding() {
+    let spec = SINKS
+        .replace("--listen, ", "--duration, 1s, --listen, ")
+        .replace("iterations: \"${matrix.iterations}\"", "duration: 2s");
+    let finished = Stage::new(&spec).run("-o json");
+    assert_eq!(finished.code, Some(6), "{finished:?}");
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
+    assert_eq!((findings.len(), &findings[0]["check"]), (2, &"survival".into()));
+    assert!(
+        findings[0]["said"].as_str().is_some_and(|said| said.contains("it has ended with exit status: 0"))
+    );
+}
+
+/// Nodes of the reference target that know nothing of each other.
+const STRANGERS: &str = r#"
+name: strangers
+nodes:
+  count: 2
+  command: ${plimsoll}
+  arguments: [target, crud-node, --listen, "${address.http}", --raft, "${address.raft}", --data, "${data}"]
+  ports: {http: 0, raft: 0}
+  ready: [{http: /status}, {http: /raft/leader, json: /is_current_node_leader, equals: true}]
+workload:
+  run: {connections: 2, iterations: 30}
+  targets: {first: "http://${node.0.http}", second: "http://${node.1.http}"}
+  scenarios:
+    - steps:
+        - {target: first, post: /api/products, json: {name: "a", price: 1, category: Books}, expect: {status: 201}}
+"#;
+
+#[test]
+fn nodes_that_differ_are_found_and_shown_and_what_outlives_them_passes() {
+    let spec = format!("{STRANGERS}checks: [persistence, {{check: convergence, within: 300ms, page: 7}}]\n");
+    let stage = Stage::new(&spec);
+    let finished = stage.run("-o json");
+    assert_eq!(finished.code, Some(6), "{finished:?}");
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let reconciliation = &result["reconciliation"];
+    assert_eq!(reconciliation["consistent"], false);
+    let findings = reconciliation["findings"].as_array().expect("there are some");
+    let [persistence, convergence] = findings.as_slice() else { panic!("two: {findings:?}") };
+    assert_eq!((&persistence["check"], &persistence["passed"]), (&"persistence".into(), &true.into()));
+    let said = persistence["said"].as_str().expect("a text");
+    assert!(said.starts_with("30 items outlived"), "{said}");
+    assert_eq!((&convergence["check"], &convergence["passed"]), (&"convergence".into(), &false.into()));
+    let said = convergence["said"].as_str().expect("a text");
+    assert!(said.starts_with("node 0 has 30 items, node 1 has 0 items, and they are not the same"), "{said}");
+    let evidence = convergence["evidence"].as_array().expect("there is some");
+    assert_eq!(evidence.len(), 6, "{evidence:?}");
+    assert!(evidence[0].as_str().is_some_and(|item| item.starts_with("only node 0 has {")));
+    assert_eq!(evidence[5], "and 25 more differences");
+}
+
+#[test]
+fn a_suite_is_a_run_for_each_value_and_one_table() {
+    let stage = Stage::new(SINKS);
+    let finished = stage.run("--set iterations=10,20,30 -o json");
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let suite: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let ok = |run: &Value| run["result"]["accounting"]["ok"].as_u64();
+    let runs = suite["runs"].as_array().expect("there are some");
+    assert_eq!(runs.iter().map(ok).collect::<Vec<_>>(), [Some(10), Some(20), Some(30)]);
+    assert_eq!((&suite["complete"], &suite["parameters"][0]), (&true.into(), &"iterations".into()));
+    assert_eq!(finished.stderr.matches("nodes are ready").count(), 1, "one cluster for all of them");
+    let table = stage.run("--set iterations=10,20");
+    let lines: Vec<&str> = table.stdout.lines().filter(|line| line.starts_with("run ")).collect();
+    assert_eq!(lines.len(), 2, "{}", table.stdout);
+    let profiles = format!(
+        "{SINKS}profiles: {{a: {{environment: {{X: 1}}}}, b: {{arguments: [--cpu, 1us]}}}}\n\
+        suites: {{p: {{matrix: {{profile: [a, b]}}}}}}\n"
+    );
+    let finished = Stage::new(&profiles).run("--suite p -o csv");
+    assert_eq!(
+        finished.stderr.matches("nodes are ready").count(),
+        2,
+        "a cluster for each: {}",
+        finished.stderr
+    );
+    assert!(finished.stdout.lines().nth(2).is_some_and(|line| line.starts_with("b,")), "{}", finished.stdout);
+}

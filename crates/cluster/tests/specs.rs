@@ -1,0 +1,101 @@
+//! What is wrong with specs, and what right ones come to.
+
+use plimsoll_cluster::Spec;
+use plimsoll_plan::Source;
+
+fn read(text: &str) -> Result<Spec, String> {
+    Spec::read(Source { name: "spec.yaml".to_owned(), text: text.to_owned() }).map_err(|refused| {
+        let line = |start: u32| text[..start as usize].matches('\n').count() + 1;
+        let problems = refused.problems.iter().map(|problem| {
+            let place = problem.place.map_or("-".to_owned(), |place| line(place.start).to_string());
+            format!("{place}: {} ({})\n", problem.message, problem.hint.as_deref().unwrap_or("no hint"))
+        });
+        problems.collect()
+    })
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once_with_its_line() {
+    let text = r#"
+name: bad
+clean: sometimes
+nodes:
+  - count: 2
+    command: server
+    arguments: ["${prt.http}", "${peer.id}", "${node.7.http}"]
+    per_peer: ["${peer.id}=${peer.rft}"]
+    ports: {http: eighty, raft: 0}
+    ready:
+      - {http: /status, port: htp}
+      - {http: /status, equals: ready}
+      - {tcp: raft, log: x}
+    ready_within: soon
+  - ids: [0, "a b"]
+    count: 3
+    comand: server
+profiles:
+  fast: {environment: {A: 1}}
+profile: slow
+links: [raft, {port: http, from: everywhere}]
+leader: {pointer: leader_id}
+faults:
+  - {fault: kil, at: 1s}
+  - {fault: kill, target: 9}
+  - {fault: delay, at: 1s}
+  - {fault: loss, at: 1s, amount: 200%}
+  - {fault: partition, at: 1s, target: leader}
+  - {fault: stop, at: 1s, amount: 3, side: [0]}
+checks: [convergance, {check: persistence, page: 0}]
+suites:
+  empty: {description: nothing}
+  profiles: {matrix: {profile: [fast, slower]}}
+"#;
+    insta::assert_snapshot!(read(text).unwrap_err());
+}
+
+#[test]
+fn what_needs_something_that_is_not_there_says_so() {
+    for (text, message) in [
+        ("name: x\n", "a cluster needs `nodes`"),
+        ("nodes: {count: 2}\n", "a node needs a `command`"),
+        (
+            "nodes: {command: a}\nfaults: [{fault: isolate, at: 1s}]\n",
+            "needs links that go through the fault proxy",
+        ),
+        ("nodes: {command: a}\nfaults: [{fault: kill, target: leader, at: 1s}]\n", "nobody says who leads"),
+        ("nodes: {command: a}\nchecks: [convergence]\n", "the nodes have no ports"),
+        ("nodes: {command: a, count: 101}\n", "a cluster has 1 to 100 nodes"),
+        ("", "the spec is empty"),
+    ] {
+        let problems = read(text).unwrap_err();
+        assert!(problems.contains(message), "{text}: {problems}");
+    }
+}
+
+#[test]
+fn a_group_of_nodes_has_ids_and_ports_in_their_order() {
+    let spec = read(
+        "nodes:\n  - {command: a, count: 2, ports: {http: 8080, raft: 0}}\n  - {command: b, ids: [x], ports: {http: 9000}}\n",
+    );
+    let spec = spec.unwrap();
+    let nodes: Vec<(&str, Vec<u16>)> = spec
+        .nodes
+        .iter()
+        .map(|node| (node.id.as_str(), node.ports.iter().map(|(_, port)| *port).collect()))
+        .collect();
+    assert_eq!(nodes, [("0", vec![8080, 0]), ("1", vec![8081, 0]), ("x", vec![9000])]);
+    assert_eq!((spec.name.as_str(), spec.directory.to_str()), ("spec", Some("plimsoll-spec")));
+}
+
+#[test]
+fn a_plan_within_a_spec_keeps_its_lines() {
+    let text =
+        "nodes: {command: a}\nworkload:\n  run: {duration: 1s}\n  targets: {a: http://x/}\nchecks: []\n";
+    let text = &text.replace("checks: []\n", "name: x\n");
+    let spec = read(text).unwrap();
+    let (name, plan) = spec.plan_text(spec.workload.as_ref().unwrap()).unwrap();
+    assert_eq!(name, "spec.yaml");
+    assert_eq!(plan.len(), text.len());
+    assert_eq!(plan.lines().nth(2), Some("  run: {duration: 1s}"));
+    assert_eq!(plan.trim(), "run: {duration: 1s}\n  targets: {a: http://x/}");
+}

@@ -1,0 +1,158 @@
+//! The result of a suite: runs against one cluster, or one started for each, over values of parameters.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use plimsoll_metrics::figure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::layout::{Page, Row};
+use crate::result::{ModelKind, RunResult, Tool};
+use crate::summary::Summary;
+use crate::{Style, TableFormat};
+
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
+pub const SUITE_SCHEMA_VERSION: u32 = 1;
+
+/// The result of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that made it.
+    pub tool: Tool,
+    /// What the cluster is called.
+    pub cluster: String,
+    /// What the suite is called.
+    pub suite: String,
+    /// The parameters, in the order of the matrix.
+    pub parameters: Vec<String>,
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<SuiteRun>,
+    /// Whether all runs that the matrix asks for were made.
+    pub complete: bool,
+}
+
+/// One run of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteRun {
+    /// The values of the parameters.
+    pub values: BTreeMap<String, String>,
+    /// With what code `cluster run` would have ended for it alone.
+    pub exit_code: u8,
+    /// What `cluster run --output json` would have written.
+    pub result: RunResult,
+}
+
+/// Writes a suite; as text and CSV it is the table of its runs.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render_suite(
+    result: &SuiteResult,
+    format: TableFormat,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        TableFormat::Text => out.write_all(page(result, style).as_bytes()),
+        TableFormat::Json => crate::write_json(result, out),
+        TableFormat::Csv => out.write_all(csv(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`SuiteResult`].
+pub fn schema_suite() -> serde_json::Value {
+    crate::schema_of_written::<SuiteResult>()
+}
+
+/// What a run's requests took: the response time in the open model, the service time in the closed one.
+fn times(result: &RunResult) -> &Summary {
+    match result.model.kind {
+        ModelKind::Open => &result.response_time,
+        ModelKind::Closed => &result.service_time,
+    }
+}
+
+/// What the checks of a run came to: `pass`, `INCONSISTENT`, or `-` where nothing was checked.
+fn checked(result: &RunResult) -> &'static str {
+    match &result.reconciliation {
+        None => "-",
+        Some(reconciliation) if reconciliation.consistent => "pass",
+        Some(_) => "INCONSISTENT",
+    }
+}
+
+fn page(result: &SuiteResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let SuiteResult { tool, cluster, suite, parameters, runs, complete, .. } = result;
+    page.heading(&format!("{} {} · {cluster}, suite {suite}", tool.name, tool.version));
+    if let Some(first) = runs.first() {
+        for line in &first.result.model.description {
+            page.field("first run", line);
+        }
+    }
+    if !complete {
+        page.field("note", "interrupted: runs are missing");
+    }
+    page.blank();
+    let mut heads: Vec<&str> = parameters.iter().map(String::as_str).collect();
+    heads.extend(["answered/s", "p50", "p95", "p99", "failed", "checks", "valid"]);
+    let rows: Vec<Row> = (1..).zip(runs).map(|(number, run)| row(number, parameters, run)).collect();
+    page.table(&heads, &rows);
+    for (number, run) in (1..).zip(runs) {
+        let findings = run.result.reconciliation.iter().flat_map(|found| &found.findings);
+        for finding in findings.filter(|finding| !finding.passed) {
+            page.field(&format!("run {number}"), &format!("{}: {}", finding.check, finding.said));
+            finding.evidence.iter().for_each(|evidence| page.field("", evidence));
+        }
+    }
+    page.finish()
+}
+
+fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
+    let SuiteRun { values, result, .. } = run;
+    let times = times(result);
+    let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+    let value = |name: &String| values.get(name).cloned().unwrap_or_default();
+    let mut cells: Vec<String> = parameters.iter().map(value).collect();
+    cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
+    cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
+    cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
+    cells.push(checked(result).to_owned());
+    cells.push(if result.verdict.valid { "yes" } else { "NO" }.to_owned());
+    Row { label: format!("run {number}"), cells, note: String::new() }
+}
+
+fn csv(result: &SuiteResult) -> String {
+    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let mut text = String::new();
+    for name in &result.parameters {
+        text.push_str(&format!("{},", quoted(name)));
+    }
+    text.push_str("run_id,achieved_per_s,p50_ns,p95_ns,p99_ns,ok,failed,timed_out,checks,valid,exit_code\n");
+    for SuiteRun { values, exit_code, result: run } in &result.runs {
+        for name in &result.parameters {
+            text.push_str(&format!("{},", quoted(values.get(name).map_or("", String::as_str))));
+        }
+        let times = times(run);
+        let time = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let [p50, p95, p99] = [times.p.p50, times.p.p95, times.p.p99].map(time);
+        let rate = run.rate.achieved_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+        let accounting = &run.accounting;
+        text.push_str(&format!(
+            "{},{rate},{p50},{p95},{p99},{},{},{},{},{},{exit_code}\n",
+            run.run.id,
+            accounting.ok,
+            accounting.failed,
+            accounting.timed_out,
+            checked(run),
+            run.verdict.valid,
+        ));
+    }
+    text
+}
