@@ -27,9 +27,35 @@ const LONGEST_PAGE: usize = 64 << 20;
 #[derive(Clone)]
 pub(crate) struct Bookkeeper {
     ledger: Arc<Mutex<Ledger>>,
-    /// Path of the collection, behind that of a server's URL.
-    path: String,
+    listing: Listing,
     flags: PlanPatch,
+}
+
+/// How all items of a server are asked for, page by page.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// Path of the collection, behind that of the server's URL.
+    pub(crate) path: String,
+    /// Where the items are in a page that is no array itself: a JSON Pointer.
+    pub(crate) items: String,
+    /// The parameter with the number of items of a page, and the one with those before it.
+    pub(crate) parameters: [String; 2],
+    /// Items of a page.
+    pub(crate) page: u64,
+}
+
+impl Listing {
+    /// That of the collection at a path, as Lithair has it.
+    pub(crate) fn new(path: &str) -> Self {
+        let parameters = ["take".to_owned(), "skip".to_owned()];
+        Self { path: path.to_owned(), items: "/data".to_owned(), parameters, page: PAGE }
+    }
+
+    fn page_at(&self, skip: u64) -> String {
+        let Self { path, parameters: [take, skip_name], page, .. } = self;
+        let separator = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{separator}{take}={page}&{skip_name}={skip}")
+    }
 }
 
 /// How long servers may take to come to what they have acknowledged: followers lag.
@@ -38,11 +64,12 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 const LOOK: Nanos = Nanos::from_millis(500);
 
 impl Bookkeeper {
-    /// One for the collection at a path behind the server's URL, the id of whose items is at a JSON Pointer;
-    /// with flags that say how servers are reached.
-    pub(crate) fn new(server: &str, path: &str, id: &str, flags: PlanPatch) -> Result<Self, Failure> {
+    /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say how
+    /// servers are reached.
+    pub(crate) fn new(server: &str, listing: Listing, id: &str, flags: PlanPatch) -> Result<Self, Failure> {
         let behind_scheme = server.split_once("://").map_or(server, |(_, rest)| rest);
         let base = behind_scheme.find('/').map_or("", |at| behind_scheme[at..].trim_end_matches('/'));
+        let path = listing.path.split('?').next().unwrap_or_default();
         let resource = Resource::new(&format!("{base}{path}"), id).map_err(|error| {
             let problem = Problem::new(format!("the id of an item: {error}"));
             Failure::usage(match error.hint() {
@@ -51,7 +78,7 @@ impl Bookkeeper {
             })
         })?;
         let ledger = Arc::new(Mutex::new(Ledger::new(resource)));
-        Ok(Self { ledger, path: path.to_owned(), flags })
+        Ok(Self { ledger, listing, flags })
     }
 
     /// Notes what a server has before the load; how many items that are.
@@ -61,7 +88,8 @@ impl Bookkeeper {
             nameless += u64::from(!self.ledger().note_before(item));
         })?;
         if nameless > 0 {
-            let problem = Problem::new(format!("{nameless} items of {origin}{} have no id", self.path));
+            let problem =
+                Problem::new(format!("{nameless} items of {origin}{} have no id", self.listing.path));
             return Err(Failure::environment(problem.with_hint("say with --id where it is, as in /id")));
         }
         Ok(count)
@@ -127,28 +155,30 @@ impl Bookkeeper {
 
     /// Gives every item of a server, which nobody writes meanwhile; how many there are.
     fn each_item(&self, origin: &str, mut each: impl FnMut(&[u8])) -> Result<u64, Failure> {
+        let items = JsonPointer::parse(&self.listing.items).unwrap_or_default();
         let mut skip = 0;
         loop {
-            let page = |number: u64| format!("{}?take={PAGE}&skip={}", self.path, skip + number * PAGE);
+            let size = self.listing.page;
+            let page = |number: u64| self.listing.page_at(skip + number * size);
             // A first look at one page: most collections are small.
             let pages = if skip == 0 { 1 } else { PAGES };
             let steps: Vec<Value> = (0..pages).map(|number| json!({ "get": page(number) })).collect();
             let answers = answers_with(origin, &steps, self.flags.clone(), LONGEST_PAGE, |_| {})?;
             for answer in &answers {
                 let count = match answer.status {
-                    200 if answer.cut == 0 => items_of(&answer.body, &mut each),
+                    200 if answer.cut == 0 => items_of(&answer.body, &items, &mut each),
                     _ => None,
                 };
                 let Some(count) = count else {
                     let problem = Problem::new(format!(
                         "what {origin}{} answers is no list of items: status {}",
-                        self.path, answer.status
+                        self.listing.path, answer.status
                     ));
-                    let hint = "it has to be an array, or an object with an array `data`, and to heed `take` and `skip`";
+                    let hint = "it has to be an array, or an object with one (`data`), and to heed `take` and `skip`";
                     return Err(Failure::environment(problem.with_hint(hint)));
                 };
                 skip += count;
-                if count != PAGE {
+                if count != size {
                     return Ok(skip);
                 }
             }
@@ -156,15 +186,10 @@ impl Bookkeeper {
     }
 }
 
-/// Gives the items of a page in turn: of an array, or of the array `data` of an object. How many they are.
-fn items_of(page: &[u8], each: &mut impl FnMut(&[u8])) -> Option<u64> {
+/// Gives the items of a page in turn: of an array, or of the one that an object has there. How many they are.
+fn items_of(page: &[u8], place: &JsonPointer, each: &mut impl FnMut(&[u8])) -> Option<u64> {
     let whole = JsonPointer::default().find(page)?;
-    let mut list = whole;
-    if whole.raw().first() == Some(&b'{') {
-        let mut data = None;
-        whole.each_member(|name, value| data = if name == b"data" { Some(value) } else { data })?;
-        list = data?;
-    }
+    let list = if whole.raw().first() == Some(&b'[') { whole } else { place.find(page)? };
     let mut count = 0;
     list.each_element(|item| {
         count += 1;
@@ -256,7 +281,8 @@ mod tests {
     fn pages_are_arrays_or_have_one() {
         let items = |page: &str| {
             let mut all = Vec::new();
-            let count = items_of(page.as_bytes(), &mut |item: &[u8]| all.push(item.to_vec()));
+            let data = JsonPointer::parse("/data").unwrap();
+            let count = items_of(page.as_bytes(), &data, &mut |item: &[u8]| all.push(item.to_vec()));
             count.map(|count| (count, all.len()))
         };
         assert_eq!(items(r#"[{"id":1},{"id":2}]"#), Some((2, 2)));

@@ -9,7 +9,7 @@ use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
 use serde_json::json;
 
-use crate::audit::Bookkeeper;
+use crate::audit::{Bookkeeper, Listing};
 use crate::crud_flags::{CrudLoadArgs, problem};
 use crate::errand::{once, reason, transport};
 use crate::flags::OutputFormat;
@@ -53,7 +53,7 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookk
             return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));
         }
     }
-    let books = Bookkeeper::new(&load.leader, &load.model.path, &load.model.id, flags)?;
+    let books = Bookkeeper::new(&load.leader, Listing::new(&load.model.path), &load.model.id, flags)?;
     books.note_before(&load.leader)?;
     Ok(books)
 }

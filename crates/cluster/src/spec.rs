@@ -183,14 +183,20 @@ pub enum CheckKind {
     Convergence,
     /// It is the same after all were killed and started again.
     Persistence,
+    /// Every node has what was acknowledged, and nothing else. Who puts on the load knows what that is.
+    Acknowledged,
 }
 
 impl CheckKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Convergence, Self::Persistence, Self::Acknowledged];
+
     /// Its name in specs and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Convergence => "convergence",
             Self::Persistence => "persistence",
+            Self::Acknowledged => "acknowledged",
         }
     }
 }
