@@ -10,6 +10,7 @@ mod backends;
 mod cache;
 mod cache_load;
 mod contract;
+mod crud_cluster;
 mod data;
 mod elsewhere;
 mod exports;
