@@ -11,6 +11,7 @@ mod cache;
 mod cache_load;
 mod cluster;
 mod contract;
+mod crud_cluster;
 mod data;
 mod elsewhere;
 mod exports;
