@@ -58,8 +58,6 @@ impl Listing {
     }
 }
 
-/// How long servers may take to come to what they have acknowledged: followers lag.
-const PATIENCE: Nanos = Nanos::from_secs(10);
 /// Pause between two looks.
 const LOOK: Nanos = Nanos::from_millis(500);
 
@@ -112,21 +110,24 @@ impl Bookkeeper {
         Ok(audit.end())
     }
 
-    /// Holds what servers have against what was acknowledged, and waits for those that lag: what came of it.
+    /// Holds what servers have against what was acknowledged: what came of it. Followers lag, and all of them
+    /// have so long to come to it.
     pub(crate) fn audit_all(
         &self,
         servers: &[String],
+        within: Nanos,
         quiet: bool,
     ) -> Result<Vec<ConsistencyFinding>, Failure> {
         let say = run::say(quiet);
         let mut all = vec![self.of_writes()];
+        let start = clock::monotonic();
         for server in servers {
             say(&format!("holding what {server} has against what was acknowledged"));
             let begun = clock::monotonic();
             let findings = loop {
                 let findings = self.audit(server)?;
                 let now = clock::monotonic();
-                if findings.is_consistent() || now - begun >= PATIENCE {
+                if findings.is_consistent() || now - start >= within {
                     break findings;
                 }
                 clock::sleep_until(now + LOOK);

@@ -249,7 +249,7 @@ impl UnderTest {
         let mut findings = check::survivors(&self.cluster, gone);
         for (check, books) in &self.books {
             let origins = check::origins(&self.cluster, check, gone);
-            match books.audit_all(&origins, self.quiet) {
+            match books.audit_all(&origins, check.within, self.quiet) {
                 Ok(found) => findings.extend(found),
                 // That it does not answer is a finding, too.
                 Err(failure) => findings.push(unanswered(check, &failure)),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::Nanos;
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::reconciliation::Reconciliation;
 use plimsoll_report::result::StepResult;
@@ -37,9 +38,9 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
     reach(&load, &transport(&resolved.layered.patch))?;
-    let books = match args.verify {
-        true => Some(books(args, &load, transport(&resolved.layered.patch))?),
-        false => None,
+    let books = match args.verify_within().map_err(Failure::usage)? {
+        Some(within) => Some((books(args, &load, transport(&resolved.layered.patch))?, within)),
+        None => None,
     };
     let mut workload = Crud { args, load: &load, books };
     run::command_with(&args.run, &mut workload, look, style)
@@ -61,13 +62,13 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookk
 struct Crud<'a> {
     args: &'a CrudLoadArgs,
     load: &'a CrudLoad,
-    /// Who notes the writes, if they are verified.
-    books: Option<Bookkeeper>,
+    /// Who notes the writes, if they are verified, and how long servers have to come to them.
+    books: Option<(Bookkeeper, Nanos)>,
 }
 
 impl Workload for Crud<'_> {
     fn beside(&mut self) -> Beside {
-        Beside { listener: self.books.as_ref().map(Bookkeeper::listener), ..Beside::default() }
+        Beside { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..Beside::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -78,10 +79,10 @@ impl Workload for Crud<'_> {
             OutputFormat::Text => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => run::say(output.quiet)(text.trim_end()),
         }
-        let Some(books) = &self.books else { return Ok(Exit::Success) };
+        let Some((books, within)) = &self.books else { return Ok(Exit::Success) };
         let mut servers = vec![self.load.leader.clone()];
         servers.extend(self.load.read_targets.iter().filter(|url| **url != self.load.leader).cloned());
-        let findings = books.audit_all(&servers, output.quiet)?;
+        let findings = books.audit_all(&servers, *within, output.quiet)?;
         let checks = Reconciliation::new(&self.load.leader, Vec::new()).with_findings(findings);
         let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
         result.reconciliation = Some(checks);

@@ -1,6 +1,7 @@
 //! The flags of `plimsoll crud`.
 
 use clap::{Args, ValueEnum};
+use plimsoll_core::Nanos;
 use plimsoll_plan::Problem;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
@@ -24,10 +25,11 @@ pub(crate) struct CrudLoadArgs {
     ///
     /// Every acknowledged create and update has to be there, every acknowledged delete to be gone, and nothing
     /// else; a write whose answer was lost may have happened or not. The leader and all read targets are
-    /// asked for all items (GET with take and skip), and have 10 s to come to it. What does not hold ends with
+    /// asked for all items (GET with take and skip), and have TIME to come to it. What does not hold ends with
     /// exit code 6. Nobody else may write to the resource meanwhile.
-    #[arg(long, help_heading = "Workload")]
-    pub(crate) verify: bool,
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "10s")]
+    #[arg(help_heading = "Workload")]
+    verify: Option<String>,
     /// Print the plan that the flags come to, and do nothing
     #[arg(long, help_heading = "Workload")]
     pub(crate) print_plan: bool,
@@ -159,6 +161,16 @@ impl CrudLoadArgs {
                 timeout: args.timeout_s.map(|seconds| format!("{seconds}s")),
             },
         })
+    }
+
+    /// How long servers have to come to what they have acknowledged, if they are verified.
+    pub(crate) fn verify_within(&self) -> Result<Option<Nanos>, Problem> {
+        let parse = |text: &String| {
+            plimsoll_schedule::parse_duration(text).map_err(|error| {
+                Problem::new(format!("--verify: {error}")).with_hint("write it as in --verify=10s")
+            })
+        };
+        self.verify.as_ref().map(parse).transpose()
     }
 
     fn mode(&self) -> Result<Mode, Problem> {

@@ -16,7 +16,7 @@ use crate::process::{Finished, Folder, Process, run};
 const ATTEMPTS: usize = 300_000;
 
 /// A running cluster.
-struct Cluster {
+pub(crate) struct Cluster {
     process: Process,
     nodes: Vec<Node>,
     leader: usize,
@@ -35,7 +35,7 @@ struct Answer {
 }
 
 impl Cluster {
-    fn start(nodes: usize, args: &str) -> Self {
+    pub(crate) fn start(nodes: usize, args: &str) -> Self {
         let command = &mut Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["target", "crud-cluster", "-p0", &format!("-n{nodes}")]);
         Self::of(command.args(args.split_whitespace()), nodes)
@@ -55,6 +55,20 @@ impl Cluster {
         Self { process, nodes: found.into_iter().flatten().collect(), leader }
     }
 
+    /// Where a node's API is.
+    pub(crate) fn address(&self, node: usize) -> &str {
+        &self.nodes[node].address
+    }
+
+    /// The number of the node that led when all were ready.
+    pub(crate) fn leader(&self) -> usize {
+        self.leader
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
     fn ask(&self, node: usize, request: &str, body: &Value) -> Answer {
         ask(&self.nodes[node].address, request, body).expect("it answers")
     }
@@ -70,7 +84,7 @@ impl Cluster {
         list["data"].as_array().expect("a list").clone()
     }
 
-    fn count(&self, node: usize) -> u64 {
+    pub(crate) fn count(&self, node: usize) -> u64 {
         self.ask(node, "GET /api/products/count", &Value::Null).body["count"].as_u64().expect("a count")
     }
 
@@ -78,7 +92,7 @@ impl Cluster {
         assert!((0..ATTEMPTS).any(|_| self.count(node) == count), "{} of {count}", self.count(node));
     }
 
-    fn lies(&self, node: usize) -> Vec<Value> {
+    pub(crate) fn lies(&self, node: usize) -> Vec<Value> {
         self.ask(node, "GET /_lies", &Value::Null).body.as_array().expect("a list").clone()
     }
 

@@ -12,6 +12,7 @@ mod cache_load;
 mod cluster;
 mod contract;
 mod crud_cluster;
+mod crud_load;
 mod data;
 mod elsewhere;
 mod exports;
