@@ -7,6 +7,7 @@ mod schemas;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _};
+use plimsoll_cluster::document::ClusterDocument;
 use plimsoll_plan::{Document, Problem};
 
 use crate::flags::{Cli, SchemaOf};
@@ -62,6 +63,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
     let pages = [
         ("commands.md", commands::page(Cli::command())),
         ("plan.md", schemas::page("Plan files", Document::schema())),
+        ("cluster.md", schemas::page("Specs of clusters", ClusterDocument::schema())),
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),
         ("environment.md", environment()),

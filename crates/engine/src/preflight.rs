@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 3;
 const FIRST_TIMEOUT: Nanos = Nanos::from_secs(2);
 
 /// Sends the first request of each target once, or again if it is not answered in time, and returns the
-/// records: one per target, and behind them those of attempts that timed out.
+/// records: one per target that is asked, and behind them those of attempts that timed out.
 ///
 /// It is the same run as any other, with one connection and one iteration: what it meets, the load would meet
 /// too.
@@ -37,7 +37,9 @@ pub fn preflight<O: Open + Clone + 'static>(
     let mut records = Vec::new();
     let control = &control.for_preflight();
     let mut unanswered = Vec::new();
-    for index in 0..plan.targets.len() {
+    // One that no step asks gets no load either.
+    let is_asked = |target: &usize| plan.steps.iter().any(|step| step.target == *target);
+    for index in (0..plan.targets.len()).filter(is_asked) {
         let mut single = single_request(plan, index);
         for attempt in 1..=ATTEMPTS {
             let last = attempt == ATTEMPTS;

@@ -153,7 +153,10 @@ impl FaultResult {
             (_, Some(recovery)) => Some(format!("recovered after {recovery:.1} s")),
             _ => Some("not recovered before the end of its window".to_owned()),
         };
-        let failed = (self.effect != FaultEffect::None).then(|| format!("{lost} failed"));
+        let failed = (self.effect != FaultEffect::None).then(|| match self.failed + self.timed_out {
+            0 => "requests stood still and none failed".to_owned(),
+            _ => format!("{lost} failed"),
+        });
         let p99 = self.response_time.p.p99.or(self.response_time.max);
         let name = if self.response_time.p.p99.is_some() { "p99" } else { "max" };
         let at_least = if self.response_time.is_at_least(if name == "p99" { "99" } else { "max" }) {

@@ -3,7 +3,8 @@
 //! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! whose figures cannot be believed is an error, and its thresholds are skipped, for it proves nothing about
-//! them. Whether a store has what it acknowledged is a test case for each of its tables. The report for
+//! them. Whether a store has what it acknowledged is a test case for each of its tables, and what a check of a
+//! cluster found is one. The report for
 //! people is the output of the suite.
 
 use std::fmt::Write as _;
@@ -21,7 +22,9 @@ pub(crate) fn report(result: &RunResult) -> String {
     let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count();
     let (failures, skipped) = if valid { (failed, 0) } else { (0, result.thresholds.len()) };
     let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
-    let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count();
+    let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
+    let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count()
+        + findings.iter().filter(|finding| !finding.passed).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     // Without its milliseconds and zone: the schema knows neither.
     let started = result.run.started_at.get(..19).unwrap_or(&result.run.started_at);
@@ -32,7 +35,7 @@ pub(crate) fn report(result: &RunResult) -> String {
         ("name", suite(result)),
         ("timestamp", started.to_owned()),
         ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
-        ("tests", (result.thresholds.len() + checks.len() + 1).to_string()),
+        ("tests", (result.thresholds.len() + checks.len() + findings.len() + 1).to_string()),
         ("failures", (failures + inconsistent).to_string()),
         ("errors", u8::from(!valid).to_string()),
         ("skipped", skipped.to_string()),
@@ -43,6 +46,7 @@ pub(crate) fn report(result: &RunResult) -> String {
     measurement(&mut out, result);
     result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, valid));
     checks.iter().for_each(|check| stored(&mut out, check));
+    findings.iter().for_each(|finding| found(&mut out, finding));
     let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
     line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&page)));
     // The schema of Ant's reports wants both.

@@ -1,8 +1,9 @@
 //! Servers whose processes were watched beside the load, as results have them.
 
 use plimsoll_metrics::{
-    FoundBy, MachineInterval, ProcessEvent, RunRecord, WatchedProcess, WatchedUse, figure,
+    FoundBy, MachineInterval, ProcessEvent, ProcessUse, RunRecord, WatchedProcess, WatchedUse, figure,
 };
+use plimsoll_statistics::trend;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,12 +34,38 @@ pub struct WatchedResult {
     pub descriptor_limit: Option<u64>,
     /// Resident memory of all of its processes.
     pub memory: MemoryResult,
+    /// How its resources grew over the measured part.
+    #[serde(default)]
+    pub trends: TrendsResult,
     /// What its processes used together in the measured part; null if there were none.
     pub used: Option<ProcessResult>,
     /// Beginnings and ends of its processes, the first of them, those of the warm-up included.
     pub events: Vec<ProcessEventResult>,
     /// What could not be read of it, and why; what depends on that is null.
     pub missing: Vec<String>,
+}
+
+/// How resources grew over the measured part: slopes of lines through what was seen at the ends of intervals. Null
+/// if there are fewer than five intervals, or if it was not seen in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrendsResult {
+    /// Length of the time that they are of, in seconds.
+    pub over_s: f64,
+    /// Resident memory, in bytes per hour.
+    pub rss_bytes_per_h: Option<TrendResult>,
+    /// Open descriptors per hour.
+    pub descriptors_per_h: Option<TrendResult>,
+    /// Threads per hour.
+    pub threads_per_h: Option<TrendResult>,
+}
+
+/// A slope with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrendResult {
+    /// Change per hour.
+    pub slope: f64,
+    /// The true slope lies within slope ± error with 95 % confidence; see docs/statistics.md.
+    pub error: f64,
 }
 
 /// Resident memory over the measured part. Pages that processes share count for each of them.
@@ -113,6 +140,7 @@ impl WatchedResult {
                 last_bytes: memory.last,
                 growth_bytes_per_min: memory.growth_per_minute.map(rounded),
             },
+            trends: TrendsResult::new(number, record),
             used: used.used.map(|used| ProcessResult::new(&used, total)),
             events: events.collect(),
             missing: server.missing.clone(),
@@ -136,7 +164,8 @@ impl WatchedResult {
                 vec![format!("{title}: {}, {}", processors(used), self.memory.line())]
             }
             Some(used) => {
-                vec![format!("{title}: {}", processors(used)), self.memory.line(), self.others(used)]
+                let lines = [format!("{title}: {}", processors(used)), self.memory.line(), self.others(used)];
+                lines.into_iter().chain(self.trends.line()).collect()
             }
         };
         lines.extend(self.ends());
@@ -221,6 +250,60 @@ pub(crate) fn rate(growth: f64) -> String {
         growth if growth >= 1.0 => format!("growing by {bytes}/min"),
         growth if growth <= -1.0 => format!("shrinking by {bytes}/min"),
         _ => "not growing".to_owned(),
+    }
+}
+
+/// Shorter runs say nothing about hours: their beginning is most of what they show.
+const TREND_FROM_S: f64 = 60.0;
+
+impl TrendsResult {
+    fn new(number: usize, record: &RunRecord) -> Self {
+        let end = record.warmup + record.duration;
+        let measured = record.machine.intervals.iter().filter(|part| !part.warmup && part.at <= end);
+        let measured: Vec<&MachineInterval> = measured.collect();
+        let of = |of: fn(&ProcessUse) -> Option<u64>| {
+            let point = |part: &&MachineInterval| {
+                let used = part.watched.get(number)?.used?;
+                Some((part.at.as_secs_f64() / 3_600.0, of(&used)? as f64))
+            };
+            let points: Option<Vec<(f64, f64)>> = measured.iter().map(point).collect();
+            let found = trend(&points?, 0.95)?;
+            Some(TrendResult { slope: rounded(found.slope), error: rounded(found.error) })
+        };
+        Self {
+            over_s: rounded(record.duration.as_secs_f64()),
+            rss_bytes_per_h: of(|used| used.last_rss_bytes),
+            descriptors_per_h: of(|used| used.descriptors),
+            threads_per_h: of(|used| Some(used.threads)),
+        }
+    }
+
+    /// `memory grows by 1.20 MiB ± 102 KiB per hour, descriptors and threads show no trend`; nothing of a run that
+    /// is too short for it.
+    fn line(&self) -> Option<String> {
+        if self.over_s < TREND_FROM_S {
+            return None;
+        }
+        let bytes = |value: f64| figure::bytes(value.round() as u64);
+        let number = |value: f64| format!("{value:.1}");
+        let all: [(&str, Option<TrendResult>, &dyn Fn(f64) -> String); 3] = [
+            ("memory", self.rss_bytes_per_h, &bytes),
+            ("descriptors", self.descriptors_per_h, &number),
+            ("threads", self.threads_per_h, &number),
+        ];
+        let said = all.iter().filter_map(|(name, trend, show)| {
+            let TrendResult { slope, error } = (*trend)?;
+            let error_shown = show(error);
+            Some(match slope.abs() > error {
+                true => {
+                    let way = if slope > 0.0 { "growing" } else { "shrinking" };
+                    format!("{name} {way} by {} ± {error_shown} per hour", show(slope.abs()))
+                }
+                false => format!("{name} without a trend (0 ± {error_shown} per hour)"),
+            })
+        });
+        let said: Vec<String> = said.collect();
+        (!said.is_empty()).then(|| said.join(", "))
     }
 }
 

@@ -20,6 +20,7 @@ mod slices;
 mod spread;
 mod steady;
 mod student;
+mod trend;
 pub mod usl;
 
 pub use little::{Growth, Little, growth, little};
@@ -31,3 +32,4 @@ pub use slices::{Join, MOST_SLICES, SliceKeeper};
 pub use spread::SliceCount;
 pub use steady::{FEWEST_STEADY_SLICES, Series, Steady, SteadyPoint, Unsteady, steady};
 pub use student::student_quantile;
+pub use trend::{Trend, trend};

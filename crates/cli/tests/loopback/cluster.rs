@@ -105,7 +105,7 @@ impl Stage {
 
 #[test]
 fn a_cluster_is_started_loaded_and_ended_and_leaves_nothing_but_its_folder() {
-    let stage = Stage::new(SINKS);
+    let stage = Stage::new(&SINKS.replace("connections: 2, ", "rate: 100, "));
     let finished = stage.run("-o json");
     let result = finished.result();
     assert_eq!(result["accounting"]["ok"], 200, "{}", finished.stderr);
@@ -157,15 +157,18 @@ fn nothing_is_left_of_a_cluster_whose_owner_was_killed_in_the_middle() {
 fn an_interrupted_run_ends_its_cluster_and_tells_what_it_knows() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let stage = Stage::new(&format!("{SINKS}checks: [convergence]\n"));
-        let mut owner = stage.start("-d 60s --set iterations=1000000000 -o json");
+        let stats = stage.folder.file("stats");
+        let mut owner = stage.start(&format!("-d 60s --set iterations=1000000000 -o json --stats {stats}"));
         owner.stderr.wait_for("nodes are ready");
         let state = stage.state();
-        let mut started = || stage.folder.path().join("cluster/0/log").exists();
-        assert!(started());
+        // A line of the statistics says that the load is on.
+        let began = || std::fs::read_to_string(&stats).is_ok_and(|text| text.lines().count() > 1);
+        while !began() {
+            std::thread::yield_now();
+        }
         owner.signal(signal);
         let finished = owner.finish();
-        // It may have come before the load had begun.
-        assert!(finished.code == Some(code) || finished.code.is_none(), "{finished:?}");
+        assert_eq!(finished.code, Some(code), "{finished:?}");
         assert!(!finished.stderr.contains("checking"), "{}", finished.stderr);
         Stage::await_nobody(&state);
     }
@@ -201,12 +204,15 @@ fn a_node_that_does_not_become_ready_is_named_with_its_last_words() {
 
 #[test]
 fn what_is_wrong_with_a_spec_or_its_plan_is_told_before_anything_is_started() {
-    let spec = SINKS.replace("{get: /}", "{got: /}").replace("first: \"http", "first: \"htp");
+    let spec = SINKS.replace("first: \"http", "first: \"htp");
     let stage = Stage::new(&spec);
     let finished = stage.run("");
-    finished.assert_refused(2, "`got` is not known here");
+    finished.assert_refused(2, "unknown scheme `htp`");
     // With its place in the spec.
-    assert!(finished.stderr.contains("spec.yaml:17:15"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("spec.yaml:14:20"), "{}", finished.stderr);
+    let got = Stage::new(&SINKS.replace("{get: /}", "{got: /}")).run("");
+    got.assert_refused(2, "`got` is not known here");
+    assert!(got.stderr.contains("spec.yaml:16:16"), "{}", got.stderr);
     assert!(!stage.folder.path().join("cluster").exists());
     let stage = Stage::new(SINKS);
     stage.run("http://127.0.0.1:1/").assert_refused(2, "takes no URL");
@@ -265,6 +271,31 @@ fn each_fault_is_marked_with_what_it_did_to_requests() {
     assert!(watched[0]["began"].as_u64() >= Some(1), "its new process is watched, too: {}", watched[0]);
 }
 
+/// Faults of links, between the load and a node.
+#[test]
+fn links_are_cut_reset_and_slowed_down_by_their_port() {
+    let load = "iterations: \"${matrix.iterations}\"";
+    let spec = SINKS.replace(load, "rate: 200, duration: 4s, timeout: 400ms, connections: 2");
+    let spec = spec.replace("connections: 2, rate", "rate")
+        + "links: [{port: http, from: load}]\n\
+        faults:\n\
+        \x20 - {fault: isolate, target: 0, at: 500ms, for: 700ms}\n\
+        \x20 - {fault: reset, target: 0, at: 2s}\n\
+        \x20 - {fault: delay, target: all, at: 3s, for: 500ms, amount: 100ms}\n\
+        \x20 - {fault: half_open, target: 1, at: 3800ms, for: 100ms, port: http}\n";
+    let finished = Stage::new(&spec).run("-o json");
+    let result = finished.result();
+    let faults = result["faults"].as_array().expect("there are some");
+    let [cut, reset, delay, other] = faults.as_slice() else { panic!("four: {faults:?}") };
+    assert!(cut["timed_out"].as_u64() > Some(0), "what is cut answers too late: {cut}");
+    assert!(reset["failed"].as_u64() > Some(0) && result["errors"]["reset"].as_u64() > Some(0), "{reset}");
+    assert_eq!((&reset["until_s"], &reset["timed_out"]), (&Value::Null, &0.into()), "over at once");
+    // Each way takes longer; nothing fails for it.
+    let slowest = delay["response_time"]["max"].as_u64().expect("there are some");
+    assert!(slowest >= 200_000_000, "{delay}");
+    assert_eq!((&other["effect"], &other["nodes"][0]), (&"none".into(), &"1".into()), "no load goes there");
+}
+
 #[test]
 fn a_node_that_ends_by_itself_is_a_finding() {
     let spec = SINKS
@@ -290,7 +321,7 @@ nodes:
   ports: {http: 0, raft: 0}
   ready: [{http: /status}, {http: /raft/leader, json: /is_current_node_leader, equals: true}]
 workload:
-  run: {connections: 2, iterations: 30}
+  run: {connections: 2, iterations: 30, no_preflight: true}
   targets: {first: "http://${node.0.http}", second: "http://${node.1.http}"}
   scenarios:
     - steps:
@@ -335,7 +366,7 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
     let lines: Vec<&str> = table.stdout.lines().filter(|line| line.starts_with("run ")).collect();
     assert_eq!(lines.len(), 2, "{}", table.stdout);
     let profiles = format!(
-        "{SINKS}profiles: {{a: {{environment: {{X: 1}}}}, b: {{arguments: [--cpu, 1us]}}}}\n\
+        "{SINKS}profiles: {{a: {{environment: {{X: 1}}}}, b: {{arguments: [--body-size, 5]}}}}\n\
         suites: {{p: {{matrix: {{profile: [a, b]}}}}}}\n"
     );
     let finished = Stage::new(&profiles).run("--suite p -o csv");

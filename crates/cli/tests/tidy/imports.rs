@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     ("workloads", &[&["synth"]]),
+    ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
     ("replica", &[WORDS, &["driver"]]),
     // Layer 4: the binary.
     (
@@ -38,7 +39,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
         &[
             PURE,
             &["driver", "monitor", "engine"],
-            &["report", "store", "export", "targets", "import", "workloads", "replica"],
+            &["report", "store", "export", "targets", "import", "workloads", "replica", "cluster"],
         ],
     ),
     // Development only.

@@ -26,6 +26,9 @@ struct Ban {
 }
 
 const DRIVER: &[&str] = &["crates/driver/", "bench/"];
+/// The fault proxy blocks on both sides of a connection: what is slow has to hold up who sends, which a backend that
+/// reads whatever comes cannot.
+const SOCKETS: &[&str] = &["crates/driver/", "crates/cluster/src/proxy", "bench/"];
 /// A build script is told by its environment what to do, and answers cargo by printing.
 const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];
 const NEVER: &[&str] = &[];
@@ -35,7 +38,7 @@ const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];
 /// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are
 /// allowed, and whether unit tests may name them (a temporary folder is in the environment).
 const PATH_BANS: &[(&str, &str, &[&str], bool, &str)] = &[
-    ("std", "net", DRIVER, false, "only the driver touches sockets; plain addresses are in `core::net`"),
+    ("std", "net", SOCKETS, false, "only the driver touches sockets; plain addresses are in `core::net`"),
     ("std", "env", CLI, true, "only the command reads its environment"),
 ];
 
