@@ -168,9 +168,10 @@ impl Api {
     fn health(&self) -> Value {
         let standing = self.standing.borrow();
         let followers = standing.followers.iter();
-        let followers = followers.map(|(id, matched)| json!({"node_id": id, "match_index": matched}));
+        let followers = followers.map(|(id, matched)| json!({"node_id": id, "last_replicated_index": matched}));
         json!({
             "node_id": self.id,
+            "cluster_peers": self.peers.len(),
             "term": standing.term,
             "commit_index": standing.last_applied,
             "last_applied": standing.last_applied,
