@@ -168,7 +168,8 @@ impl Api {
     fn health(&self) -> Value {
         let standing = self.standing.borrow();
         let followers = standing.followers.iter();
-        let followers = followers.map(|(id, matched)| json!({"node_id": id, "last_replicated_index": matched}));
+        let followers =
+            followers.map(|(id, matched)| json!({"node_id": id, "last_replicated_index": matched}));
         json!({
             "node_id": self.id,
             "cluster_peers": self.peers.len(),
