@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use plimsoll_cluster::cluster::provisional;
 use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::timeline::{self, Bell, Event};
-use plimsoll_cluster::{Cluster, Spec, check};
+use plimsoll_cluster::{Cluster, Spec, Staleness, check};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
 use plimsoll_engine::{Control, resolve, run_logged};
@@ -227,12 +227,14 @@ struct UnderTest {
     faults: Option<Receiver<JoinHandle<Vec<Event>>>>,
     /// Who notes the writes of the load, by the checks that ask for it.
     books: Vec<(Check, Bookkeeper)>,
+    /// Who reads beside the load.
+    probes: Vec<Staleness>,
     quiet: bool,
 }
 
 impl UnderTest {
     fn new(cluster: Arc<Cluster>, quiet: bool) -> Self {
-        Self { cluster, bell: Arc::default(), faults: None, books: Vec::new(), quiet }
+        Self { cluster, bell: Arc::default(), faults: None, books: Vec::new(), probes: Vec::new(), quiet }
     }
 
     /// Ends the faults; what they were.
@@ -262,8 +264,9 @@ impl UnderTest {
 
 impl Drop for UnderTest {
     fn drop(&mut self) {
-        // A run that failed before its end has faults that go on.
+        // A run that failed before its end has faults and probes that go on.
         self.end_faults();
+        std::mem::take(&mut self.probes).into_iter().for_each(|probe| drop(probe.end()));
     }
 }
 
@@ -273,8 +276,21 @@ impl Workload for UnderTest {
         if !self.cluster.spec().faults.is_empty() && is_short {
             plan.interval = plan.interval.min(FAULT_INTERVAL);
         }
-        let checks = self.cluster.spec().checks.iter();
-        for check in checks.filter(|check| check.kind == CheckKind::Acknowledged).cloned() {
+        let of_kind = |kind: CheckKind| {
+            let checks = self.cluster.spec().checks.iter();
+            checks.filter(move |check| check.kind == kind).cloned().collect::<Vec<_>>()
+        };
+        // What it creates is there before the writes of the load are noted.
+        for check in of_kind(CheckKind::Staleness) {
+            let probe = Staleness::begin(&self.cluster, &check).map_err(|reason| {
+                let problem = Problem::new(format!("the check `staleness`: {reason}"));
+                Failure::environment(
+                    problem.with_hint("it is for resources whose items have a number `price`"),
+                )
+            })?;
+            self.probes.push(probe);
+        }
+        for check in of_kind(CheckKind::Acknowledged) {
             let content = &check.content;
             let listing = Listing {
                 path: content.list.clone(),
@@ -324,6 +340,8 @@ impl Workload for UnderTest {
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let read: Vec<ConsistencyFinding> =
+            std::mem::take(&mut self.probes).into_iter().flat_map(Staleness::end).collect();
         let events = self.end_faults();
         let gone: Vec<String> = events.iter().flat_map(|event| event.gone.iter().cloned()).collect();
         run.result.faults = effects(run, events.into_iter().map(mark).collect());
@@ -331,7 +349,8 @@ impl Workload for UnderTest {
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);
         }
-        let findings = self.findings(&gone);
+        let mut findings = self.findings(&gone);
+        findings.extend(read);
         if findings.is_empty() {
             return Ok(Exit::Success);
         }

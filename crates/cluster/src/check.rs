@@ -42,11 +42,11 @@ pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String>
     asked(cluster, gone).into_iter().map(|index| format!("http://127.0.0.1:{}", port(index))).collect()
 }
 
-/// Carries out the checks of a cluster's spec in their order, but for those of what was
-/// [acknowledged](CheckKind::Acknowledged). `gone` are the ids of nodes that were killed for good, which are
+/// Carries out the checks of a cluster's spec in their order, but for those that [begin with the
+/// load](CheckKind::is_of_load). `gone` are the ids of nodes that were killed for good, which are
 /// not asked.
 pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
-    let checks = cluster.spec().checks.iter().filter(|check| check.kind != CheckKind::Acknowledged);
+    let checks = cluster.spec().checks.iter().filter(|check| !check.kind.is_of_load());
     let mut found = Vec::new();
     for check in checks {
         say(&format!("checking {}", check.kind.name()));
@@ -54,7 +54,7 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
         let judged = match check.kind {
             CheckKind::Convergence => convergence(cluster, check, gone),
             CheckKind::Persistence => persistence(cluster, check, gone),
-            CheckKind::Acknowledged => continue,
+            CheckKind::Acknowledged | CheckKind::Staleness => continue,
         };
         let took_s = (clock::monotonic() - begun).as_secs_f64();
         let took_s = (took_s * 1_000.0).round() / 1_000.0;
