@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use crate::reconciliation::ReconciliationCheck;
+use crate::reconciliation::{ConsistencyFinding, ReconciliationCheck};
 use crate::result::{RunResult, ThresholdOutcome};
 use crate::{Style, text};
 
@@ -115,6 +115,20 @@ fn stored(out: &mut String, check: &ReconciliationCheck) {
     line(out, 2, &open("testcase", &attributes));
     let text = data(&format!("{}: {seen}", check.tables));
     let attributes = [("message", seen), ("type", "inconsistent".to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
+    line(out, 2, "</testcase>");
+}
+
+/// What a check of a cluster found.
+fn found(out: &mut String, finding: &ConsistencyFinding) {
+    let attributes =
+        attributes(&format!("the cluster: {}", finding.check), &format!("{:.3}", finding.took_s));
+    if finding.passed {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&[&[finding.said.clone()][..], &finding.evidence].concat().join("\n"));
+    let attributes = [("message", finding.said.clone()), ("type", "inconsistent".to_owned())];
     line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
     line(out, 2, "</testcase>");
 }
