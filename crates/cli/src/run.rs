@@ -68,13 +68,16 @@ pub(crate) struct Before {
     pub(crate) beside: Beside,
 }
 
+/// What is to be begun with the handle of a run, before that begins.
+pub(crate) type Accompany = Box<dyn FnOnce(&Control)>;
+
 /// What the command of a workload does beside the load.
 #[derive(Default)]
 pub(crate) struct Beside {
     /// Servers to be watched, beside those that flags name.
     pub(crate) watched: Vec<Named>,
-    /// What is to be begun with the handle of the run, before that begins.
-    pub(crate) accompany: Option<Box<dyn FnOnce(&Control)>>,
+    /// What is begun beside it.
+    pub(crate) accompany: Option<Accompany>,
     /// Who is told of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
 }

@@ -61,7 +61,7 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
         let check = check.kind.name().to_owned();
         found.push(match judged {
             Ok(said) => ConsistencyFinding { check, passed: true, took_s, said, evidence: Vec::new() },
-            Err(Wrong { said, evidence }) => {
+            Err(Wrong { said, evidence, .. }) => {
                 ConsistencyFinding { check, passed: false, took_s, said, evidence }
             }
         });
@@ -73,11 +73,17 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
 struct Wrong {
     said: String,
     evidence: Vec<String>,
+    /// Whether no time will change it.
+    is_final: bool,
 }
 
 impl Wrong {
     fn new(said: impl Into<String>) -> Self {
-        Self { said: said.into(), evidence: Vec::new() }
+        Self::with(said, Vec::new())
+    }
+
+    fn with(said: impl Into<String>, evidence: Vec<String>) -> Self {
+        Self { said: said.into(), evidence, is_final: false }
     }
 }
 
@@ -103,9 +109,10 @@ fn convergence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
                 };
                 return Ok(format!("{whom} {items}, {}", after(took)));
             }
-            Err(Wrong { said, evidence }) if now - begun >= check.within => {
+            Err(wrong) if wrong.is_final => return Err(wrong),
+            Err(Wrong { said, evidence, .. }) if now - begun >= check.within => {
                 let within = check.within.as_secs_f64();
-                return Err(Wrong { said: format!("{said}; waited for {within:.0} s"), evidence });
+                return Err(Wrong::with(format!("{said}; waited for {within:.0} s"), evidence));
             }
             Err(_) => clock::sleep_until(now + LOOK),
         }
@@ -123,7 +130,8 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
     for &index in nodes {
         let id = cluster.spec().nodes[index].id.clone();
         if !cluster.runs(index) {
-            return Err(Wrong::new(format!("node {id} does not run any more")));
+            let wrong = Wrong::new(format!("node {id} does not run any more"));
+            return Err(Wrong { is_final: true, ..wrong });
         }
         let port = cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
         let inventory = Inventory::read(port, &check.content);
@@ -134,13 +142,14 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
     let Some(((first, one), others)) = seen.split_first() else {
         return Err(Wrong::new("no node is left to be asked"));
     };
-    for (id, other) in others.iter().filter(|(_, other)| other.hash() != one.hash()) {
+    let hash = one.hash();
+    if let Some((id, other)) = others.iter().find(|(_, other)| other.hash() != hash) {
         let said = format!(
             "node {first} has {}, node {id} has {}, and they are not the same",
             one.said(),
             other.said()
         );
-        return Err(Wrong { said, evidence: differences((first, one), (id, other)) });
+        return Err(Wrong::with(said, differences((first, one), (id, other))));
     }
     Ok(one.said())
 }
@@ -163,7 +172,7 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
         }));
     }
     if !evidence.is_empty() {
-        return Err(Wrong { said: "files are missing".to_owned(), evidence });
+        return Err(Wrong::with("files are missing", evidence));
     }
     for &index in &nodes {
         cluster.kill(index).map_err(|error| Wrong::new(error.to_string()))?;
@@ -175,7 +184,7 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
                 let text = error.to_string();
                 let mut lines = text.lines().map(str::to_owned);
                 let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
-                Wrong { said, evidence: lines.collect() }
+                Wrong::with(said, lines.collect())
             })?;
         }
     }
@@ -193,7 +202,7 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
                 before.said(),
                 now.said()
             );
-            Err(Wrong { said, evidence: differences(("it before", before), ("it after", &now)) })
+            Err(Wrong::with(said, differences(("it before", before), ("it after", &now))))
         });
         match looked {
             Ok(()) => {

@@ -34,7 +34,7 @@ pub enum Action {
     Stop,
     /// SIGTERM, and as soon as the node has ended it is started again.
     Restart,
-    /// Files of the node cannot grow.
+    /// Files of the node cannot grow. A node that has ended for it is started again at its end.
     DiskFull {
         /// How large they may be, in bytes; `None`: as large as the largest in its data folder is.
         largest: Option<u64>,

@@ -69,7 +69,8 @@ impl Reading<'_> {
         );
         let profiles = self.profiles();
         let profile = self.profile(&document.profile, &profiles);
-        let links = document.links.iter().filter_map(|link| self.link(link.get()?, &ports)).collect();
+        let links: Vec<Link> =
+            document.links.iter().filter_map(|link| self.link(link.get()?, &ports)).collect();
         let leader = document.leader.get().map(|leader| self.leader(leader, &ports, &first));
         let faults = self.faults(&nodes, &links);
         let checks = document.checks.iter();

@@ -259,7 +259,8 @@ impl Cluster {
             }
             Action::DiskFull { .. } => {
                 nodes.iter().for_each(|node| self.limit_files(*node, None));
-                Ok(())
+                // Many servers end when their disk is full: whoever makes room starts them again.
+                nodes.iter().try_for_each(|node| self.start_again(*node)).map_err(|error| error.to_string())
             }
             Action::Restart => Ok(()),
             Action::Links(_) | Action::Partition { .. } => {

@@ -25,8 +25,8 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let to = listener.local_addr().unwrap().port();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback works");
+        let to = listener.local_addr().expect("loopback works").port();
         let (send, ends) = channel();
         std::thread::spawn(move || {
             for accepted in listener.incoming().map_while(Result::ok) {
@@ -36,13 +36,13 @@ impl Stage {
         });
         let mut proxy = Proxy::new();
         let name = LinkName { from: None, to: 0, port: "http".to_owned() };
-        let port = proxy.open(name, 0, to, 1).unwrap();
+        let port = proxy.open(name, 0, to, 1).expect("loopback works");
         Self { proxy, port, ends }
     }
 
     fn client(&self) -> TcpStream {
-        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).expect("loopback works");
+        client.set_read_timeout(Some(PATIENCE)).expect("loopback works");
         client
     }
 
@@ -65,17 +65,17 @@ fn echo(mut stream: TcpStream) -> Option<ErrorKind> {
 
 /// Sends a text and reads as much back.
 fn asked(client: &mut TcpStream, text: &str) -> String {
-    client.write_all(text.as_bytes()).unwrap();
+    client.write_all(text.as_bytes()).expect("loopback works");
     let mut answer = vec![0; text.len()];
-    client.read_exact(&mut answer).unwrap();
-    String::from_utf8(answer).unwrap()
+    client.read_exact(&mut answer).expect("loopback works");
+    String::from_utf8(answer).expect("loopback works")
 }
 
 /// Whether nothing comes for a moment.
 fn is_silent(client: &mut TcpStream) -> bool {
-    client.set_read_timeout(Some(MOMENT)).unwrap();
+    client.set_read_timeout(Some(MOMENT)).expect("loopback works");
     let read = client.read(&mut [0; 1]);
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).expect("loopback works");
     matches!(read, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
 }
 

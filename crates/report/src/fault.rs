@@ -85,7 +85,12 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let within = |interval: &&IntervalResult| interval.at_s > at && interval.at_s <= end;
     let intervals: Vec<&IntervalResult> = run.result.intervals.iter().filter(within).collect();
     let fails = |interval: &IntervalResult| interval.failed + interval.timed_out > 0;
-    let is_bad = |interval: &IntervalResult| fails(interval) || interval.ok == 0 && interval.in_flight > 0;
+    let longest = intervals.iter().map(|interval| interval.length_s).fold(0.0, f64::max);
+    // In a short piece of one nothing may end just so.
+    let stands = |interval: &IntervalResult| {
+        interval.ok == 0 && interval.in_flight > 0 && interval.length_s * 2.0 > longest
+    };
+    let is_bad = |interval: &IntervalResult| fails(interval) || stands(interval);
     let since = |interval: &IntervalResult| rounded(interval.at_s - at);
     let first_failure_s = intervals.iter().find(|interval| fails(interval)).map(|interval| since(interval));
     let last_bad = intervals.iter().rposition(|interval| is_bad(interval));
@@ -118,7 +123,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
         effect,
         first_failure_s,
         recovery_s,
-        resolution_s: intervals.iter().map(|interval| interval.length_s).fold(0.0, f64::max),
+        resolution_s: longest,
         window_until_s: rounded(window_until),
         ok: count(|interval| interval.ok),
         failed: count(|interval| interval.failed),
@@ -172,4 +177,67 @@ impl FaultResult {
 /// To milliseconds.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::Nanos;
+    use plimsoll_metrics::{Interval, Model, RunRecord};
+
+    use super::*;
+    use crate::{RunContext, RunResult};
+
+    /// A run of intervals of one second, each with requests that ended well, that failed, and that are in flight.
+    fn run(intervals: &[(u64, u64, u64)]) -> SavedRun {
+        let mut record = RunRecord::empty(Model::Open);
+        record.intervals = (1..)
+            .zip(intervals)
+            .map(|(second, &(ok, failed, in_flight))| Interval {
+                at: Nanos::from_secs(second),
+                length: Nanos::from_secs(1),
+                ok,
+                failed,
+                in_flight,
+                ..Interval::default()
+            })
+            .collect();
+        SavedRun::of_result(RunResult::new(&record, RunContext::default()))
+    }
+
+    fn fault(at_s: f64, until_s: Option<f64>) -> FaultMark {
+        FaultMark { fault: "kill".to_owned(), nodes: vec!["0".to_owned()], at_s, until_s, error: None }
+    }
+
+    #[test]
+    fn an_outage_is_told_from_its_first_failure_to_its_recovery() {
+        let run = run(&[(9, 0, 1), (9, 0, 1), (3, 5, 1), (0, 0, 7), (9, 0, 1), (9, 0, 1)]);
+        let found = effects(&run, vec![fault(1.5, Some(2.5))]).remove(0);
+        assert_eq!(
+            (found.effect, found.first_failure_s, found.recovery_s),
+            (FaultEffect::Recovered, Some(1.5), Some(2.5))
+        );
+        assert_eq!((found.ok, found.failed, found.window_until_s), (12, 5, 4.0));
+        assert_eq!(found.heading(), "kill of node 0 at 1.5 s until 2.5 s");
+        assert_eq!(found.said(), "first failure within 1.5 s, recovered after 2.5 s, 5 requests failed");
+    }
+
+    #[test]
+    fn what_lasts_is_not_called_recovered_and_what_does_nothing_is_said_to() {
+        let run = run(&[(9, 0, 0), (5, 4, 0), (5, 4, 0)]);
+        let found = effects(&run, vec![fault(0.5, None), fault(2.5, None)]);
+        assert_eq!((found[0].effect, found[0].recovery_s), (FaultEffect::Lasting, None));
+        // The interval in which the next one begins is that one's.
+        assert_eq!((found[0].failed, found[1].failed), (4, 4));
+        let idle = effects(&self::run(&[(9, 0, 0), (9, 0, 0)]), vec![fault(0.5, None)]).remove(0);
+        assert_eq!((idle.effect, idle.first_failure_s), (FaultEffect::None, None));
+        assert_eq!(idle.said(), "no request failed");
+    }
+
+    #[test]
+    fn to_stand_still_is_to_be_disturbed_though_nothing_fails() {
+        let run = run(&[(9, 0, 1), (0, 0, 9), (9, 0, 1)]);
+        let found = effects(&run, vec![fault(0.5, Some(1.5))]).remove(0);
+        assert_eq!((found.effect, found.recovery_s), (FaultEffect::Recovered, Some(1.5)));
+        assert_eq!(found.said(), "recovered after 1.5 s, requests stood still and none failed");
+    }
 }

@@ -286,24 +286,25 @@ impl TrendsResult {
         }
         let bytes = |value: f64| figure::bytes(value.round() as u64);
         let number = |value: f64| format!("{value:.1}");
-        let all: [(&str, Option<TrendResult>, &dyn Fn(f64) -> String); 3] = [
-            ("memory", self.rss_bytes_per_h, &bytes),
-            ("descriptors", self.descriptors_per_h, &number),
-            ("threads", self.threads_per_h, &number),
+        let said = [
+            self.rss_bytes_per_h.map(|trend| trend.said("memory", bytes)),
+            self.descriptors_per_h.map(|trend| trend.said("descriptors", number)),
+            self.threads_per_h.map(|trend| trend.said("threads", number)),
         ];
-        let said = all.iter().filter_map(|(name, trend, show)| {
-            let TrendResult { slope, error } = (*trend)?;
-            let error_shown = show(error);
-            Some(match slope.abs() > error {
-                true => {
-                    let way = if slope > 0.0 { "growing" } else { "shrinking" };
-                    format!("{name} {way} by {} ± {error_shown} per hour", show(slope.abs()))
-                }
-                false => format!("{name} without a trend (0 ± {error_shown} per hour)"),
-            })
-        });
-        let said: Vec<String> = said.collect();
+        let said: Vec<String> = said.into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(", "))
+    }
+}
+
+impl TrendResult {
+    /// `memory growing by 1.20 MiB ± 102 KiB per hour`
+    fn said(self, name: &str, show: impl Fn(f64) -> String) -> String {
+        let (slope, error) = (show(self.slope.abs()), show(self.error));
+        match self.slope.abs() > self.error {
+            true if self.slope > 0.0 => format!("{name} growing by {slope} ± {error} per hour"),
+            true => format!("{name} shrinking by {slope} ± {error} per hour"),
+            false => format!("{name} without a trend (0 ± {error} per hour)"),
+        }
     }
 }
 

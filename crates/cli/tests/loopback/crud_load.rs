@@ -198,3 +198,82 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(missing.code, Some(1), "{}", missing.stderr);
     assert!(missing.stderr.contains("there is no resource at"), "{}", missing.stderr);
 }
+
+/// Three nodes of the reference cluster, of which some lie, under a mix of writes.
+fn cluster_spec(lie: &str, faults: &str, seconds: &str) -> String {
+    let arguments = r#"target, crud-node, --id, "${id}", --listen, "${address.http}", --raft, "${address.raft}", --data, "${data}""#;
+    format!(
+        r#"
+name: liars
+nodes:
+  count: 3
+  command: ${{plimsoll}}
+  arguments: [{arguments}{lie}]
+  per_peer: [--peer, "${{peer.id}}=${{peer.http}}/${{peer.raft}}"]
+  ports: {{http: 0, raft: 0}}
+  ready: {{http: /status}}
+leader: {{path: /raft/leader, pointer: /leader_id}}
+links: [raft]
+faults: [{faults}]
+checks: [{{check: acknowledged, within: 2s}}, {{check: staleness, within: 30s}}, {{check: convergence, within: 2s}}]
+workload:
+  run: {{connections: 8, duration: {seconds}, follow_redirects: 3, timeout: 5s, ipv4: true}}
+  targets:
+    api:
+      url: http://localhost:${{node.0.http.port}}
+      share: ["localhost:${{node.1.http.port}}", "localhost:${{node.2.http.port}}"]
+      fail_back: true
+  scenarios:
+    - steps:
+        - {{post: /api/products, json: {{name: "n${{uuid}}", price: 5, category: c}}, expect: {{status: 201}}, extract: {{id: {{json: /id}}}}}}
+        - {{patch: "/api/products/${{id}}", json: {{price: 6}}, expect: {{status: 200}}}}
+        - {{delete: "/api/products/${{id}}", expect: {{status: 2xx}}}}
+    - steps:
+        - {{post: /api/products, json: {{name: "n${{uuid}}", price: 7, category: c}}, expect: {{status: 201}}}}
+"#
+    )
+}
+
+/// The checks of a cluster's run that did not pass, by name, with what they said.
+fn failed_checks(finished: &Finished) -> Vec<(String, String)> {
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let findings = result["reconciliation"]["findings"].as_array().expect("findings").clone();
+    let names: Vec<&str> = findings.iter().filter_map(|finding| finding["check"].as_str()).collect();
+    for wanted in ["writes", "acknowledged writes", "staleness", "convergence"] {
+        assert!(names.contains(&wanted), "{wanted}: {names:?}");
+    }
+    let failed = findings.iter().filter(|finding| finding["passed"] == false);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    failed.map(|finding| (text(&finding["check"]), text(&finding["said"]))).collect()
+}
+
+fn run_cluster(spec: &str) -> Finished {
+    let folder = Folder::new();
+    let file = folder.write("spec.yaml", spec);
+    run(&format!("cluster run {file} --dir {} --quiet -o json", folder.file("cluster")))
+}
+
+#[test]
+fn a_cluster_that_is_broken_under_load_loses_nothing_that_it_acknowledged() {
+    let faults = "{fault: kill, target: leader, at: 1s, for: 500ms}, {fault: isolate, target: leader, at: 3s, for: 1s}";
+    let finished = run_cluster(&cluster_spec("", faults, "6s"));
+    assert_eq!(failed_checks(&finished), [], "{}", finished.stderr);
+    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+}
+
+#[test]
+fn a_cluster_that_lies_is_found_out() {
+    for (lie, check) in [
+        ("lose", "acknowledged writes"),
+        ("diverge", "convergence"),
+        ("stale", "staleness"),
+        ("duplicate", "acknowledged writes"),
+        ("resurrect", "acknowledged writes"),
+    ] {
+        let arguments = format!(", --lie, {lie}, --lie-share, 5%, --seed, \"${{id}}\"");
+        let finished = run_cluster(&cluster_spec(&arguments, "", "1500ms"));
+        assert_eq!(finished.code, Some(6), "{lie}: {}", finished.stderr);
+        let failed = failed_checks(&finished);
+        assert!(failed.iter().any(|(name, _)| name == check), "{lie}: {failed:?}");
+    }
+}

@@ -162,8 +162,8 @@ impl State {
             match *impairment {
                 Impairment::Cut => weather.is_cut = true,
                 Impairment::Delay { time, spread } => {
-                    weather.delay = weather.delay + time;
-                    weather.spread = weather.spread + spread;
+                    weather.delay += time;
+                    weather.spread += spread;
                 }
                 Impairment::Reset => weather.resets = true,
                 Impairment::Loss(share) => weather.loss = weather.loss.max(share),

@@ -1,6 +1,7 @@
 //! Faults of a spec.
 
 use plimsoll_core::Nanos;
+use plimsoll_plan::document::Field;
 use plimsoll_plan::{Place, Problem, parse_size};
 
 use super::{Reading, list, text, texts};
@@ -52,7 +53,7 @@ impl Kind {
 }
 
 impl Reading<'_> {
-    pub(super) fn faults(&mut self, nodes: &[NodePlan], links: &Vec<Link>) -> Vec<FaultPlan> {
+    pub(super) fn faults(&mut self, nodes: &[NodePlan], links: &[Link]) -> Vec<FaultPlan> {
         let faults = self.document.faults.iter();
         faults.filter_map(|fault| self.fault(fault.get()?, fault.place(), nodes, links)).collect()
     }
@@ -134,7 +135,7 @@ impl Reading<'_> {
             (
                 !fault.side.is_empty() && kind != Kind::Partition,
                 "side",
-                fault.side[..].first().and_then(|id| id.place()),
+                fault.side.first().and_then(Field::place),
             ),
             (!fault.target.is_empty() && kind == Kind::Partition, "target", fault.fault.place()),
             (!fault.port.is_absent() && !kind.is_of_links(), "port", fault.port.place()),

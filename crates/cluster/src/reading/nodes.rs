@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
+use plimsoll_plan::document::Field;
 use plimsoll_plan::{Place, Problem};
 
 use super::{PATIENCE, Reading, pairs, text, texts};
@@ -45,7 +46,7 @@ impl Reading<'_> {
         for (number, id) in ids.into_iter().enumerate() {
             if nodes.iter().any(|node| node.id == id) {
                 let problem = Problem::new(format!("two nodes are called `{}`", id.escape_debug()));
-                self.wrong(problem, group.ids.first().and_then(|id| id.place()).or(place));
+                self.wrong(problem, group.ids.first().and_then(Field::place).or(place));
                 continue;
             }
             let port = |(name, first): &(String, u16)| {
