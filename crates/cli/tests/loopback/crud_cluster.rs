@@ -300,6 +300,37 @@ fn a_leader_that_is_killed_takes_no_acknowledged_write_with_it() {
 }
 
 #[test]
+fn a_leader_without_a_majority_says_that_nobody_knows_and_then_that_it_does_not_lead() {
+    let cluster = Cluster::start(3, "--commit-timeout 200ms --election-timeout 1s");
+    let signal = |name: &str| {
+        let others = cluster.nodes.iter().enumerate().filter(|(node, _)| *node != cluster.leader);
+        let pids: Vec<&str> = others.map(|(_, node)| &node.pid[..]).collect();
+        let sent = Command::new("sh").args(["-c", &format!("kill -s {name} {}", pids.join(" "))]).status();
+        assert!(sent.expect("there is a shell").success());
+    };
+    signal("STOP");
+    let unknown = cluster.lead("POST /api/products", &product("a"));
+    assert_eq!((unknown.status, unknown.head.contains("retry-after")), (503, false), "{}", unknown.body);
+    let mut later = (0..ATTEMPTS).map(|_| cluster.lead("POST /api/products", &product("b")));
+    assert!(later.any(|answer| answer.status == 503 && answer.head.contains("retry-after: 1")));
+    assert_eq!(cluster.lead("GET /status", &Value::Null).body["raft"]["leader_port"], 0);
+    signal("CONT");
+    let addresses: Vec<&String> = cluster.nodes.iter().map(|node| &node.address).collect();
+    let writes = |_: usize| {
+        addresses.iter().any(|address| {
+            ask(address, "POST /api/products", &product("c")).is_some_and(|answer| answer.status == 201)
+        })
+    };
+    assert!((0..ATTEMPTS).any(writes));
+    let agree = |_: usize| {
+        let items = cluster.items(0);
+        items == cluster.items(1) && items == cluster.items(2)
+    };
+    assert!((0..ATTEMPTS).any(agree));
+    cluster.stop();
+}
+
+#[test]
 fn what_was_acknowledged_is_there_after_all_nodes_were_killed() {
     let folder = Folder::new();
     // Snapshots, too.
