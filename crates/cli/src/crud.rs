@@ -3,16 +3,20 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_metrics::{FailedExchange, figure};
+use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::Reconciliation;
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_scenario::Row;
+use plimsoll_scenario::header::is_value;
+use plimsoll_scenario::pointer::JsonPointer;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
 use serde_json::json;
 
 use crate::audit::{Bookkeeper, Listing};
 use crate::crud_flags::{CrudLoadArgs, problem};
-use crate::errand::{once, reason, transport};
+use crate::errand::{once, reason, transport, writes_of};
 use crate::flags::OutputFormat;
 use crate::run::{Beside, Workload};
 use crate::screen::Look;
@@ -37,12 +41,13 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
-    reach(&load, &transport(&resolved.layered.patch))?;
+    reach(&load, &beside(&resolved.layered.patch))?;
     let books = match args.verify_within().map_err(Failure::usage)? {
-        Some(within) => Some((books(args, &load, transport(&resolved.layered.patch))?, within)),
+        Some(within) => Some((books(args, &load, beside(&resolved.layered.patch))?, within)),
         None => None,
     };
-    let mut workload = Crud { args, load: &load, books };
+    let flags = resolved.layered.patch;
+    let mut workload = Crud { args, load: &load, books, flags };
     run::command_with(&args.run, &mut workload, look, style)
 }
 
@@ -64,11 +69,38 @@ struct Crud<'a> {
     load: &'a CrudLoad,
     /// Who notes the writes, if they are verified, and how long servers have to come to them.
     books: Option<(Bookkeeper, Nanos)>,
+    /// Those of the run.
+    flags: PlanPatch,
 }
 
 impl Workload for Crud<'_> {
     fn beside(&mut self) -> Beside {
         Beside { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..Beside::default() }
+    }
+
+    fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
+        let Some(before) = self.load.before() else { return Ok(()) };
+        let document = before.document().map_err(|error| Failure::usage(problem("--preseed", &error)))?;
+        let auth = PlanPatch { default_seed: plan.seed ^ 1, ..beside(&self.flags) };
+        let (record, writes) = writes_of(&document, auth)?;
+        let (ok, all) = (record.accounting.ok, record.accounting.started);
+        if ok < all {
+            let why = reason(&record);
+            let problem = Problem::new(format!("--preseed: {} of {all} requests failed: {why}", all - ok));
+            let hint = "the load would not find what it needs: try `plimsoll crud` with creates alone";
+            return Err(Failure::environment(problem.with_hint(hint)));
+        }
+        if let Some((books, _)) = &self.books {
+            (books.listener())(&writes);
+        }
+        let say = run::say(self.args.run.output.quiet);
+        say(&format!("preseed: {} items are there", figure::count(self.load.preseed)));
+        if let Some((name, pointers)) = self.load.rows()
+            && let Some(pool) = plan.pools.iter_mut().find(|pool| pool.name == name)
+        {
+            pool.rows = rows(&writes, &pointers).into();
+        }
+        Ok(())
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -88,6 +120,37 @@ impl Workload for Crud<'_> {
         result.reconciliation = Some(checks);
         Ok(exit)
     }
+}
+
+/// How servers are reached, and as whom.
+fn beside(flags: &PlanPatch) -> PlanPatch {
+    let (basic, bearer, headers) = (flags.basic.clone(), flags.bearer.clone(), flags.headers.clone());
+    PlanPatch { basic, bearer, headers, follow_redirects: flags.follow_redirects.clone(), ..transport(flags) }
+}
+
+/// The rows that the answers to creates come to.
+fn rows(writes: &[FailedExchange], pointers: &[&str]) -> Vec<Row> {
+    let pointers: Vec<JsonPointer> =
+        pointers.iter().filter_map(|text| JsonPointer::parse(text).ok()).collect();
+    let mut rows = Vec::new();
+    let mut add = |item: &[u8]| {
+        let value = |pointer: &JsonPointer| {
+            let text = pointer.find(item)?.to_text()?.into_owned();
+            (!text.is_empty() && is_value(&text)).then_some(text)
+        };
+        rows.extend(pointers.iter().map(value).collect::<Option<Row>>());
+    };
+    for write in writes {
+        let Some(answer) = JsonPointer::default().find(&write.response.body) else { continue };
+        let each = answer.each_element(|item| {
+            add(item.raw());
+            true
+        });
+        if each.is_none() {
+            add(answer.raw());
+        }
+    }
+    rows
 }
 
 /// Whether the resource is there: else a run would measure how fast it is not. Nothing is written.

@@ -56,6 +56,9 @@ struct WorkloadArgs {
     /// Items of one create [default: bulk: 100, else 1]
     #[arg(long, value_name = "N")]
     bulk_size: Option<u32>,
+    /// Create so many items first, unmeasured, for the load to read, change and delete
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    preseed: u64,
     /// Limit for each response in seconds: another name of --timeout
     #[arg(long, value_name = "SECONDS", conflicts_with = "timeout")]
     timeout_s: Option<f64>,
@@ -138,6 +141,7 @@ impl CrudLoadArgs {
         let plan = &self.run.plan;
         Ok(CrudLoad {
             leader: server("--leader", &args.leader)?,
+            preseed: args.preseed,
             read_targets: read_targets.collect::<Result<_, _>>()?,
             read_path: mix.read_path.clone().unwrap_or_else(|| model.path.clone()),
             model,

@@ -45,6 +45,47 @@ fn carry_out(
     record.map_err(run::failure)
 }
 
+/// Carries a plan out beside the load, and gives every request of it that may have changed something, whole.
+pub(crate) fn writes_of(
+    document: &Value,
+    flags: PlanPatch,
+) -> Result<(RunRecord, Vec<FailedExchange>), Failure> {
+    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
+    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
+    let mut plan = command.resolve(&files)?.plan;
+    run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+    let addresses = resolve(&plan).map_err(run::failure)?;
+    let open = OpenEpoll(BackendOptions::default());
+    let options = LogOptions {
+        share: 0.0,
+        failed: 0,
+        good_too: false,
+        writes: true,
+        longest: usize::MAX,
+        seed: plan.seed,
+    };
+    let (log, receive) = Log::new(options);
+    let all = std::thread::scope(|scope| {
+        // Workers wait for whoever takes them.
+        let reader = scope.spawn(|| {
+            let mut all = Vec::new();
+            for batch in receive {
+                match batch {
+                    LogBatch::Writes(writes) => all.extend(writes),
+                    LogBatch::Entries(_) | LogBatch::Failed(_) => {}
+                    LogBatch::End => break,
+                }
+            }
+            all
+        });
+        let record = run_logged(&plan, &open, &addresses, &Control::default(), &log, &mut |_| {});
+        log.end();
+        (record, reader.join().unwrap_or_default())
+    });
+    let (record, writes) = all;
+    Ok((record.map_err(run::failure)?, writes))
+}
+
 /// Why a request failed, in words.
 pub(crate) fn reason(record: &RunRecord) -> String {
     let example = record.error_examples.values().next().cloned();

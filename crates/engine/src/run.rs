@@ -143,8 +143,8 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
         let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
         let directory = Arc::clone(&directory);
-        let feeds = feeds.with_pools(&plan.pools);
         let shard = Shard { index, of: workers };
+        let feeds = feeds.with_pools(&plan.pools, shard);
         let taps = Taps::open(&plan, shard, at_once)?;
         let thread = thread::Builder::new()
             .name(format!("{}{index}", control.thread_name()))

@@ -300,10 +300,10 @@ impl Feeds {
         Ok(Self { feeds: feeds.collect::<Result<_, _>>()?, pools: Vec::new() })
     }
 
-    /// The same with pools, which are empty.
+    /// The same with the pools of one worker.
     #[must_use]
-    pub fn with_pools(self, specs: &[PoolSpec]) -> Self {
-        Self { pools: specs.iter().map(Pool::new).collect(), ..self }
+    pub fn with_pools(self, specs: &[PoolSpec], worker: Shard) -> Self {
+        Self { pools: specs.iter().map(|spec| Pool::new(spec, worker)).collect(), ..self }
     }
 
     /// A pool of the plan, by its position.

@@ -52,7 +52,7 @@ pub use head::check_method;
 pub use header::{parse_header, parse_header_in};
 pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
 pub use pause::Pause;
-pub use pool::PoolSpec;
+pub use pool::{PoolSpec, Row};
 pub use program::{Next, Op, Program, Surroundings};
 pub use reaction::{
     CheckSpec, CollectSpec, ExtractSpec, Failure, Matching, Reaction, ReactionSpec, Source, StatusRange,

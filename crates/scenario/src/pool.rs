@@ -1,7 +1,9 @@
 //! Rows of values that iterations keep for others: what a server has created, for whoever reads, changes or
 //! deletes it.
 
-use plimsoll_core::Random;
+use std::sync::Arc;
+
+use plimsoll_core::{Random, Shard};
 
 /// What a pool is compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +12,9 @@ pub struct PoolSpec {
     pub name: String,
     /// The variables (their positions) whose values make a row.
     pub columns: Vec<u16>,
+    /// Rows that are there before anything is kept, dealt to the workers in turn: values in the order of the
+    /// columns, each [fit for a header](crate::header::is_value).
+    pub rows: Arc<[Row]>,
 }
 
 impl PoolSpec {
@@ -28,11 +33,14 @@ pub(crate) struct Pool {
 }
 
 /// The values of a row, in the order of the columns.
-type Row = Vec<Vec<u8>>;
+pub type Row = Vec<Vec<u8>>;
 
 impl Pool {
-    pub(crate) fn new(spec: &PoolSpec) -> Self {
-        Self { columns: spec.columns.clone(), rows: Vec::new(), spare: Vec::new() }
+    /// One worker's, with its share of the rows that are there at first.
+    pub(crate) fn new(spec: &PoolSpec, worker: Shard) -> Self {
+        let mine = spec.rows.iter().skip(worker.index as usize).step_by(worker.of.max(1) as usize);
+        let fit = mine.filter(|row| row.len() == spec.columns.len()).take(PoolSpec::MOST);
+        Self { columns: spec.columns.clone(), rows: fit.cloned().collect(), spare: Vec::new() }
     }
 
     /// Keeps the values that the variables have.
@@ -107,7 +115,11 @@ mod tests {
 
     /// A pool with the columns 2 and 0 of three variables.
     fn pool() -> Pool {
-        Pool::new(&PoolSpec { name: "orders".to_owned(), columns: vec![2, 0] })
+        Pool::new(&spec([].into()), Shard::WHOLE)
+    }
+
+    fn spec(rows: Arc<[Row]>) -> PoolSpec {
+        PoolSpec { name: "orders".to_owned(), columns: vec![2, 0], rows }
     }
 
     fn keep(pool: &mut Pool, random: &mut Random, number: usize) {
@@ -139,6 +151,22 @@ mod tests {
             assert_eq!(given(&mut pool, true, &mut random), None);
         }
         assert_eq!((pool.rows.len(), pool.spare.len()), (0, 50), "memory is used again");
+    }
+
+    #[test]
+    fn what_is_there_at_first_is_dealt_to_the_workers() {
+        let row = |number: usize| vec![format!("c{number}").into_bytes(), format!("a{number}").into_bytes()];
+        // One of them does not fit.
+        let rows: Vec<Row> = (0..10).map(row).chain([vec![b"x".to_vec()]]).collect();
+        let (spec, mut random, mut all) = (spec(rows.into()), Random::new(3, 0), BTreeSet::new());
+        for index in 0..3 {
+            let mut pool = Pool::new(&spec, Shard { index, of: 3 });
+            while let Some(row) = given(&mut pool, true, &mut random) {
+                assert!(all.insert(row));
+            }
+        }
+        assert_eq!(all.len(), 10);
+        assert!(all.contains(&["a9".to_owned(), "c9".to_owned()]));
     }
 
     #[test]

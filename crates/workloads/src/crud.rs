@@ -41,6 +41,8 @@ pub struct CrudLoad {
     pub update: Update,
     /// How much of it.
     pub size: Size,
+    /// Items that are created before the load, to be read, changed and deleted.
+    pub preseed: u64,
 }
 
 /// How much there is of it.
@@ -236,6 +238,24 @@ impl CrudLoad {
             targets.insert("reads".to_owned(), pool);
         }
         Ok(json!({ "name": "crud", "targets": targets, "run": run, "scenarios": scenarios }))
+    }
+
+    /// The load that creates what is to be there before: `None` if that is nothing. It has the same items, and
+    /// as many in one request.
+    pub fn before(&self) -> Option<Self> {
+        let mode = match self.mode.bulk_size() {
+            1 => Mode::Single,
+            size => Mode::Bulk(size),
+        };
+        let size = Size { total: Some(self.preseed), ..self.size.clone() };
+        (self.preseed > 0).then(|| Self { mode, size, preseed: 0, ..self.clone() })
+    }
+
+    /// The name of the pool of items in the plan, and where the values of a row are in an item, as JSON
+    /// Pointers, in the order of its columns. `None` if the plan has no use for it.
+    pub fn rows(&self) -> Option<(&'static str, Vec<&str>)> {
+        let id = self.model.id.as_str();
+        self.needs_ids().then(|| (ITEMS, if self.needs_items() { vec![id, ""] } else { vec![id] }))
     }
 
     /// Iterations that the total comes to.

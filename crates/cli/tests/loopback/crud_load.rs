@@ -110,6 +110,23 @@ fn not_found(result: &Value, name: &str) -> u64 {
 }
 
 #[test]
+fn what_is_there_before_is_read_changed_and_deleted() {
+    let cluster = Cluster::start(1, "");
+    for (args, left) in [("-t 2", 250), ("-t 2 --bulk-size 40", 500)] {
+        let mix =
+            "--mode random --read-pct 40 --read-path /api/products/${id} --update-pct 40 --delete-pct 20";
+        let finished =
+            load(&cluster, &format!("--preseed 300 --total 250 {mix} {args} --concurrency 5 --verify"));
+        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
+        let result = finished.result();
+        let done = ["READ", "UPDATE", "DELETE", "RANDOM-ID"].map(|name| ok(&result, name));
+        assert_eq!((done, result["accounting"]["failed"].as_u64()), ([100, 100, 50, 0], Some(0)), "{args}");
+        assert_eq!(cluster.count(0), left, "{args}");
+        assert!(audits(&result)[0].0, "{args}: {:?}", audits(&result));
+    }
+}
+
+#[test]
 fn a_resource_of_ones_own_is_written_by_its_own_payload() {
     let cluster = Cluster::start(1, "");
     let folder = Folder::new();

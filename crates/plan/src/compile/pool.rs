@@ -195,7 +195,12 @@ impl Compiler<'_, '_> {
         }
         let columns =
             |draft: &PoolDraft| draft.columns.iter().filter_map(|name| self.variable(name)).collect();
-        drafts.iter().map(|draft| PoolSpec { name: draft.name.clone(), columns: columns(draft) }).collect()
+        let pool = |draft: &PoolDraft| PoolSpec {
+            name: draft.name.clone(),
+            columns: columns(draft),
+            rows: [].into(),
+        };
+        drafts.iter().map(pool).collect()
     }
 }
 

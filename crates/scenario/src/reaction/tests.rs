@@ -1,5 +1,6 @@
 //! Reactions: what holds, what is taken, what is said.
 
+use plimsoll_core::Shard;
 use proptest::prelude::*;
 
 use super::*;
@@ -535,7 +536,7 @@ fn rows_are_collected_from_arrays() {
     let spec = ReactionSpec { collect: vec![collect], ..ReactionSpec::default() };
     let reaction = Reaction::compile(&spec, &Scope::default()).unwrap();
     assert!(!reaction.is_plain() && reaction.needs().body);
-    let pool = PoolSpec { name: "rows".to_owned(), columns: vec![1, 0] };
+    let pool = PoolSpec { name: "rows".to_owned(), columns: vec![1, 0], rows: [].into() };
     for (body, rows, fails) in [
         (r#"{"data":[{"id":"a"},{"id":7,"x":"\u0041"}]}"#, 2, false),
         (r#"{"data":[]}"#, 0, false),
@@ -545,7 +546,7 @@ fn rows_are_collected_from_arrays() {
         (r#"{"data":[{"id":"a"}"#, 0, true),
         ("", 0, true),
     ] {
-        let mut feeds = Feeds::default().with_pools(std::slice::from_ref(&pool));
+        let mut feeds = Feeds::default().with_pools(std::slice::from_ref(&pool), Shard::WHOLE);
         let (mut random, fields) = (Random::new(1, 0), FieldList::default());
         let received = Received::new(200, &fields, body.as_bytes());
         let collected = reaction.collect(&received, &mut feeds, &mut random);
