@@ -36,8 +36,8 @@ pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> 
     found
 }
 
-/// Carries out the checks of a cluster's spec in their order. `gone` are the ids of nodes that were killed for
-/// good, which are not asked.
+/// Carries out the checks of a cluster's spec in their order. `gone` are the ids of nodes that were killed
+/// for good, which are not asked.
 pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
     let checks = &cluster.spec().checks;
     let mut found = Vec::new();
