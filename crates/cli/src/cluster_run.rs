@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use plimsoll_cluster::cluster::provisional;
-use plimsoll_cluster::spec::{PlanPlace, Suite};
+use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::timeline::{self, Bell, Event};
-use plimsoll_cluster::{Cluster, Spec, check};
+use plimsoll_cluster::{Cluster, Spec, Staleness, check};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
 use plimsoll_engine::{Control, resolve, run_logged};
@@ -21,9 +21,11 @@ use plimsoll_report::{
     SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
 };
 
+use crate::audit::{Bookkeeper, Listing};
 use crate::cluster::{Guarded, single_values, surroundings};
 use crate::cluster_flags::ClusterRunArgs;
 use crate::import::WithPlan;
+use crate::request_log::WriteListener;
 use crate::run::{self, Beside, Ready, Workload};
 use crate::screen::Look;
 use crate::{Exit, Failure, describe, errand, import, outputs, repeat, report};
@@ -39,7 +41,7 @@ const LOOK: Nanos = Nanos::from_millis(1);
 /// The command.
 pub(crate) fn command(args: &ClusterRunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
-    admit(args)?;
+    admit(args, &spec)?;
     match args.suite(&spec)? {
         Some(suite) => run_suite(args, &spec, &suite, look, style),
         None => {
@@ -63,7 +65,7 @@ pub(crate) fn command(args: &ClusterRunArgs, look: Look, style: &Style) -> Resul
 /// The command that starts nothing, and says whether `run` could.
 pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
-    admit(args)?;
+    admit(args, &spec)?;
     let chosen = args.suite(&spec)?;
     let suites: Vec<&Suite> = match &chosen {
         Some(suite) => vec![suite],
@@ -82,7 +84,7 @@ pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
 }
 
 /// Says what cannot go together with a cluster.
-fn admit(args: &ClusterRunArgs) -> Result<(), Failure> {
+fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
     let refuse =
         |message: &str, hint: &str| Err(Failure::usage(Problem::new(message.to_owned()).with_hint(hint)));
     if args.run.plan.has_urls() {
@@ -93,6 +95,12 @@ fn admit(args: &ClusterRunArgs) -> Result<(), Failure> {
     }
     if args.run.repeat.is_some() {
         return refuse("--repeat means nothing to a cluster", "use a suite: --set run=1,2,3");
+    }
+    if args.run.probe.is_some() && spec.checks.iter().any(|check| check.kind == CheckKind::Acknowledged) {
+        return refuse(
+            "--probe and the check `acknowledged` exclude each other",
+            "requests of a probe are noted by nobody: leave it out",
+        );
     }
     if args.run.calibrate {
         return refuse("--calibrate means nothing to a cluster", "`plimsoll calibrate` is for all runs");
@@ -217,12 +225,16 @@ struct UnderTest {
     bell: Arc<Bell>,
     /// From here comes the thread of the faults, which is begun with the run.
     faults: Option<Receiver<JoinHandle<Vec<Event>>>>,
+    /// Who notes the writes of the load, by the checks that ask for it.
+    books: Vec<(Check, Bookkeeper)>,
+    /// Who reads beside the load.
+    probes: Vec<Staleness>,
     quiet: bool,
 }
 
 impl UnderTest {
     fn new(cluster: Arc<Cluster>, quiet: bool) -> Self {
-        Self { cluster, bell: Arc::default(), faults: None, quiet }
+        Self { cluster, bell: Arc::default(), faults: None, books: Vec::new(), probes: Vec::new(), quiet }
     }
 
     /// Ends the faults; what they were.
@@ -237,6 +249,14 @@ impl UnderTest {
     fn findings(&self, gone: &[String]) -> Vec<ConsistencyFinding> {
         let say = run::say(self.quiet);
         let mut findings = check::survivors(&self.cluster, gone);
+        for (check, books) in &self.books {
+            let origins = check::origins(&self.cluster, check, gone);
+            match books.audit_all(&origins, check.within, self.quiet) {
+                Ok(found) => findings.extend(found),
+                // That it does not answer is a finding, too.
+                Err(failure) => findings.push(unanswered(check, &failure)),
+            }
+        }
         findings.extend(check::carry_out(&self.cluster, gone, &|text| say(text)));
         findings
     }
@@ -244,8 +264,9 @@ impl UnderTest {
 
 impl Drop for UnderTest {
     fn drop(&mut self) {
-        // A run that failed before its end has faults that go on.
+        // A run that failed before its end has faults and probes that go on.
         self.end_faults();
+        std::mem::take(&mut self.probes).into_iter().for_each(|probe| drop(probe.end()));
     }
 }
 
@@ -255,14 +276,46 @@ impl Workload for UnderTest {
         if !self.cluster.spec().faults.is_empty() && is_short {
             plan.interval = plan.interval.min(FAULT_INTERVAL);
         }
+        let of_kind = |kind: CheckKind| {
+            let checks = self.cluster.spec().checks.iter();
+            checks.filter(move |check| check.kind == kind).cloned().collect::<Vec<_>>()
+        };
+        // What it creates is there before the writes of the load are noted.
+        for check in of_kind(CheckKind::Staleness) {
+            let probe = Staleness::begin(&self.cluster, &check).map_err(|reason| {
+                let problem = Problem::new(format!("the check `staleness`: {reason}"));
+                Failure::environment(
+                    problem.with_hint("it is for resources whose items have a number `price`"),
+                )
+            })?;
+            self.probes.push(probe);
+        }
+        for check in of_kind(CheckKind::Acknowledged) {
+            let content = &check.content;
+            let listing = Listing {
+                path: content.list.clone(),
+                items: content.items.clone(),
+                parameters: [content.take.clone(), content.skip.clone()],
+                page: content.page,
+            };
+            let origins = check::origins(&self.cluster, &check, &[]);
+            let Some(first) = origins.first() else { continue };
+            let books = Bookkeeper::new(first, listing, &content.id, PlanPatch::default())?;
+            books.note_before(first)?;
+            self.books.push((check, books));
+            // A request before the run may create something, and nobody would note it.
+            plan.preflight = false;
+        }
         Ok(())
     }
 
     fn beside(&mut self) -> Beside {
         let marks = self.cluster.marks().into_iter();
         let watched = marks.map(|(id, entry)| Named::Marked { name: format!("node {id}"), entry }).collect();
+        let listeners: Vec<_> = self.books.iter().map(|(_, books)| books.listener()).collect();
+        let listener = (!listeners.is_empty()).then(|| all_of(listeners));
         if self.cluster.spec().faults.is_empty() {
-            return Beside { watched, accompany: None };
+            return Beside { watched, listener, accompany: None };
         }
         let (cluster, bell, say) = (self.cluster.clone(), self.bell.clone(), run::say(self.quiet));
         let (send, begun) = channel();
@@ -283,10 +336,12 @@ impl Workload for UnderTest {
                 let _ = send.send(thread);
             }
         };
-        Beside { watched, accompany: Some(Box::new(accompany)) }
+        Beside { watched, listener, accompany: Some(Box::new(accompany)) }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let read: Vec<ConsistencyFinding> =
+            std::mem::take(&mut self.probes).into_iter().flat_map(Staleness::end).collect();
         let events = self.end_faults();
         let gone: Vec<String> = events.iter().flat_map(|event| event.gone.iter().cloned()).collect();
         run.result.faults = effects(run, events.into_iter().map(mark).collect());
@@ -294,7 +349,8 @@ impl Workload for UnderTest {
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);
         }
-        let findings = self.findings(&gone);
+        let mut findings = self.findings(&gone);
+        findings.extend(read);
         if findings.is_empty() {
             return Ok(Exit::Success);
         }
@@ -304,6 +360,22 @@ impl Workload for UnderTest {
         let exit = if found.consistent { Exit::Success } else { Exit::Inconsistent };
         run.result.reconciliation = Some(found);
         Ok(exit)
+    }
+}
+
+/// One who tells all of these.
+fn all_of(mut listeners: Vec<WriteListener>) -> WriteListener {
+    Box::new(move |writes| listeners.iter_mut().for_each(|listener| listener(writes)))
+}
+
+fn unanswered(check: &Check, failure: &Failure) -> ConsistencyFinding {
+    let mut lines = failure.problems.iter().map(|problem| problem.message.clone());
+    ConsistencyFinding {
+        check: check.kind.name().to_owned(),
+        passed: false,
+        took_s: 0.0,
+        said: lines.next().unwrap_or_default(),
+        evidence: lines.collect(),
     }
 }
 

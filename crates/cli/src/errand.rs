@@ -55,7 +55,6 @@ pub(crate) fn reason(record: &RunRecord) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// At most [`FailedExchange::LONGEST`] bytes.
     pub(crate) body: Vec<u8>,
     /// How many bytes more there were.
     pub(crate) cut: u64,
@@ -64,15 +63,16 @@ pub(crate) struct Answer {
 /// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
 /// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
-    answers_with(origin, steps, flags, |_| {})
+    answers_with(origin, steps, flags, FailedExchange::LONGEST, |_| {})
 }
 
-/// The same with what is done with the plan before it is carried out: bodies can be put into it that JSON
-/// cannot have.
+/// The same with so many bytes of each answer at most, and with what is done with the plan before it is
+/// carried out: bodies can be put into it that JSON cannot have.
 pub(crate) fn answers_with(
     origin: &str,
     steps: &[Value],
     flags: PlanPatch,
+    longest: usize,
     prepare: impl FnOnce(&mut Plan),
 ) -> Result<Vec<Answer>, Failure> {
     let expected = json!({ "status": ["200-599"] });
@@ -88,13 +88,14 @@ pub(crate) fn answers_with(
         .collect();
     let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
-    let (log, receive) = Log::new(LogOptions { share: 0.0, failed: most, good_too: true, seed: 0 });
+    let (log, receive) =
+        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, longest, seed: 0 });
     let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
     // The workers have ended: this was the last one who could add to it.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
         LogBatch::Failed(exchange) => Some(*exchange),
-        LogBatch::Entries(_) | LogBatch::End => None,
+        LogBatch::Entries(_) | LogBatch::Writes(_) | LogBatch::End => None,
     });
     let answers: Vec<Answer> = exchanges
         .filter(|exchange| exchange.entry.status > 0)
@@ -111,6 +112,29 @@ pub(crate) fn answers_with(
     Err(Failure::environment(
         problem.with_hint("is it still running? its log may say what became of the request"),
     ))
+}
+
+/// How connections are made, and nothing else of these flags.
+pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
+    let flags = flags.clone();
+    PlanPatch {
+        resolve: flags.resolve,
+        connect_to: flags.connect_to,
+        unix_socket: flags.unix_socket,
+        ipv4: flags.ipv4,
+        ipv6: flags.ipv6,
+        insecure: flags.insecure,
+        cacert: flags.cacert,
+        cert: flags.cert,
+        key: flags.key,
+        tls: flags.tls,
+        sni: flags.sni,
+        http1: flags.http1,
+        http2: flags.http2,
+        http2_prior_knowledge: flags.http2_prior_knowledge,
+        alpn: flags.alpn,
+        ..PlanPatch::default()
+    }
 }
 
 /// Whether a step is no request.

@@ -16,6 +16,7 @@ use crate::calibrate::CalibrateArgs;
 use crate::cluster_flags::ClusterArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
+use crate::crud_flags::CrudLoadArgs;
 use crate::export_flags::MonitoringArgs;
 use crate::find_flags::FindArgs;
 use crate::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
@@ -90,6 +91,13 @@ pub(crate) enum Command {
     /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run`
     /// hold.
     Cache(Box<CacheArgs>),
+    /// Create, read, update and delete the items of a REST resource, at one server or at a cluster
+    ///
+    /// By default 10,000 items are created, on 64 connections. Ids for reads, updates and deletes are those of
+    /// the items that were created in the run; before there are any, the server is asked for one (GET
+    /// /api/NAME/random-id), which is counted apart. The flags come to a plan, which --print-plan shows; all
+    /// flags of `run` hold. Without a server at hand, `plimsoll target crud-cluster` is one.
+    Crud(Box<CrudLoadArgs>),
     /// Send metrics, logs, traces or events to a store, in batches, at so many records a second
     ///
     /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
@@ -802,11 +810,12 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "run",
     "check",
     "explain",
     "cache",
+    "crud",
     "ingest",
     "find",
     "calibrate",
@@ -902,7 +911,8 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, cache, ingest, find, calibrate, sink, target, cluster, demo, import, compare, \
+                "commands: run, check, explain, cache, crud, ingest, find, calibrate, sink, target, cluster, demo, \
+                 import, compare, \
                  history, report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
             )

@@ -11,7 +11,7 @@ use plimsoll_scenario::Bodies;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 use serde_json::json;
 
-use crate::errand::{once, reason};
+use crate::errand::{once, reason, transport};
 use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
 use crate::progress::Preparing;
@@ -189,29 +189,6 @@ pub(crate) fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     Err(Failure::environment(
         problem.with_hint("name it with --url; without a store at hand, `plimsoll target ingest` is one"),
     ))
-}
-
-/// How connections are made, and nothing else of these flags.
-fn transport(flags: &PlanPatch) -> PlanPatch {
-    let flags = flags.clone();
-    PlanPatch {
-        resolve: flags.resolve,
-        connect_to: flags.connect_to,
-        unix_socket: flags.unix_socket,
-        ipv4: flags.ipv4,
-        ipv6: flags.ipv6,
-        insecure: flags.insecure,
-        cacert: flags.cacert,
-        cert: flags.cert,
-        key: flags.key,
-        tls: flags.tls,
-        sni: flags.sni,
-        http1: flags.http1,
-        http2: flags.http2,
-        http2_prior_knowledge: flags.http2_prior_knowledge,
-        alpn: flags.alpn,
-        ..PlanPatch::default()
-    }
 }
 
 /// Makes batches of each supply of a plan, which are sent instead of new ones.

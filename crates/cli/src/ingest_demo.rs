@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{PlanPatch, Problem, Problems};
 use plimsoll_report::{Style, rfc3339};
 use plimsoll_scenario::Bodies;
@@ -182,7 +182,7 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     let mut batches = story(demo.campaign_ms(), seed);
     batches.sort_by_key(|batch| Demo::KINDS.iter().position(|kind| *kind == batch.kind));
     let steps: Vec<Value> = batches.iter().map(|batch| demo.write(batch)).collect();
-    let answers = answers_with(store.origin, &steps, store.flags.clone(), |plan| {
+    let answers = answers_with(store.origin, &steps, store.flags.clone(), FailedExchange::LONGEST, |plan| {
         for (supply, batch) in plan.supplies.iter_mut().zip(&batches) {
             supply.bodies = Bodies::Ready([Arc::from(&batch.body[..])].into());
         }

@@ -1,6 +1,7 @@
 //! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod cache;
 mod cache_flags;
 mod cache_target_flags;
@@ -15,6 +16,8 @@ mod compare;
 mod compare_flags;
 mod control_flags;
 mod control_port;
+mod crud;
+mod crud_flags;
 mod demo;
 mod describe;
 mod diagnostics;
@@ -205,6 +208,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),
         Command::Cache(args) => cache::command(args, environment::look(cli.color), &style),
+        Command::Crud(args) => crud::command(args, environment::look(cli.color), &style),
         Command::Ingest(args) => ingest::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),

@@ -90,7 +90,11 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
             let noun = if is_import(error) { "format" } else { "target" };
             let problem = Problem::new(format!("unknown {noun} `{name}`"));
             match text(ContextKind::SuggestedSubcommand) {
-                Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
+                Some(near) => {
+                    // The parser names all that are similar, the most similar one last.
+                    let nearest = near.rsplit(", ").next().unwrap_or(&near);
+                    problem.with_hint(format!("did you mean `{nearest}`?"))
+                }
                 None if is_import(error) => problem.with_hint(FORMATS),
                 None => problem,
             }

@@ -21,9 +21,9 @@ pub(crate) const RAFT_OFFSET: u16 = 1000;
 /// What is the same for one node and for a cluster of them.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// When the log is on the disk: always (before a write is acknowledged), never, or so often, such as 100ms
+    /// When the log is on the disk: always (before a write is acknowledged), never, or so often as 100ms
     ///
-    /// With `never` and a time an acknowledged write outlives the process, but not a machine that loses power.
+    /// With `never` or a time an acknowledged write outlives the process, and not a machine that loses power.
     #[arg(long, value_name = "WHEN", default_value = "always", help_heading = "Storage")]
     fsync: String,
     /// Length of log after which a snapshot is taken
@@ -103,10 +103,10 @@ pub(crate) struct CrudClusterArgs {
     /// Folder of the nodes' folders, which is kept [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Treat a share of what is asked for wrongly: lose, diverge, stale, duplicate or resurrect; see crud-node
+    /// Treat a share of what is asked for wrongly, as crud-node does
     ///
-    /// diverge@1 is a matter of node 1. Without a node, diverge and stale are matters of the last one, and the
-    /// others of whoever leads.
+    /// lose, diverge, stale, duplicate or resurrect. diverge@1 is a matter of node 1. Without a node, diverge
+    /// and stale are matters of the last one, and the others of whoever leads.
     #[arg(long, value_name = "KIND[@NODE]", help_heading = "Faults")]
     lie: Option<String>,
     #[command(flatten)]
@@ -212,7 +212,7 @@ impl CrudClusterArgs {
     /// The same with everything parsed and checked; all problems at once.
     pub(crate) fn to_spec(&self) -> Result<CrudClusterSpec, Problems> {
         let mut reader = Reader::default();
-        let nodes = reader.read("--nodes", &self.nodes, parse_nodes).unwrap_or(1);
+        let nodes = reader.read("--nodes", &self.nodes, parse_nodes).unwrap_or(7);
         let most = u16::MAX - RAFT_OFFSET - 8;
         let port = reader.read("--port", &self.port, |text| whole(text, 0..=u64::from(most)));
         let lie = reader.maybe("--lie", self.lie.as_ref(), |text| parse_lie_of(text, nodes));

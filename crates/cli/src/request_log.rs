@@ -25,6 +25,9 @@ const FAILED_LIMIT: u64 = 1_000;
 const COLUMNS: &str =
     "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
 
+/// Who is told of requests that may have changed something, on the thread of the log.
+pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
+
 /// The log of a run, and the thread that writes it.
 pub(crate) struct RequestLog {
     log: Log,
@@ -33,7 +36,11 @@ pub(crate) struct RequestLog {
 
 impl RequestLog {
     /// Opens what was asked for, and starts the thread if there is something.
-    pub(crate) fn open(plan: &Plan, live: &LiveArgs) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        plan: &Plan,
+        live: &LiveArgs,
+        listener: Option<WriteListener>,
+    ) -> Result<Self, Failure> {
         let share = match &live.log_sample {
             Some(text) => parse_share(text).map_err(Failure::usage)?,
             None => 1.0,
@@ -44,16 +51,18 @@ impl RequestLog {
         };
         let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::create).transpose();
         let (entries, failed) = (open(&live.log)?, open(&live.failed)?);
-        if entries.is_none() && failed.is_none() {
+        if entries.is_none() && failed.is_none() && listener.is_none() {
             return Ok(Self { log: Log::default(), thread: None });
         }
         let options = LogOptions {
             share: if entries.is_some() { share } else { 0.0 },
             failed: if failed.is_some() { limit } else { 0 },
             good_too: false,
+            writes: listener.is_some(),
+            longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
             seed: plan.seed,
         };
-        let mut writer = Writer { outline: plan.outline(), entries, failed };
+        let mut writer = Writer { outline: plan.outline(), entries, failed, listener };
         writer.write_header();
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
@@ -127,6 +136,7 @@ struct Writer {
     outline: Outline,
     entries: Option<Sink>,
     failed: Option<Sink>,
+    listener: Option<WriteListener>,
 }
 
 impl Writer {
@@ -145,6 +155,11 @@ impl Writer {
                         sink.write(|file| {
                             entries.iter().try_for_each(|entry| write_entry(file, outline, entry, csv))
                         });
+                    }
+                }
+                LogBatch::Writes(writes) => {
+                    if let Some(listener) = &mut self.listener {
+                        listener(&writes);
                     }
                 }
                 LogBatch::End => break,
@@ -298,17 +313,21 @@ mod tests {
             write_entry(&mut out, &outline(), &entry, true).unwrap();
             write_entry(&mut out, &outline(), &entry, false).unwrap();
         }
-        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later");
+        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later", 99);
         response.cut = 7;
         let exchange = FailedExchange {
             entry: entry(),
             reason: "busy".to_owned(),
-            request: Message::new(b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80", b"{}"),
+            request: Message::new(
+                b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80",
+                b"{}",
+                99,
+            ),
             response,
         };
         write_exchange(&mut out, &outline(), &exchange).unwrap();
         let lines = b":method: GET\ncookie: topsecret\naccept: */*";
-        let request = Message::new(lines, b"");
+        let request = Message::new(lines, b"", 99);
         write_exchange(&mut out, &outline(), &FailedExchange { request, ..FailedExchange::bare(entry()) })
             .unwrap();
         let text = String::from_utf8(out).unwrap();

@@ -22,7 +22,7 @@ use crate::exports::Exporters;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
 use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
-use crate::request_log::RequestLog;
+use crate::request_log::{RequestLog, WriteListener};
 use crate::saving::{Keeper, Saving};
 use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
@@ -78,6 +78,8 @@ pub(crate) struct Beside {
     pub(crate) watched: Vec<Named>,
     /// What is begun beside it.
     pub(crate) accompany: Option<Accompany>,
+    /// Who is told of all requests that may have changed something.
+    pub(crate) listener: Option<WriteListener>,
 }
 
 /// What is told and heard while a run goes on.
@@ -261,7 +263,10 @@ fn execute_on<O: Open + Clone + 'static>(
     let descriptors = watched.len() as u32 * DESCRIPTORS_PER_SERVER;
     let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + descriptors;
     fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
-    let (statistics, log) = (Statistics::open(&plan, live, output.quiet), RequestLog::open(&plan, live));
+    let (statistics, log) = (
+        Statistics::open(&plan, live, output.quiet),
+        RequestLog::open(&plan, live, before.beside.listener.take()),
+    );
     let (mut statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
     let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();

@@ -52,10 +52,10 @@ enum Target {
     Ingest(Box<IngestArgs>),
     /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates
     ///
-    /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists; /status,
-    /// /raft/leader and /_raft/health tell how the node stands. A write is acknowledged when a majority has it
-    /// on the disk; a follower answers it 307, and reads from what it has itself. Without --peer it leads at
-    /// once.
+    /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists;
+    /// /status, /raft/leader and /_raft/health tell how the node stands. A write is acknowledged when a
+    /// majority has it on the disk; a follower answers it 307, and reads from what it has itself. Without
+    /// --peer it leads at once.
     CrudNode(Box<CrudNodeArgs>),
     /// A cluster of such nodes, each a process of its own, which end with this one
     CrudCluster(Box<CrudClusterArgs>),

@@ -66,6 +66,8 @@ fn help_of_target() {
     insta::assert_snapshot!("help_target_crud_long", help(&["target", "crud", "--help"]));
     insta::assert_snapshot!("help_target_cache_long", help(&["target", "cache", "--help"]));
     insta::assert_snapshot!("help_target_ingest_long", help(&["target", "ingest", "--help"]));
+    insta::assert_snapshot!("help_target_crud_node_long", help(&["target", "crud-node", "--help"]));
+    insta::assert_snapshot!("help_target_crud_cluster_long", help(&["target", "crud-cluster", "--help"]));
 }
 
 #[test]
@@ -226,6 +228,9 @@ fn target() {
         &["target", "cache", "--lie", "white"],
         &["target", "cache", "--cache", "a b", "--max-memory", "1KiB"],
         &["target", "cache", "--user", "admin"],
+        &["target", "crud-node"],
+        &["target", "crud-node", "--data=d", "--peer=1=a", "--fsync=often", "--lie=white", "--lie-share=1"],
+        &["target", "crud-cluster", "--nodes=2", "--lie=lose@3", "--election-timeout=200ms"],
     ]));
 }
 

@@ -36,10 +36,17 @@ pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> 
     found
 }
 
-/// Carries out the checks of a cluster's spec in their order. `gone` are the ids of nodes that were killed
-/// for good, which are not asked.
+/// The URLs of the nodes that a check asks. `gone` are the ids of nodes that were killed for good.
+pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String> {
+    let port = |index| cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
+    asked(cluster, gone).into_iter().map(|index| format!("http://127.0.0.1:{}", port(index))).collect()
+}
+
+/// Carries out the checks of a cluster's spec in their order, but for those that [begin with the
+/// load](CheckKind::is_of_load). `gone` are the ids of nodes that were killed for good, which are
+/// not asked.
 pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
-    let checks = &cluster.spec().checks;
+    let checks = cluster.spec().checks.iter().filter(|check| !check.kind.is_of_load());
     let mut found = Vec::new();
     for check in checks {
         say(&format!("checking {}", check.kind.name()));
@@ -47,6 +54,7 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
         let judged = match check.kind {
             CheckKind::Convergence => convergence(cluster, check, gone),
             CheckKind::Persistence => persistence(cluster, check, gone),
+            CheckKind::Acknowledged | CheckKind::Staleness => continue,
         };
         let took_s = (clock::monotonic() - begun).as_secs_f64();
         let took_s = (took_s * 1_000.0).round() / 1_000.0;

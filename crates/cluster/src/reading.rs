@@ -200,7 +200,7 @@ impl Reading<'_> {
     }
 
     fn check(&mut self, check: &CheckSpec, ports: &[String], first: &str) -> Option<Check> {
-        let kinds = [CheckKind::Convergence, CheckKind::Persistence].map(|kind| (kind.name(), kind));
+        let kinds = CheckKind::ALL.map(|kind| (kind.name(), kind));
         let kind = self.word(&check.check, "check", &kinds);
         if check.check.is_absent() {
             self.wrong(Problem::new("a check has to say what is checked").with_hint("add `check`"), None);

@@ -183,14 +183,28 @@ pub enum CheckKind {
     Convergence,
     /// It is the same after all were killed and started again.
     Persistence,
+    /// Every node has what was acknowledged, and nothing else. Who puts on the load knows what that is.
+    Acknowledged,
+    /// No read is further behind than is allowed, and none goes back in time.
+    Staleness,
 }
 
 impl CheckKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Convergence, Self::Persistence, Self::Acknowledged, Self::Staleness];
+
+    /// Whether it begins with the load, and not after it.
+    pub const fn is_of_load(self) -> bool {
+        matches!(self, Self::Acknowledged | Self::Staleness)
+    }
+
     /// Its name in specs and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Convergence => "convergence",
             Self::Persistence => "persistence",
+            Self::Acknowledged => "acknowledged",
+            Self::Staleness => "staleness",
         }
     }
 }

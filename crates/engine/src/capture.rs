@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use plimsoll_metrics::FailedExchange;
 use plimsoll_metrics::log::Message;
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
@@ -60,13 +59,13 @@ impl Captured {
         self.request.cut = 0;
     }
 
-    fn keep_head(&mut self, bytes: &[u8]) {
-        let room = FailedExchange::LONGEST.saturating_sub(self.request.head.len());
+    fn keep_head(&mut self, bytes: &[u8], longest: usize) {
+        let room = longest.saturating_sub(self.request.head.len());
         self.request.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    fn keep_content(&mut self, bytes: &[u8]) {
-        let room = FailedExchange::LONGEST.saturating_sub(self.request.body.len());
+    fn keep_content(&mut self, bytes: &[u8], longest: usize) {
+        let room = longest.saturating_sub(self.request.body.len());
         let kept = bytes.len().min(room);
         self.request.body.extend_from_slice(&bytes[..kept]);
         self.request.cut += (bytes.len() - kept) as u64;
@@ -74,8 +73,10 @@ impl Captured {
 }
 
 /// The captures of one worker. Ended ones are used again with their memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Captures {
+    /// Bytes that are kept of a request's head, and of its body.
+    longest: usize,
     all: Vec<Captured>,
     free: Vec<u32>,
     /// Takes what comes for requests that were given up.
@@ -83,6 +84,11 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
+    /// None so far, which keep so many bytes of a request's head and of its body.
+    pub(crate) fn new(longest: usize) -> Self {
+        Self { longest, all: Vec::new(), free: Vec::new(), unwanted: Captured::default() }
+    }
+
     /// Begins one: its number.
     pub(crate) fn begin(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
@@ -119,14 +125,16 @@ impl Captures {
         let bytes = &bytes[start..];
         let end = memchr::memmem::find(bytes, b"\r\n\r\n");
         let (head, body) = end.map_or((bytes, &[][..]), |end| (&bytes[..end], &bytes[end + 4..]));
+        let longest = self.longest;
         let captured = self.kept(number);
-        captured.keep_head(head);
-        captured.keep_content(body);
-        captured.keep_content(more);
+        captured.keep_head(head, longest);
+        captured.keep_content(body, longest);
+        captured.keep_content(more, longest);
     }
 
     /// The same for a request that is no text on the wire, as lines of its fields.
     pub(crate) fn keep_lines(&mut self, number: &mut u32, scheme: &str, sent: &SentRequest) {
+        let longest = self.longest;
         let captured = self.kept(number);
         let pseudo = [
             (&b":method"[..], &sent.method[..]),
@@ -137,13 +145,13 @@ impl Captures {
         let fields = sent.fields.iter().filter(|(name, _)| !ONLY_HTTP1.contains(name));
         for (name, value) in pseudo.into_iter().chain(fields) {
             if !captured.request.head.is_empty() {
-                captured.keep_head(b"\n");
+                captured.keep_head(b"\n", longest);
             }
             for part in [name, b": ", value] {
-                captured.keep_head(part);
+                captured.keep_head(part, longest);
             }
         }
-        captured.keep_content(&sent.body);
+        captured.keep_content(&sent.body, longest);
     }
 
     fn kept(&mut self, number: &mut u32) -> &mut Captured {
@@ -223,15 +231,17 @@ pub(crate) fn with_location(needs: &Needs, redirects: u32) -> Needs {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::FailedExchange;
+
     use super::*;
 
     #[test]
     fn requests_are_kept_as_text_up_to_a_limit() {
-        let mut captures = Captures::default();
+        let mut captures = Captures::new(FailedExchange::LONGEST);
         let mut number = NO_CAPTURE;
         captures.keep_bytes(&mut number, b"\r\n\r\nPUT / HTTP/1.1\r\nhost: a\r\n\r\nab", b"cd");
         let request = &captures.get_mut(number).request;
-        assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd"));
+        assert_eq!(*request, Message::new(b"PUT / HTTP/1.1\r\nhost: a", b"abcd", 99));
         let kept = number;
         let body = vec![7; FailedExchange::LONGEST];
         captures.keep_bytes(&mut number, b"PUT / HTTP/1.1\r\n\r\nabc", &body);
@@ -248,7 +258,7 @@ mod tests {
         sent.fields.push(b"accept", b"*/*");
         captures.keep_lines(&mut number, "http", &sent);
         let lines = b":method: GET\n:scheme: http\n:authority: a:1\n:path: /x\naccept: */*";
-        assert_eq!(captures.get_mut(number).request, Message::new(lines, b"b"));
+        assert_eq!(captures.get_mut(number).request, Message::new(lines, b"b", 99));
         assert_eq!(number, kept);
         captures.end(number);
         assert_eq!(captures.begin(), kept);
@@ -257,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_nobody_wants_is_not_kept() {
-        let mut captures = Captures::default();
+        let mut captures = Captures::new(FailedExchange::LONGEST);
         let number = captures.begin();
         let needs = with_location(&Needs::default(), 1);
         let captured = captures.get_mut(number);

@@ -138,7 +138,8 @@ impl Lane {
     ///
     /// Worker w of W has the arrivals whose index leaves w modulo W, and deals them to the scenarios by their
     /// weights. A scenario belongs to the lane of its first step, which takes those arrivals and passes the
-    /// others by: together the lanes of all workers take exactly the schedule of the run.
+    /// others by: together the lanes of all workers take exactly the schedule of the run. Users that are
+    /// counted all belong to the lane of the first scenario, and are dealt to all of them.
     pub(crate) fn all(plan: &Plan, addresses: &[Arc<[Site]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
@@ -147,12 +148,14 @@ impl Lane {
             (share as u32).max(1)
         };
         let arrivals_end = arrivals_end(plan);
+        let begins_at =
+            |scenario: u32| plan.steps[plan.scenarios[scenario as usize].steps.start as usize].target;
+        // Users that are counted have no connection of their own, and so no target: any of them runs any
+        // scenario.
+        let home = plan.users.as_ref().map(|_| begins_at(0));
         (0..plan.targets.len())
             .map(|target| {
-                let begins_here = |scenario: &u32| {
-                    let first = plan.scenarios[*scenario as usize].steps.start;
-                    plan.steps[first as usize].target == target
-                };
+                let begins_here = |scenario: &u32| home.unwrap_or_else(|| begins_at(*scenario)) == target;
                 let scenarios: Vec<u32> = (0..plan.scenarios.len() as u32).filter(begins_here).collect();
                 let stream = match &plan.load {
                     Load::Open { profile, process, .. } if !scenarios.is_empty() => {

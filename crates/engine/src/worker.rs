@@ -194,6 +194,8 @@ pub struct Worker<'p, B> {
     ramp: Ramp,
     /// Closed model with a ramp: when to open a connection of which lane, in order.
     openers: VecDeque<(Nanos, u32)>,
+    /// Closed model with a number of users: the lane that they all belong to.
+    users_home: u32,
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -222,7 +224,8 @@ pub struct Worker<'p, B> {
     warmup: Recorder,
     /// The log of single requests.
     log: LogSink,
-    /// Whether it wants failed requests with both messages: every exchange is kept until it has ended.
+    /// Whether it wants failed requests with both messages, or all that may have changed something: every
+    /// exchange is kept until it has ended.
     keeps: bool,
     /// And those that end well.
     keeps_good: bool,
@@ -327,7 +330,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, taps, scripts, log, directory } = resources;
-        let (keeps, keeps_good, quotes) = (log.keeps_failed(), log.keeps_good(), !plan.supplies.is_empty());
+        let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
+        let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
+        let quotes = !plan.supplies.is_empty();
+        let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -356,6 +362,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             shard,
             control,
             heeded: 0,
+            users_home: lanes.iter().position(Lane::has_scenarios).unwrap_or(0) as u32,
             lanes,
             directory,
             asked: 0,
@@ -383,13 +390,14 @@ impl<'p, B: Backend> Worker<'p, B> {
             needs: plan
                 .steps
                 .iter()
-                .map(|step| match (keeps, quotes) {
+                .zip(&facts)
+                .map(|(step, facts)| match (keeps_failed || (keeps_writes && facts.writes), quotes) {
                     (true, _) => whole(&step.needs),
                     (false, true) => Needs { body: true, ..with_location(&step.needs, plan.redirects) },
                     (false, false) => with_location(&step.needs, plan.redirects),
                 })
                 .collect(),
-            captures: Captures::default(),
+            captures: Captures::new(log.longest()),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
             log,
@@ -425,7 +433,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
-            facts: plan.steps.iter().map(|step| Facts::of(plan, step)).collect(),
+            facts,
             keeps_bodies: keeps || quotes || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)

@@ -14,6 +14,8 @@ use crate::{LogRecord, Sample};
 
 /// Entries that are handed over at once.
 const BATCH: usize = 1_000;
+/// Requests that may have changed something which are handed over at once.
+const WRITES: usize = 64;
 /// Batches that may wait to be written, over all workers: about 8 MiB.
 const BATCHES_WAITING: usize = 100;
 
@@ -55,7 +57,7 @@ impl LogEntry {
     }
 }
 
-/// A failed request with both messages, of which at most [`FailedExchange::LONGEST`] bytes are there.
+/// A failed request with both messages, as far as they are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedExchange {
     /// The same as in the log.
@@ -80,7 +82,7 @@ pub struct Message {
 }
 
 impl FailedExchange {
-    /// Bytes that are kept of a head, and of a body.
+    /// Bytes that are kept of a head, and of a body, where nothing else is asked for.
     pub const LONGEST: usize = 64 << 10;
 
     /// One of which no message was kept.
@@ -91,10 +93,10 @@ impl FailedExchange {
 }
 
 impl Message {
-    /// A message of this head and body, each cut to [`FailedExchange::LONGEST`].
-    pub fn new(head: &[u8], body: &[u8]) -> Self {
-        let kept = |bytes: &[u8]| bytes[..bytes.len().min(FailedExchange::LONGEST)].to_vec();
-        let cut = body.len().saturating_sub(FailedExchange::LONGEST) as u64;
+    /// A message of this head and body, each cut to so many bytes.
+    pub fn new(head: &[u8], body: &[u8], longest: usize) -> Self {
+        let kept = |bytes: &[u8]| bytes[..bytes.len().min(longest)].to_vec();
+        let cut = body.len().saturating_sub(longest) as u64;
         Self { head: kept(head), body: kept(body), cut }
     }
 }
@@ -106,6 +108,8 @@ pub enum LogBatch {
     Entries(Vec<LogEntry>),
     /// One failed request.
     Failed(Box<FailedExchange>),
+    /// Requests that may have changed something, whole, in the order in which they ended on one worker.
+    Writes(Vec<FailedExchange>),
     /// Nothing more is wanted.
     End,
 }
@@ -119,6 +123,11 @@ pub struct LogOptions {
     pub failed: u64,
     /// Whether those that did not fail are kept with them, as if they had.
     pub good_too: bool,
+    /// Whether all requests that may have changed something are handed over: whole, however they ended, and
+    /// if they had not ended when the run stopped. Workers wait for room for them.
+    pub writes: bool,
+    /// Bytes that are kept of a head, and of a body; usually [`FailedExchange::LONGEST`].
+    pub longest: usize,
     /// Seed of the choice.
     pub seed: u64,
 }
@@ -165,12 +174,14 @@ impl Log {
             // Far from the streams of schedule and workers, so that no choice of the load depends on this.
             random: Random::new(seed, u64::from(worker) + (1 << 40)),
             entries: Vec::new(),
+            writes: Vec::new(),
             record: LogRecord::default(),
         }
     }
 }
 
-/// One worker's side of the log. Nothing here locks or waits; it allocates once per batch.
+/// One worker's side of the log. Nothing here locks or waits, but for [writes](LogSink::push_write); it
+/// allocates once per batch.
 #[derive(Debug)]
 pub struct LogSink {
     shared: Option<Arc<Shared>>,
@@ -178,6 +189,7 @@ pub struct LogSink {
     share: u64,
     random: Random,
     entries: Vec<LogEntry>,
+    writes: Vec<FailedExchange>,
     record: LogRecord,
 }
 
@@ -216,6 +228,33 @@ impl LogSink {
         self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0 && shared.options.good_too)
     }
 
+    /// Bytes that are kept of a head, and of a body.
+    pub fn longest(&self) -> usize {
+        self.shared.as_ref().map_or(0, |shared| shared.options.longest)
+    }
+
+    /// Whether requests that may have changed something are to be [pushed](Self::push_write), all of them.
+    #[inline]
+    pub fn keeps_writes(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.options.writes)
+    }
+
+    /// Takes a request that may have changed something. Whoever is to check what became of it has to know of
+    /// all of them: it waits until there is room, which a run shows as a stall of the generator.
+    pub fn push_write(&mut self, exchange: FailedExchange) {
+        self.writes.push(exchange);
+        if self.writes.len() >= WRITES {
+            self.flush_writes();
+        }
+    }
+
+    fn flush_writes(&mut self) {
+        let Some(shared) = self.shared.as_ref().filter(|_| !self.writes.is_empty()) else { return };
+        let batch = std::mem::replace(&mut self.writes, Vec::with_capacity(WRITES));
+        // Where nobody reads them any more, the reader has said why.
+        let _ = shared.send.send(LogBatch::Writes(batch));
+    }
+
     /// Whether an ended request, which failed or not, is to be [pushed](Self::push_failed): ask before its
     /// messages are copied. One that is not wanted because of the limit is counted.
     #[inline]
@@ -241,6 +280,7 @@ impl LogSink {
 
     /// Hands over the entries that there are: once per interval, and at the end.
     pub fn flush(&mut self) {
+        self.flush_writes();
         let Some(shared) = self.shared.as_ref().filter(|_| !self.entries.is_empty()) else { return };
         let count = self.entries.len() as u64;
         let batch = std::mem::replace(&mut self.entries, Vec::with_capacity(BATCH));
@@ -281,7 +321,14 @@ mod tests {
 
     #[test]
     fn entries_leave_in_batches_and_what_does_not_fit_is_counted() {
-        let (log, receive) = Log::new(LogOptions { share: 1.0, failed: 0, good_too: false, seed: 1 });
+        let (log, receive) = Log::new(LogOptions {
+            share: 1.0,
+            failed: 0,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 1,
+        });
         let mut sink = log.sink(0);
         drop(log);
         let all = (BATCHES_WAITING * BATCH + 2_500) as u64;
@@ -307,7 +354,14 @@ mod tests {
 
     #[test]
     fn a_sample_is_that_share_and_no_log_wants_nothing() {
-        let (log, _receive) = Log::new(LogOptions { share: 0.01, failed: 0, good_too: false, seed: 7 });
+        let (log, _receive) = Log::new(LogOptions {
+            share: 0.01,
+            failed: 0,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 7,
+        });
         let mut sink = log.sink(3);
         let wanted = (0..100_000).filter(|_| sink.wants()).count();
         // Binomial: 1,000 with a deviation of 31; five of them.
@@ -320,7 +374,14 @@ mod tests {
 
     #[test]
     fn failed_requests_are_limited_over_all_workers() {
-        let (log, receive) = Log::new(LogOptions { share: 0.0, failed: 3, good_too: false, seed: 1 });
+        let (log, receive) = Log::new(LogOptions {
+            share: 0.0,
+            failed: 3,
+            good_too: false,
+            writes: false,
+            longest: 100,
+            seed: 1,
+        });
         let mut sinks = [log.sink(0), log.sink(1)];
         drop(log);
         for number in 0..10 {

@@ -363,6 +363,11 @@ pub struct StepSpec {
     /// Values to take from the exchange, by the names of the variables they go into.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub extract: Keyed<Field<ExtractSpec>>,
+    /// Keep a row of a pool for each element of an array in the JSON of the response:
+    /// `{orders: {each: /data, id: /id}}`. `each` is where the array is (default: the whole body), the others
+    /// are the variables of the pool and where their values are in an element.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub collect: Keyed<Field<Keyed<Field<Text>>>>,
     /// Forget all cookies before the request.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub clear_cookies: Field<bool>,

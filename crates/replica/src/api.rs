@@ -168,9 +168,11 @@ impl Api {
     fn health(&self) -> Value {
         let standing = self.standing.borrow();
         let followers = standing.followers.iter();
-        let followers = followers.map(|(id, matched)| json!({"node_id": id, "match_index": matched}));
+        let followers =
+            followers.map(|(id, matched)| json!({"node_id": id, "last_replicated_index": matched}));
         json!({
             "node_id": self.id,
+            "cluster_peers": self.peers.len(),
             "term": standing.term,
             "commit_index": standing.last_applied,
             "last_applied": standing.last_applied,
@@ -256,19 +258,22 @@ impl Api {
             Err(refusal) => return refusal,
         };
         let (done, is_done) = oneshot::channel();
-        if self.proposals.send(Proposal { change, done }).await.is_err() {
-            return nobody_leads();
-        }
-        match tokio::time::timeout(self.commit_timeout, is_done).await {
-            Ok(Ok(Outcome::Committed(reply, index))) => replied(reply, created).with("x-raft-index", index),
-            Ok(Ok(Outcome::NotLeader)) => {
+        let outcome = async {
+            match self.proposals.send(Proposal { change, done }).await {
+                Ok(()) => is_done.await.unwrap_or(Outcome::Unknown),
+                Err(_) => Outcome::NotLeader,
+            }
+        };
+        match tokio::time::timeout(self.commit_timeout, outcome).await.unwrap_or(Outcome::Unknown) {
+            Outcome::Committed(reply, index) => replied(reply, created).with("x-raft-index", index),
+            Outcome::NotLeader => {
                 let leader = self.standing.borrow().leader;
                 match leader.filter(|id| *id != self.id) {
                     Some(id) => self.redirect(request, id),
                     None => nobody_leads(),
                 }
             }
-            Ok(Ok(Outcome::Unknown) | Err(_)) | Err(_) => Answer::error(
+            Outcome::Unknown => Answer::error(
                 503,
                 "Replication failed: no majority in time; the write may still be carried out",
             ),

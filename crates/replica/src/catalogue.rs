@@ -15,8 +15,8 @@ pub(crate) fn is_model(name: &str) -> bool {
     (1..=64).contains(&name.len()) && !name.starts_with('_') && name.bytes().all(is_plain)
 }
 
-/// Checks a whole object, or with `partly` some fields of one. `products` have a name, a price and a category,
-/// as in Lithair's own node; others have what they like.
+/// Checks a whole object, or with `partly` some fields of one. `products` have a name, a price and a
+/// category, as in Lithair's own node; others have what they like.
 pub(crate) fn check(model: &str, object: &Fields<'_>, partly: bool) -> Result<(), Refusal> {
     if model != "products" {
         return Ok(());

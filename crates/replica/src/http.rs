@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -41,14 +41,12 @@ async fn converse(stream: TcpStream, api: Arc<Api>) {
 async fn answer(api: &Api, request: hyper::Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     let longest = longest_body(head.uri.path());
+    if body.size_hint().lower() > longest as u64 {
+        return too_large(longest);
+    }
     let body = match Limited::new(body, longest).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let error = format!("request body too large (max {longest} bytes)");
-            let mut answer = Answer::error(413, &error);
-            answer.fields.push(("connection", "close".to_owned()));
-            return answer;
-        }
+        Err(error) if error.is::<LengthLimitError>() => return too_large(longest),
         Err(_) => return Answer::error(400, "the body has no end"),
     };
     let media = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -61,6 +59,12 @@ async fn answer(api: &Api, request: hyper::Request<Incoming>) -> Answer {
         body: &body,
     };
     api.answer(&request).await
+}
+
+fn too_large(longest: usize) -> Answer {
+    let mut answer = Answer::error(413, &format!("request body too large (max {longest} bytes)"));
+    answer.fields.push(("connection", "close".to_owned()));
+    answer
 }
 
 fn respond(answer: Answer) -> Response<Full<Bytes>> {

@@ -1,4 +1,5 @@
-//! One node of the reference cluster: a CRUD API over a log that openraft replicates, which can be told to lie.
+//! One node of the reference cluster: a CRUD API over a log replicated by openraft, which can be told to
+//! lie.
 //!
 //! Two threads with a runtime each: what clients ask for (`api`) and the consensus (`consensus`, `machine`,
 //! `network`), so that a large answer holds up no heartbeat. A third one writes the log (`log`). This is the

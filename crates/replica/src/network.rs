@@ -22,6 +22,11 @@ use crate::frame::{self, Answer, Question};
 
 /// Between two attempts to reach a node that cannot be reached.
 const PAUSE: Duration = Duration::from_millis(100);
+/// A snapshot that is not installed by then, and by what its length takes, is sent anew: openraft itself waits
+/// for ever, and a link may be dead without saying so.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a snapshot that a node can be expected to install in a microsecond: a slow disk's.
+const SNAPSHOT_SPEED: u64 = 10;
 
 /// Where the other nodes are, as this one reaches them.
 #[derive(Clone, Debug)]
@@ -123,13 +128,18 @@ impl RaftNetwork<Types> for Link {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<u64>, StreamingError<Types, Fatal<u64>>> {
-        let question = Question::Snapshot { vote, meta: snapshot.meta, content: *snapshot.snapshot };
-        tokio::select! {
-            closed = cancel => Err(closed.into()),
-            answer = self.ask(&question) => match answer? {
-                Answer::Snapshot(answer) => Ok(answer),
-                _ => Err(Silence::Broken(unexpected()).into()),
-            },
+        let content = *snapshot.snapshot;
+        let patience = SNAPSHOT_PATIENCE + Duration::from_micros(content.len() as u64 / SNAPSHOT_SPEED);
+        let question = Question::Snapshot { vote, meta: snapshot.meta, content };
+        let answer = tokio::select! {
+            closed = cancel => return Err(closed.into()),
+            answer = tokio::time::timeout(patience, self.ask(&question)) => answer,
+        };
+        match answer {
+            Ok(Ok(Answer::Snapshot(answer))) => Ok(answer),
+            Ok(Ok(_)) => Err(Silence::Broken(unexpected()).into()),
+            Ok(Err(silence)) => Err(silence.into()),
+            Err(_) => Err(Silence::Broken(io::ErrorKind::TimedOut.into()).into()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Makes entries of the writes that wait: as many as there are while the entry before is on its way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use openraft::error::ClientWriteError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -31,26 +32,36 @@ pub(crate) enum Outcome {
     Unknown,
 }
 
-/// Proposes what comes, until nobody can send any more.
-pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft) {
+/// Proposes what comes, until nobody can send any more. An entry that no majority has after `patience` gives
+/// its place to the next one: openraft may never say what became of it.
+pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft, patience: Duration) {
     let on_the_way = Arc::new(Semaphore::new(ON_THE_WAY));
     while let Some(first) = proposals.recv().await {
         let Ok(permit) = on_the_way.clone().acquire_owned().await else { return };
-        let (mut entry, mut waiting) = (first.change, vec![first.done]);
-        while entry.len() < ENTRY_BYTES {
-            let Ok(next) = proposals.try_recv() else { break };
-            entry.extend_from_slice(&next.change);
-            waiting.push(next.done);
+        let (mut entry, mut waiting) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
+        while let Some(Proposal { change, done }) = next {
+            // Nobody waits for it any more: then it is better not done at all.
+            if !done.is_closed() {
+                entry.extend_from_slice(&change);
+                waiting.push(done);
+            }
+            next = if entry.len() < ENTRY_BYTES { proposals.try_recv().ok() } else { None };
+        }
+        if waiting.is_empty() {
+            continue;
         }
         // The core takes entries in the order in which they are handed in here.
         let written = raft.client_write_ff(Batch(entry.into())).await;
         tokio::spawn(async move {
             let outcome = match written {
-                Ok(is_done) => is_done.await.map_err(|_| None),
+                Ok(is_done) => match tokio::time::timeout(patience, is_done).await {
+                    Ok(Ok(written)) => written.map_err(Some),
+                    _ => Err(None),
+                },
                 Err(_) => Err(None),
             };
             drop(permit);
-            let outcome = outcome.and_then(|result| result.map_err(Some));
             tell(waiting, outcome);
         });
     }

@@ -270,7 +270,7 @@ impl Node {
         let raft = Raft::new(options.id, Arc::new(config), addresses, log.clone(), machine).await;
         let raft = raft.map_err(|error| ReplicaError::Stopped(error.to_string()))?;
         tokio::spawn(peers::serve(listener, raft.clone()));
-        tokio::spawn(proposer::propose(proposals, raft.clone()));
+        tokio::spawn(proposer::propose(proposals, raft.clone(), duration(options.commit_timeout)));
         if is_new {
             tokio::spawn(begin(raft.clone(), members, options.id, duration(options.election_timeout)));
         }

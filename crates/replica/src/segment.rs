@@ -1,7 +1,7 @@
 //! The log on the disk: files of records with sums, the oldest of which go when a snapshot has what they say.
 //!
-//! A record is a head of 24 bytes (a mark, the index of its entry, the length and the sum of what follows, the
-//! sum of the head; little-endian) and the entry. A record at the end that is not whole was never
+//! A record is a head of 24 bytes (a mark, the index of its entry, the length and the sum of what follows,
+//! the sum of the head; little-endian) and the entry. A record at the end that is not whole was never
 //! acknowledged: it is what was written when the process ended, and is cut off. One that is damaged and has
 //! whole ones behind it was acknowledged, and nothing can be said for what is left: the node does not start.
 
@@ -89,8 +89,8 @@ impl Segments {
         Ok(found)
     }
 
-    /// Adds records of entries from the index `first` on, of these lengths. They may not be on the disk before
-    /// [`Segments::sync`].
+    /// Adds records of entries from the index `first` on, of these lengths. They may not be on the disk
+    /// before [`Segments::sync`].
     pub(crate) fn append(&mut self, first: u64, records: &[u8], lengths: &[u64]) -> io::Result<()> {
         let fits = |segment: &Segment| segment.next() == first && segment.length() < LENGTH;
         if !self.files.last().is_some_and(fits) {

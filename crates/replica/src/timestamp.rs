@@ -13,8 +13,8 @@ pub(crate) fn rfc3339(unix: Nanos) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
 }
 
-/// The date of a day since 1970-01-01, after Howard Hinnant's `civil_from_days`: years begin in March, so that
-/// the leap day is the last of its year, and 400 years have 146,097 days.
+/// The date of a day since 1970-01-01, after Howard Hinnant's `civil_from_days`: years begin in March, so
+/// that the leap day is the last of its year, and 400 years have 146,097 days.
 fn date(days: u64) -> (u64, u64, u64) {
     // 719,468 days lie between 0000-03-01 and 1970-01-01.
     let days = days + 719_468;

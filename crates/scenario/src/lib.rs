@@ -54,7 +54,9 @@ pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
 pub use pause::Pause;
 pub use pool::PoolSpec;
 pub use program::{Next, Op, Program, Surroundings};
-pub use reaction::{CheckSpec, ExtractSpec, Failure, Matching, Reaction, ReactionSpec, Source, StatusRange};
+pub use reaction::{
+    CheckSpec, CollectSpec, ExtractSpec, Failure, Matching, Reaction, ReactionSpec, Source, StatusRange,
+};
 pub use request::RequestTemplate;
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;

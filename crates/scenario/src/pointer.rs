@@ -12,7 +12,7 @@ use crate::TemplateError;
 /// [`find`](Self::find) reads the text once, from its begin to the value, and looks at nothing behind it:
 /// text that is not JSON is noticed only where it is in the way. Of members with the same name the first
 /// counts. It allocates nothing, and does not recurse.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct JsonPointer {
     tokens: Box<[Token]>,
 }
@@ -69,9 +69,7 @@ impl JsonPointer {
                 _ => return None,
             }
         }
-        let start = scanner.at;
-        scanner.skip_value()?;
-        Some(JsonText(&json[start..scanner.at]))
+        scanner.value()
     }
 }
 
@@ -107,6 +105,44 @@ impl<'a> JsonText<'a> {
                     true
                 })
                 .then_some(scratch.as_slice())
+            }
+        }
+    }
+
+    /// Gives the elements of an array in turn, as long as `element` is true. `None` if it is no array, or is
+    /// malformed up to where it was read.
+    pub fn each_element(self, mut element: impl FnMut(JsonText<'a>) -> bool) -> Option<()> {
+        let mut scanner = Scanner { text: self.0, at: 0 };
+        if !scanner.enters(b'[', b']')? {
+            return Some(());
+        }
+        loop {
+            if !element(scanner.value()?) {
+                return Some(());
+            }
+            if scanner.ends(b']')? {
+                return Some(());
+            }
+        }
+    }
+
+    /// Gives the members of an object in turn: the name, as it stands between its quotes, and the value.
+    /// `None` if it is no object, or is malformed; members in front of the mistake were given.
+    pub fn each_member(self, mut member: impl FnMut(&'a [u8], JsonText<'a>)) -> Option<()> {
+        let mut scanner = Scanner { text: self.0, at: 0 };
+        if !scanner.enters(b'{', b'}')? {
+            return Some(());
+        }
+        loop {
+            let name = scanner.string()?;
+            scanner.skip_space();
+            if scanner.next()? != b':' {
+                return None;
+            }
+            scanner.skip_space();
+            member(name, scanner.value()?);
+            if scanner.ends(b'}')? {
+                return Some(());
             }
         }
     }
@@ -148,6 +184,33 @@ impl<'a> Scanner<'a> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
+    }
+
+    /// Into a container: whether there is something in it.
+    fn enters(&mut self, open: u8, close: u8) -> Option<bool> {
+        if self.next()? != open {
+            return None;
+        }
+        self.skip_space();
+        Some(self.peek()? != close)
+    }
+
+    /// Behind a value of a container: whether that was the last one. Else the next one begins here.
+    fn ends(&mut self, close: u8) -> Option<bool> {
+        self.skip_space();
+        let byte = self.next()?;
+        self.skip_space();
+        match byte {
+            b',' => Some(false),
+            byte => (byte == close).then_some(true),
+        }
+    }
+
+    /// The value that begins here.
+    fn value(&mut self) -> Option<JsonText<'a>> {
+        let start = self.at;
+        self.skip_value()?;
+        Some(JsonText(&self.text[start..self.at]))
     }
 
     /// From behind a `{` to the value of the first member of this name.
@@ -329,6 +392,29 @@ mod tests {
         let value = JsonPointer::parse(pointer).unwrap().find(json.as_bytes())?;
         let text = value.to_text()?;
         Some(String::from_utf8(text.into_owned()).unwrap())
+    }
+
+    #[test]
+    fn parts_come_in_turn() {
+        let whole = JsonPointer::default();
+        let elements = |json: &str| {
+            let mut all = Vec::new();
+            let end = whole.find(json.as_bytes())?.each_element(|element| {
+                all.push(String::from_utf8_lossy(element.raw()).into_owned());
+                true
+            });
+            end.map(|()| all)
+        };
+        assert_eq!(elements(" [ 1 , {\"a\":[2,3]}, \"x,]\" ]").unwrap(), ["1", "{\"a\":[2,3]}", "\"x,]\""]);
+        assert_eq!(elements("[ ]"), Some(Vec::new()));
+        for wrong in ["{}", "3", "[1 2]", "[1,]"] {
+            assert_eq!(elements(wrong), None, "{wrong}");
+        }
+        let mut parts = Vec::new();
+        let object = whole.find(br#"{ "a" : 1 ,"b":{"c":2}}"#).unwrap();
+        object.each_member(|name, value| parts.push((name.to_vec(), value.raw().to_vec()))).unwrap();
+        assert_eq!(parts, [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"{\"c\":2}".to_vec())]);
+        assert_eq!(whole.find(b"[1]").unwrap().each_member(|_, _| {}), None);
     }
 
     #[test]

@@ -40,19 +40,31 @@ impl Pool {
     /// # Panics
     /// If a variable of its columns is not there.
     pub(crate) fn keep(&mut self, random: &mut Random, variables: &[Vec<u8>]) {
-        let full = self.rows.len() >= PoolSpec::MOST;
-        let row = if full {
-            let place = random.below(self.rows.len() as u64) as usize;
-            &mut self.rows[place]
-        } else {
-            self.rows.push(self.spare.pop().unwrap_or_default());
-            self.rows.last_mut().expect("it was just pushed")
-        };
-        row.resize_with(self.columns.len(), Vec::new);
+        self.add(random);
+        let row = self.rows.last_mut().expect("it was just added");
         for (value, &variable) in row.iter_mut().zip(&self.columns) {
             value.clear();
             value.extend_from_slice(&variables[usize::from(variable)]);
         }
+    }
+
+    /// Adds a row, whose values are to be overwritten: in the place of one that is drawn if it is full.
+    pub(crate) fn add(&mut self, random: &mut Random) -> &mut [Vec<u8>] {
+        if self.rows.len() >= PoolSpec::MOST {
+            let place = random.below(self.rows.len() as u64) as usize;
+            let row = self.rows.swap_remove(place);
+            self.rows.push(row);
+        } else {
+            self.rows.push(self.spare.pop().unwrap_or_default());
+        }
+        let row = self.rows.last_mut().expect("it was just pushed");
+        row.resize_with(self.columns.len(), Vec::new);
+        row
+    }
+
+    /// Takes back the row that was added last.
+    pub(crate) fn give_up(&mut self) {
+        self.spare.extend(self.rows.pop());
     }
 
     /// Gives a row, each with the same probability; where it `leaves`, no one else gets it. Without any row

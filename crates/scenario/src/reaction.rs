@@ -1,6 +1,7 @@
 //! What a step makes of its response: its checks, and the values that it takes.
 
 mod check;
+mod collect;
 mod describe;
 mod pattern;
 mod place;
@@ -9,14 +10,16 @@ mod take;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_core::ErrorClass;
+use plimsoll_core::{ErrorClass, Random};
 
 use self::check::Check;
+use self::collect::Collect;
 use self::place::{Exchange, Parsed, Place};
 use self::take::Take;
-use crate::{FieldNeeds, Form, Needs, Received, Scope, Session, TemplateError};
+use crate::{Feeds, FieldNeeds, Form, Needs, Received, Scope, Session, TemplateError};
 
 /// A status, or statuses, that a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +105,19 @@ pub struct ExtractSpec {
     pub default: Option<String>,
 }
 
+/// Rows of a pool that are taken from the JSON of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectSpec {
+    /// The pool, an index into the plan's.
+    pub pool: u16,
+    /// A JSON Pointer to an array.
+    pub each: String,
+    /// JSON Pointers into each of its elements, in the order of the pool's columns.
+    pub columns: Vec<String>,
+}
+
 /// What a reaction is compiled from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ReactionSpec {
     /// Accepted statuses; empty: below 400.
     pub statuses: Vec<StatusRange>,
@@ -111,8 +125,23 @@ pub struct ReactionSpec {
     pub checks: Vec<CheckSpec>,
     /// Values to take.
     pub extract: Vec<ExtractSpec>,
+    /// Rows of pools to take.
+    pub collect: Vec<CollectSpec>,
     /// Whether Set-Cookie fields go into the session's jar.
     pub cookies: bool,
+}
+
+impl fmt::Debug for ReactionSpec {
+    /// Plans are told apart by this text: what a part is not used for does not change it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { statuses, checks, extract, collect, cookies } = self;
+        let mut text = f.debug_struct("ReactionSpec");
+        text.field("statuses", statuses).field("checks", checks).field("extract", extract);
+        if !collect.is_empty() {
+            text.field("collect", collect);
+        }
+        text.field("cookies", cookies).finish()
+    }
 }
 
 /// Why a response is not what its step expects.
@@ -134,6 +163,7 @@ pub struct Reaction {
     statuses: Box<[StatusRange]>,
     checks: Box<[Check]>,
     takes: Box<[Take]>,
+    collects: Box<[Collect]>,
     cookies: bool,
     /// What it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
@@ -149,7 +179,7 @@ impl Reaction {
     /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template
     /// that names more than variables; XPath in a build without it.
     pub fn compile(spec: &ReactionSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
-        if spec.checks.len() + spec.extract.len() >= usize::from(u16::MAX) {
+        if spec.checks.len() + spec.extract.len() + spec.collect.len() >= usize::from(u16::MAX) {
             return Err(TemplateError::new("more than 65534 checks and values for one step"));
         }
         if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last)
@@ -166,6 +196,8 @@ impl Reaction {
         let checks = spec.checks.iter().map(compile_check).collect::<Result<_, TemplateError>>()?;
         let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
+        let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
+        needs.body |= !collects.is_empty();
         needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Form::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
@@ -175,6 +207,7 @@ impl Reaction {
             statuses: spec.statuses.as_slice().into(),
             checks,
             takes,
+            collects,
             cookies: spec.cookies,
             spec: Arc::new(spec.clone()),
         })
@@ -187,7 +220,7 @@ impl Reaction {
 
     /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
     pub fn is_plain(&self) -> bool {
-        self.checks.is_empty() && self.takes.is_empty() && !self.cookies
+        self.checks.is_empty() && self.takes.is_empty() && self.collects.is_empty() && !self.cookies
     }
 
     /// Checks the response and takes its values and cookies into the session. The status is checked first,
@@ -226,7 +259,32 @@ impl Reaction {
         Ok(())
     }
 
-    /// The same for a [plain](Self::is_plain) one.
+    /// Puts what is to be collected into the pools: of a response that [passed](Self::apply). Allocates
+    /// nothing once the pools have been as full as they get, but for strings with escapes.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Extraction`] if there is no such array, or an element lacks a value. Rows of elements in
+    /// front of it are kept.
+    ///
+    /// # Panics
+    /// If there is no such pool.
+    pub fn collect(
+        &self,
+        received: &Received<'_>,
+        feeds: &mut Feeds,
+        random: &mut Random,
+    ) -> Result<(), Failure> {
+        for (number, collect) in
+            (STATUS + 1 + (self.checks.len() + self.takes.len()) as u16..).zip(&self.collects)
+        {
+            if !collect.apply(received.body, feeds, random) {
+                return Err(Failure { class: ErrorClass::Extraction, what: number });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as [`apply`](Self::apply) for a [plain](Self::is_plain) one.
     ///
     /// # Errors
     /// See [`apply`](Self::apply).

@@ -351,6 +351,11 @@ impl RequestTemplate {
         self.head_request
     }
 
+    /// Whether its method asks for nothing to be changed (RFC 9110 section 9.2.1).
+    pub fn is_safe(&self) -> bool {
+        matches!(self.source.spec.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
+    }
+
     /// Whether every rendering is the same.
     pub fn is_static(&self) -> bool {
         self.is_static

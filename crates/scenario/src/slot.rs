@@ -148,6 +148,7 @@ impl Slot {
         "lower(text)",
         "json(text)",
         "fill(length,text)",
+        "merge(variable,text)",
         "env(NAME)",
         "secret(NAME)",
     ];
@@ -207,7 +208,7 @@ impl Slot {
     /// Whether the slot reads [`Context::variables`].
     pub fn is_variable(&self) -> bool {
         match self {
-            Self::Call(call) => call.argument.uses_variables(),
+            Self::Call(call) => call.function.variable().is_some() || call.argument.uses_variables(),
             _ => matches!(self, Self::Variable { .. }),
         }
     }
@@ -216,7 +217,10 @@ impl Slot {
     pub(crate) fn add_variables(&self, into: &mut Vec<u16>) {
         match self {
             Self::Variable { index, .. } => into.push(*index),
-            Self::Call(call) => call.argument.slots().for_each(|slot| slot.add_variables(into)),
+            Self::Call(call) => {
+                into.extend(call.function.variable());
+                call.argument.slots().for_each(|slot| slot.add_variables(into));
+            }
             _ => {}
         }
     }

@@ -96,6 +96,7 @@ fn judging_a_response() {
             ExtractSpec { form: Form::Path, ..take(2, header("location"), None) },
             take(1, Source::Cookie(text("sid")), None),
         ],
+        collect: Vec::new(),
         cookies: false,
     };
     let reaction = Reaction::compile(&spec, &Scope::new(&names)).unwrap();

@@ -101,6 +101,8 @@ fn failure(error: ReplicaError) -> Failure {
         ReplicaError::Listen(..) => problem.with_hint(
             "take another address: --listen, or --raft for the other nodes; port 0 takes a free one",
         ),
+        ReplicaError::Stopped(_) => problem
+            .with_hint("what it has acknowledged is in its folder: start it again when the cause is gone"),
         ReplicaError::OtherNode(..) | ReplicaError::InUse(_) => {
             problem.with_hint("take another folder: --data")
         }

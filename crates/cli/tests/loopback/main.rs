@@ -11,6 +11,8 @@ mod cache;
 mod cache_load;
 mod cluster;
 mod contract;
+mod crud_cluster;
+mod crud_load;
 mod data;
 mod elsewhere;
 mod exports;

@@ -3,8 +3,18 @@
 use cargo_metadata::{DependencyKind, Metadata, NodeDep};
 
 const WORDS: &[&str] = &["core"];
-const PURE: &[&str] =
-    &["core", "schedule", "wire", "scenario", "script", "statistics", "metrics", "synth", "plan"];
+const PURE: &[&str] = &[
+    "core",
+    "schedule",
+    "wire",
+    "scenario",
+    "script",
+    "statistics",
+    "metrics",
+    "synth",
+    "consistency",
+    "plan",
+];
 
 /// Each crate, and the crates of the workspace that it may import. A crate that is not listed is not allowed:
 /// its place has to be decided first.
@@ -19,6 +29,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("metrics", &[WORDS, &["statistics"]]),
     ("script", &[WORDS, &["scenario"]]),
     ("synth", &[WORDS]),
+    ("consistency", &[&["scenario"]]),
     ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth"]]),
     // Layer 2: mechanism.
     ("driver", &[WORDS]),
@@ -39,7 +50,17 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
         &[
             PURE,
             &["driver", "monitor", "engine"],
-            &["report", "store", "export", "targets", "import", "workloads", "replica", "cluster"],
+            &[
+                "report",
+                "store",
+                "export",
+                "targets",
+                "import",
+                "workloads",
+                "replica",
+                "cluster",
+                "consistency",
+            ],
         ],
     ),
     // Development only.

@@ -180,10 +180,18 @@ fn code_complaints(source: &Source) -> Vec<String> {
 
 /// The line where the unit tests begin, which stand last in a file.
 fn unit_tests_from(found: &[Token<'_>]) -> usize {
-    let begin = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
-    let mut windows = found.windows(begin.len());
-    let first = windows.find(|window| window.iter().map(|token| token.text).eq(begin));
-    first.map_or(usize::MAX, |window| window[0].line)
+    let begin = ["#", "[", "cfg", "(", "test", ")", "]"];
+    // What a crate's tests share may be seen by its other modules.
+    let seen = ["pub", "(", "crate", ")"];
+    let is = |from: usize, wanted: &[&str]| {
+        let texts = found[from.min(found.len())..].iter().map(|token| token.text);
+        texts.take(wanted.len()).eq(wanted.iter().copied())
+    };
+    let begins = |from: &usize| {
+        let after = from + begin.len();
+        is(*from, &begin) && (is(after, &["mod"]) || (is(after, &seen) && is(after + seen.len(), &["mod"])))
+    };
+    (0..found.len()).find(begins).map_or(usize::MAX, |from| found[from].line)
 }
 
 /// Lines that name `parent::child`, also within a group: `parent::{child, …}`.

@@ -105,6 +105,7 @@ impl<B: Backend> Worker<'_, B> {
             Some(session) => session.home,
             // It may have been led away from the target of its step; the plan's lanes are in the order of its
             // targets.
+            None if self.plan.users.is_some() => self.users_home,
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
             None => lane,
         }

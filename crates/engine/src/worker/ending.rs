@@ -41,8 +41,9 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: request.bytes_sent,
             bytes_received,
         };
+        let unix_offset = self.unix_offset;
         let entry = || {
-            let unix = Nanos(intended.0.wrapping_add(self.unix_offset));
+            let unix = Nanos(intended.0.wrapping_add(unix_offset));
             LogEntry::new(&sample, unix, !request.measured)
         };
         if self.log.wants() {
@@ -51,6 +52,10 @@ impl<B: Backend> Worker<'_, B> {
         if self.log.wants_exchange(outcome != Outcome::Ok) {
             let entry = entry();
             self.hand_over(request, entry);
+        }
+        if self.facts[request.step as usize].writes && self.log.keeps_writes() {
+            let entry = entry();
+            self.hand_over_write(request, entry);
         }
         self.captures.end(request.capture);
         if !request.measured {
@@ -273,6 +278,25 @@ impl<B: Backend> Worker<'_, B> {
         self.pacer.change_rate(peak / f64::from(self.shard.of));
     }
 
+    /// What may have been changed by a request whose end nobody has seen is told with the others.
+    fn hand_over_unfinished(&mut self, request: &InFlight, now: Nanos) {
+        if !self.facts[request.step as usize].writes || !self.log.keeps_writes() || request.sent == AT_SEND {
+            return;
+        }
+        let intended = if request.intended == AT_SEND { request.sent } else { request.intended };
+        let entry = LogEntry {
+            unix: Nanos(intended.0.wrapping_add(self.unix_offset)),
+            step: request.step,
+            status: 0,
+            outcome: Outcome::TimedOut,
+            response_time: now.since(intended),
+            service_time: Some(now.since(request.sent)),
+            bytes_received: 0,
+            warmup: !request.measured,
+        };
+        self.hand_over_write(request, entry);
+    }
+
     /// Settles the accounts.
     pub(super) fn report(mut self, now: Nanos) -> WorkerReport {
         let mut unfinished = Vec::new();
@@ -287,6 +311,7 @@ impl<B: Backend> Worker<'_, B> {
             unfinished.extend(lane.waiting.iter().map(|(_, request)| request));
         }
         for request in unfinished {
+            self.hand_over_unfinished(&request, now);
             if !request.measured {
                 self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
                 continue;

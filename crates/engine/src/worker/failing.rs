@@ -18,6 +18,18 @@ impl<B: Backend> Worker<'_, B> {
     /// still there.
     #[cold]
     pub(super) fn hand_over(&mut self, request: &InFlight, entry: LogEntry) {
+        let exchange = self.exchange(request, entry, false);
+        self.log.push_failed(exchange);
+    }
+
+    /// The same for one that may have changed something, after the other.
+    pub(super) fn hand_over_write(&mut self, request: &InFlight, entry: LogEntry) {
+        let exchange = self.exchange(request, entry, true);
+        self.log.push_write(exchange);
+    }
+
+    /// Both messages of a request; their memory leaves its capture if it `takes` it.
+    fn exchange(&mut self, request: &InFlight, entry: LogEntry, takes: bool) -> FailedExchange {
         let mut exchange = FailedExchange::bare(entry);
         if let Outcome::Failed(class) = entry.outcome
             && let Some((known, reason)) = &self.reason
@@ -29,7 +41,10 @@ impl<B: Backend> Worker<'_, B> {
         self.write_again(request, &mut capture);
         if capture != NO_CAPTURE {
             let captured = self.captures.get_mut(capture);
-            exchange.request = std::mem::take(&mut captured.request);
+            exchange.request = match takes {
+                true => std::mem::take(&mut captured.request),
+                false => captured.request.clone(),
+            };
             let mut head = Vec::new();
             // The version is that of the request: the reason phrase and the version of the response are not
             // kept.
@@ -46,12 +61,15 @@ impl<B: Backend> Worker<'_, B> {
                     head.extend_from_slice(part);
                 }
             }
-            exchange.response = Message::new(&head, &captured.body);
+            exchange.response = match takes {
+                true => Message { head, body: std::mem::take(&mut captured.body), cut: 0 },
+                false => Message::new(&head, &captured.body, self.log.longest()),
+            };
         }
         if capture != request.capture {
             self.captures.end(capture);
         }
-        self.log.push_failed(exchange);
+        exchange
     }
 
     /// Keeps a request that was written as its step always is, and was not kept for that reason; begins a

@@ -133,6 +133,7 @@ impl<B: Backend> Worker<'_, B> {
             Some(session) => reaction.apply(&received, &mut session.state),
             None => reaction.accepts(status),
         };
+        let accepted = accepted.and_then(|()| reaction.collect(&received, &mut self.feeds, &mut self.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));

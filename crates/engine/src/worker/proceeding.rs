@@ -138,7 +138,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn lane_of(&self, target: usize, likely: u32) -> u32 {
+    pub(super) fn lane_of(&self, target: usize, likely: u32) -> u32 {
         if self.lanes[likely as usize].target == target {
             return likely;
         }

@@ -38,6 +38,8 @@ pub(super) struct Facts {
     pub(super) status_alone: bool,
     /// Each of its requests is written with the same bytes: what failed of them can be written once more.
     pub(super) repeated: bool,
+    /// It may change something at the target.
+    pub(super) writes: bool,
 }
 
 impl Facts {
@@ -49,6 +51,8 @@ impl Facts {
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             request: step.needs.path || step.needs.request,
+            // Nobody knows what a script makes of a request.
+            writes: !step.request.is_safe() || step.make_script.is_some(),
             repeated: step.request.is_static()
                 && step.make_script.is_none()
                 && plan.targets[step.target].protocol != Protocol::Negotiated,

@@ -139,7 +139,9 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.iterations.started += u64::from(measured);
             self.counts.new_scheduled += 1;
             let mut request = new_request(intended, index, step, measured);
-            self.place(lane, slot, &mut request, ready, now);
+            // A user that is counted goes to whoever its scenario begins at.
+            let there = self.lane_of(self.plan.steps[step as usize].target, lane);
+            self.place(there, slot.filter(|_| there == lane), &mut request, ready, now);
             return true;
         }
         self.begin_session(begin, slot, now)

@@ -13,6 +13,7 @@ mod plans;
 mod scenarios;
 mod steering;
 mod supply;
+mod writes;
 
 use std::sync::Arc;
 

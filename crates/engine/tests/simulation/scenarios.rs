@@ -1,8 +1,9 @@
 //! Scenarios of several steps in simulated worlds.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_testkit::{Answer, Behaviour, Faults, Law};
+use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOptions};
 
+use super::plans::{good, of_text};
 use super::{MS, assert_close, percentile, plan, simulate, world};
 
 /// Create, update and delete.
@@ -85,5 +86,31 @@ fn whatever_goes_wrong_iterations_balance() {
             let ended_badly = record.accounting.failed + record.accounting.timed_out;
             assert_eq!(ended_badly, i.failed, "a request that ends badly ends its iteration");
         }
+    }
+}
+
+/// Users that are counted have no target of their own: weights are shares of all iterations, however fast a
+/// target answers.
+#[test]
+fn counted_users_are_dealt_over_all_targets() {
+    let text = "run: {users: 6, connections: 12, iterations: 1000, timeout: 100ms, SETTINGS}
+targets: {slow: http://sim.test, fast: http://sim.test:81}
+scenarios:
+  - {weight: 3, target: slow, steps: [{get: /slow}]}
+  - {weight: 1, target: fast, steps: [{get: /fast}, {get: /again, target: slow}]}
+";
+    let drops = Faults { drop_reply: 0.05, reset: 0.05, ..Faults::default() };
+    for (settings, faults) in [("threads: 1", Faults::default()), ("threads: 2", drops)] {
+        let plan = of_text(text.replace("SETTINGS", settings));
+        let (record, truth) =
+            simulate(&plan, SimOptions { keep_requests: true, ..world(Behaviour { faults, ..good() }) });
+        let asked = |path: &str| {
+            let start = format!("GET {path} ").into_bytes();
+            truth.entries().iter().filter(|truth| truth.request.starts_with(&start)).count()
+        };
+        assert_eq!(record.iterations.started, 1_000, "{settings}");
+        // Each worker ends in the middle of its deal.
+        assert!((748..=752).contains(&asked("/slow")), "{settings}: {}", asked("/slow"));
+        assert!((248..=252).contains(&asked("/fast")), "{settings}: {}", asked("/fast"));
     }
 }

@@ -41,9 +41,9 @@ impl Compiler<'_, '_> {
             return self.form(place, problem.with_hint("add `then`, a list of steps"));
         }
         let (mut then_known, mut else_known) = (known.clone(), known.clone());
-        if let Some((name, exists)) = spec.condition.get().and_then(|text| existence(text.as_str()))
-            && let Some(variable) = self.variable(name)
-        {
+        let said = spec.condition.get().and_then(|text| existence(text.as_str()));
+        for (name, exists) in said.unwrap_or_default() {
+            let Some(variable) = self.variable(name) else { continue };
             if exists { then_known.sets(variable) } else { else_known.sets(variable) }
         }
         let unless = part.here();
@@ -330,13 +330,18 @@ fn asked_for(text: &str) -> impl Iterator<Item = &str> {
     pairs.into_iter()
 }
 
-/// Of a condition that is nothing but `exists name` or `not exists name`: the name, and which.
-fn existence(text: &str) -> Option<(&str, bool)> {
-    match text.split_whitespace().collect::<Vec<_>>().as_slice() {
-        ["exists", name] => Some((name, true)),
-        ["not", "exists", name] => Some((name, false)),
-        _ => None,
+/// Of a condition that is nothing but `exists name`, once or several joined with `and`, or `not exists name`:
+/// the names, and which.
+fn existence(text: &str) -> Option<Vec<(&str, bool)>> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if let ["not", "exists", name] = words.as_slice() {
+        return Some(vec![(name, false)]);
     }
+    let of_part = |part: &[&'_ str]| matches!(part, ["exists", _] | ["exists", _, "and"]);
+    let parts: Vec<&[&str]> = words.chunks(3).collect();
+    let (last, first) = parts.split_last()?;
+    let complete = first.iter().all(|part| of_part(part)) && last.len() == 2 && of_part(last);
+    complete.then(|| parts.iter().map(|part| (part[1], true)).collect())
 }
 
 #[cfg(test)]
@@ -348,8 +353,11 @@ mod tests {
         let asked = |text| asked_for(text).collect::<Vec<_>>();
         assert_eq!(asked("exists a and (not exists b or ${exists} == c)"), ["a", "b"]);
         assert_eq!(asked("${a} == exists"), Vec::<&str>::new());
-        assert_eq!(existence(" exists  a "), Some(("a", true)));
-        assert_eq!(existence("not exists a"), Some(("a", false)));
-        assert_eq!(existence("exists a or exists b"), None);
+        assert_eq!(existence(" exists  a "), Some(vec![("a", true)]));
+        assert_eq!(existence("exists a and exists b"), Some(vec![("a", true), ("b", true)]));
+        assert_eq!(existence("not exists a"), Some(vec![("a", false)]));
+        for other in ["exists a or exists b", "exists a and", "exists", "", "exists a and ${b} == 1"] {
+            assert_eq!(existence(other), None, "{other}");
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! Pools: what iterations keep for each other, and who gets it.
 
-use plimsoll_scenario::{Op, PoolSpec};
+use plimsoll_scenario::{CollectSpec, Op, PoolSpec, ReactionSpec};
 
 use super::known::Known;
 use super::scenario::Part;
 use super::{Compiler, suggestion};
-use crate::document::{Field, Row, StepSpec, Text};
+use crate::document::{Field, Keyed, StepSpec, Text};
 use crate::{Place, Problem};
+
+/// The part of a `collect` that is no variable.
+const EACH: &str = "each";
 
 /// A pool, while the plan is compiled.
 pub(super) struct PoolDraft {
@@ -31,7 +34,13 @@ impl Compiler<'_, '_> {
     fn find_pools(&mut self, steps: &[Field<StepSpec>]) {
         for step in steps.iter().filter_map(Field::get) {
             for (name, place, row) in &step.keep.0 {
-                self.find_pool(&name.0, Some(*place), row);
+                let columns = row.get().map(|row| row.0.iter().map(|column| column.0.clone()).collect());
+                self.find_pool(&name.0, Some(*place), "keep", columns);
+            }
+            for (name, place, row) in &step.collect.0 {
+                let columns =
+                    row.get().map(|row| own_columns(row).map(|(name, ..)| name.0.clone()).collect());
+                self.find_pool(&name.0, Some(*place), "collect", columns);
             }
             for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
                 self.find_pools(inner);
@@ -39,21 +48,23 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn find_pool(&mut self, name: &str, place: Option<Place>, row: &Field<Row>) {
-        let Some(row) = row.get() else { return };
-        let columns: Vec<String> = row.0.iter().map(|column| column.0.clone()).collect();
+    fn find_pool(&mut self, name: &str, place: Option<Place>, verb: &str, columns: Option<Vec<String>>) {
+        let Some(columns) = columns else { return };
         let twice = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at]));
         if columns.is_empty() {
             let problem = Problem::new(format!("nothing is kept in `{name}`"));
-            return self
-                .report(place, problem.with_hint(format!("name variables: `keep: {{{name}: [id]}}`")));
+            let example = if verb == "keep" { "[id]" } else { "{id: /id}" };
+            return self.report(
+                place,
+                problem.with_hint(format!("name variables: `{verb}: {{{name}: {example}}}`")),
+            );
         }
         if let Some(at) = twice {
             return self.report(place, Problem::new(format!("`{}` is kept twice in `{name}`", columns[at])));
         }
         match self.pools.iter().find(|pool| pool.name == name) {
             None => self.pools.push(PoolDraft { name: name.to_owned(), columns, place, is_used: false }),
-            Some(pool) if pool.columns == columns => {}
+            Some(pool) if has_same(&pool.columns, &columns) => {}
             Some(pool) => {
                 let other = pool.columns.join(", ");
                 let problem = Problem::new(format!("elsewhere, `{name}` is kept with {other}"));
@@ -88,6 +99,37 @@ impl Compiler<'_, '_> {
             part.ops.push(Op::Keep(pool));
         }
         complete
+    }
+
+    /// `collect`: what the pools get of a response.
+    pub(super) fn collections(&mut self, spec: &StepSpec) -> Option<Vec<CollectSpec>> {
+        let mut all = Vec::new();
+        for (name, place, row) in &spec.collect.0 {
+            all.push(self.collection(&name.0, *place, row));
+        }
+        all.into_iter().collect()
+    }
+
+    fn collection(
+        &mut self,
+        name: &str,
+        place: Place,
+        row: &Field<Keyed<Field<Text>>>,
+    ) -> Option<CollectSpec> {
+        let (row, pool) = (row.get()?, self.pool(name)?);
+        let each = match row.0.iter().find(|(name, ..)| name.0 == EACH) {
+            Some((_, _, pointer)) => self.plain(pointer)?,
+            None => String::new(),
+        };
+        let mut columns = Vec::new();
+        for column in self.pools[usize::from(pool)].columns.clone() {
+            let (_, _, pointer) = own_columns(row).find(|(name, ..)| name.0 == column)?;
+            columns.push(self.plain(pointer)?);
+        }
+        let collect = CollectSpec { pool, each, columns };
+        let alone = ReactionSpec { collect: vec![collect.clone()], ..ReactionSpec::default() };
+        self.try_reaction(alone, Some(place))?;
+        Some(collect)
     }
 
     /// `pick` and `take`. What they set is not certain: the pool may be empty.
@@ -155,4 +197,14 @@ impl Compiler<'_, '_> {
             |draft: &PoolDraft| draft.columns.iter().filter_map(|name| self.variable(name)).collect();
         drafts.iter().map(|draft| PoolSpec { name: draft.name.clone(), columns: columns(draft) }).collect()
     }
+}
+
+/// What a `collect` says of variables.
+pub(super) fn own_columns(row: &Keyed<Field<Text>>) -> impl Iterator<Item = &(Text, Place, Field<Text>)> {
+    row.0.iter().filter(|(name, ..)| name.0 != EACH)
+}
+
+/// Whether both are the same names, in any order.
+fn has_same(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|name| other.contains(name))
 }

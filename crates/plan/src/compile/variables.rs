@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plimsoll_scenario::{Slot, Template};
 
 use super::Compiler;
+use super::pool::own_columns;
 use crate::document::{Field, ScenarioSpec, StepSpec};
 use crate::{Place, Problem};
 
@@ -58,7 +59,9 @@ impl Compiler<'_, '_> {
         for step in steps.iter().filter_map(Field::get) {
             let set = step.set.0.iter().map(|(name, place, _)| (name, place));
             let extract = step.extract.0.iter().map(|(name, place, _)| (name, place));
-            for (name, place) in set.chain(extract) {
+            let collected = step.collect.0.iter().filter_map(|(_, _, row)| row.get());
+            let collected = collected.flat_map(own_columns).map(|(name, place, _)| (name, place));
+            for (name, place) in set.chain(extract).chain(collected) {
                 self.add_variable(&name.0, Some(*place), names);
             }
             if !step.same_url.is_absent() {

@@ -92,6 +92,7 @@ impl Deed {
                 "timeout",
                 "expect",
                 "extract",
+                "collect",
                 "clear_cookies",
                 "script",
                 "think",
@@ -576,6 +577,7 @@ impl StepSpec {
         };
         all.push(("headers", self.headers.0.first().map(|(_, place, _)| *place)));
         all.push(("extract", self.extract.0.first().map(|(_, place, _)| *place)));
+        all.push(("collect", self.collect.0.first().map(|(_, place, _)| *place)));
         all.push(("set", self.set.0.first().map(|(_, place, _)| *place)));
         all.push(("keep", self.keep.0.first().map(|(_, place, _)| *place)));
         all.push(("then", first(&self.then)));

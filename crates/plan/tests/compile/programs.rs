@@ -79,6 +79,48 @@ scenarios:
 }
 
 #[test]
+fn rows_are_collected_into_the_pools_that_others_keep() {
+    let text = "targets: {t: http://h}
+scenarios:
+  - steps:
+      - {post: /many, collect: {carts: {each: /data, at: /at, id: /id}, names: {name: ''}}}
+  - steps:
+      - {post: /, extract: {id: {json: /id}, at: {json: /at}}}
+      - keep: {carts: [id, at]}
+      - take: carts
+      - pick: names
+      - {if: exists name, then: [{get: '/${name}'}]}
+";
+    let plan = plan(text);
+    let pools: Vec<_> = plan.pools.iter().map(|pool| (pool.name.as_str(), pool.columns.len())).collect();
+    assert_eq!(pools, [("carts", 2), ("names", 1)]);
+    assert!(plan.steps[0].needs.body, "what is collected is read");
+    assert_eq!(plan.scenarios[0].program.ops().len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_what_is_collected() {
+    for (text, message) in [
+        ("- {post: /, collect: {carts: {each: /data}}}\n- take: carts", "nothing is kept in `carts`"),
+        ("- {post: /, collect: {carts: {id: id}}}\n- take: carts", "`id` is not a JSON Pointer"),
+        (
+            "- {post: /, collect: {carts: {each: data, id: /id}}}\n- take: carts",
+            "`data` is not a JSON Pointer",
+        ),
+        ("- {post: /, collect: {carts: {id: /id}}}", "nobody gets what is kept in `carts`"),
+        ("- {post: /, collect: {carts: {id: /id}}}\n- take: carts\n- get: '/${id}'", "may not be set"),
+        ("- {collect: {carts: {id: /id}}, set: {id: x}}\n- take: carts", "`set`"),
+        (
+            "- {post: /, collect: {carts: {id: /id}}}\n- {post: /, collect: {carts: {at: /at}}}\n- take: carts",
+            "elsewhere, `carts` is kept with id",
+        ),
+    ] {
+        let found = messages(&steps(text));
+        assert!(found.iter().any(|found| found.contains(message)), "{text}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_what_is_kept() {
     let make = "- {post: /, extract: {id: {json: /id}}}\n";
     for (text, message) in [

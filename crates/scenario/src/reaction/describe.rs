@@ -32,6 +32,11 @@ impl Reaction {
             }
         } else if let Some(take) = self.spec.extract.get(what - 1 - checks) {
             taken(take, self.is_there(what, received))
+        } else if let Some(collect) = self.spec.collect.get(what - 1 - checks - self.spec.extract.len()) {
+            match collect.each.as_str() {
+                "" => "it is no array, or an element lacks a value".to_owned(),
+                each => format!("no array at {}, or an element lacks a value", quoted(each)),
+            }
         } else {
             String::new()
         };

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Form;
-use crate::{FieldList, FieldNeeds, header};
+use crate::{FieldList, FieldNeeds, PoolSpec, header};
 
 const JSON: &str = r#"{"id": 17, "name": "Anna \u00e4\n", "path": "../b?x", "items": [{"k": "v"}, true, null],
     "a.b": "dot", "empty": "", "price": 1.50}"#;
@@ -524,6 +524,50 @@ proptest! {
                 prop_assert!(kept.starts_with(b"/"));
                 prop_assert!(kept.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'#'));
             }
+        }
+    }
+}
+
+#[test]
+fn rows_are_collected_from_arrays() {
+    let collect =
+        CollectSpec { pool: 0, each: "/data".to_owned(), columns: vec!["/id".to_owned(), "".to_owned()] };
+    let spec = ReactionSpec { collect: vec![collect], ..ReactionSpec::default() };
+    let reaction = Reaction::compile(&spec, &Scope::default()).unwrap();
+    assert!(!reaction.is_plain() && reaction.needs().body);
+    let pool = PoolSpec { name: "rows".to_owned(), columns: vec![1, 0] };
+    for (body, rows, fails) in [
+        (r#"{"data":[{"id":"a"},{"id":7,"x":"\u0041"}]}"#, 2, false),
+        (r#"{"data":[]}"#, 0, false),
+        (r#"{"data":[{"id":"a"},{"x":1},{"id":"b"}]}"#, 1, true),
+        (r#"{"data":[{"id":"a"},{"id":"\n"}]}"#, 1, true),
+        (r#"{"data":{}}"#, 0, true),
+        (r#"{"data":[{"id":"a"}"#, 0, true),
+        ("", 0, true),
+    ] {
+        let mut feeds = Feeds::default().with_pools(std::slice::from_ref(&pool));
+        let (mut random, fields) = (Random::new(1, 0), FieldList::default());
+        let received = Received::new(200, &fields, body.as_bytes());
+        let collected = reaction.collect(&received, &mut feeds, &mut random);
+        assert_eq!(collected.is_err(), fails, "{body}");
+        if let Err(failure) = collected {
+            assert_eq!(failure.class, ErrorClass::Extraction);
+            assert!(reaction.describe(failure, &received).contains("`/data`"), "{body}");
+        }
+        let (mut variables, mut known, mut found) = (vec![Vec::new(); 2], vec![false; 2], Vec::new());
+        loop {
+            feeds.pool(0).give(true, &mut random, &mut variables, &mut known);
+            if !known[0] {
+                break;
+            }
+            found.push(
+                variables.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect::<Vec<_>>(),
+            );
+        }
+        found.sort();
+        assert_eq!(found.len(), rows, "{body}");
+        if rows == 2 {
+            assert_eq!(found, [[r#"{"id":"a"}"#, "a"], [r#"{"id":7,"x":"\u0041"}"#, "7"]]);
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Functions of a text.
 
+use std::ops::Range;
+
 use plimsoll_core::Random;
 use sha2::{Digest, Sha256};
 
 use super::Writing;
 use super::write::{encode_from, json_escape, percent_encode, write_hex};
+use crate::pointer::JsonPointer;
 use crate::{Context, Template};
 
 /// A function and its argument.
@@ -36,6 +39,12 @@ pub enum Function {
     Json,
     /// `fill(length,text)`: the text over and over, cut to a length.
     Fill(Length),
+    /// `merge(variable,text)`: the JSON object that the variable has, with the members of the one in the text
+    /// instead of its own of these names, or behind them. A variable that has no object gives the text.
+    Merge {
+        /// Position of the variable in [`Context::variables`].
+        variable: u16,
+    },
 }
 
 /// Lengths of texts that are [filled](Function::Fill): that of a text is always the same.
@@ -93,7 +102,7 @@ impl Call {
             Function::Fill(Length::Uniform { low, high }) if low == high && self.writing == Writing::AsIs => {
                 Some(low as usize)
             }
-            Function::Fill(_) => None,
+            Function::Fill(_) | Function::Merge { .. } => None,
             Function::Base64 => len.map(|len| base64_len(len, true)),
             Function::Base64Url => len.map(|len| base64_len(len, false)),
             Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
@@ -109,7 +118,8 @@ impl Call {
             Function::Base64 | Function::Base64Url => base64_len(len, true),
             Function::UrlEncode => 3 * len,
             Function::Json => 6 * len,
-            Function::Upper | Function::Lower => len,
+            // That of the variable is not known here.
+            Function::Upper | Function::Lower | Function::Merge { .. } => len,
             Function::Fill(length) => length.longest(),
         };
         match self.writing {
@@ -123,7 +133,13 @@ impl Call {
     pub(super) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let start = out.len();
         self.argument.render(context, random, out);
-        self.function.apply(start, out);
+        match self.function {
+            Function::Merge { variable } => {
+                let object = context.variables.get(usize::from(variable)).map_or(&[][..], Vec::as_slice);
+                merge(object, start, out);
+            }
+            function => function.apply(start, out),
+        }
         encode_from(start, self.writing, out);
     }
 }
@@ -144,7 +160,15 @@ impl Function {
 
     /// Whether a control character of the text can be one of the result.
     pub(super) fn lets_through(self) -> bool {
-        matches!(self, Self::Upper | Self::Lower | Self::Json | Self::Fill(_))
+        matches!(self, Self::Upper | Self::Lower | Self::Json | Self::Fill(_) | Self::Merge { .. })
+    }
+
+    /// The variable that it reads beside those of its text.
+    pub(super) fn variable(self) -> Option<u16> {
+        match self {
+            Self::Merge { variable } => Some(variable),
+            _ => None,
+        }
     }
 
     /// Replaces what stands in `out` from `start` on.
@@ -169,8 +193,76 @@ impl Function {
             Self::Lower => out[start..].make_ascii_lowercase(),
             Self::Json => json_escape(start, out),
             Self::Fill(length) => fill(start, length.of(&out[start..]), out),
+            // It needs more than its text.
+            Self::Merge { .. } => {}
         }
     }
+}
+
+/// Puts `object` with the members of the one that stands in `out` from `start` on in the place of that. If
+/// either is none, that stays.
+fn merge(object: &[u8], start: usize, out: &mut Vec<u8>) {
+    let end = out.len();
+    let whole = JsonPointer::default();
+    let Some(old) = whole.find(object) else { return };
+    if old.each_member(|_, _| {}).is_none() || members(&out[start..end]).is_none() {
+        return;
+    }
+    // What is merged is written behind the changes, which are read from there.
+    let _ = old.each_member(|name, value| {
+        write_name(name, end, out);
+        match find_member(&out[start..end], |_, other| other == name) {
+            Some((_, changed)) => out.extend_from_within(start + changed.start..start + changed.end),
+            None => out.extend_from_slice(value.raw()),
+        }
+    });
+    for number in 0..members(&out[start..end]).unwrap_or_default() {
+        let Some((name, value)) = find_member(&out[start..end], |at, _| at == number) else { break };
+        let mut known = false;
+        let _ = old.each_member(|other, _| known |= *other == out[start + name.start..start + name.end]);
+        if !known {
+            out.push(if out.len() == end { b'{' } else { b',' });
+            // With the quotes around it.
+            out.extend_from_within(start + name.start - 1..start + name.end + 1);
+            out.push(b':');
+            out.extend_from_within(start + value.start..start + value.end);
+        }
+    }
+    if out.len() == end {
+        out.push(b'{');
+    }
+    out.push(b'}');
+    out.drain(start..end);
+}
+
+fn write_name(name: &[u8], end: usize, out: &mut Vec<u8>) {
+    out.push(if out.len() == end { b'{' } else { b',' });
+    for part in [b"\"", name, b"\":"] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// How many members an object has.
+fn members(json: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    JsonPointer::default().find(json)?.each_member(|_, _| count += 1)?;
+    Some(count)
+}
+
+/// Where the name and the value of the first member are that is `wanted`, by its place and its name.
+fn find_member(json: &[u8], wanted: impl Fn(usize, &[u8]) -> bool) -> Option<(Range<usize>, Range<usize>)> {
+    let place = |part: &[u8]| {
+        let from = part.as_ptr() as usize - json.as_ptr() as usize;
+        from..from + part.len()
+    };
+    let (mut number, mut found) = (0, None);
+    let _ = JsonPointer::default().find(json)?.each_member(|name, value| {
+        if found.is_none() && wanted(number, name) {
+            found = Some((place(name), place(value.raw())));
+        }
+        number += 1;
+    });
+    found
 }
 
 /// Repeats what stands from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat:

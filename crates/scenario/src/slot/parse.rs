@@ -114,6 +114,7 @@ impl<'s> Parser<'s> {
             ("pick", [_, ..]) => pick(&arguments)?,
             ("zipf", [count, exponent]) => zipf(count, exponent)?,
             ("fill", [length, _, ..]) => return self.fill(length, inner.unwrap_or_default()),
+            ("merge", [name, _, ..]) => return self.merge(name, inner.unwrap_or_default()),
             ("hash", [kind, _, ..]) => return self.hash(kind, inner.unwrap_or_default()),
             ("env", [name]) => return self.environment(unquoted(name)),
             ("secret", [name]) => return self.secret(unquoted(name)),
@@ -160,11 +161,23 @@ impl<'s> Parser<'s> {
         self.call("fill", Function::Fill(length), text)
     }
 
+    fn merge(self, name: &str, inner: &str) -> Result<Parsed, TemplateError> {
+        let position = self.scope.variables.iter().position(|variable| variable == name);
+        let Some(variable) = position.and_then(|position| u16::try_from(position).ok()) else {
+            return Err(TemplateError::new(format!("`{name}` in `merge` is no variable")).with_hint(
+                "its first argument is the name of one that has a JSON object, as in \
+                 `${merge(order,'{\"open\": false}')}`",
+            ));
+        };
+        let (_, text) = inner.split_once(',').unwrap_or_default();
+        self.call("merge", Function::Merge { variable }, text)
+    }
+
     fn call(self, name: &str, function: Function, text: &str) -> Result<Parsed, TemplateError> {
         let argument = self.argument(name, text)?;
         let call = Slot::Call(Box::new(Call { function, argument, writing: Writing::AsIs }));
         Ok(match &call {
-            Slot::Call(inner) if inner.argument.is_static() => {
+            Slot::Call(inner) if inner.argument.is_static() && function.variable().is_none() => {
                 let (mut text, secret) = (Vec::new(), inner.argument.has_secret());
                 // Nothing of it depends on what it is given.
                 let mut random = plimsoll_core::Random::new(0, 0);

@@ -267,6 +267,35 @@ fn texts_are_filled_to_lengths_of_their_own() {
 }
 
 #[test]
+fn objects_are_merged() {
+    let names = ["item".to_owned(), "price".to_owned()];
+    let scope = Scope::new(&names);
+    let merged = |item: &str, text: &str| {
+        filled(&format!("<${{merge(item,{text})}}>"), &scope, &[item.into(), b"3.5".to_vec()]).unwrap()
+    };
+    let item = r#"{"id": "a", "price":1 , "tags" : ["x", {"price": 2}]}"#;
+    for (item, text, expected) in [
+        (item, r#"'{"price": ${price}}'"#, r#"{"id":"a","price":3.5,"tags":["x", {"price": 2}]}"#),
+        (item, r#"'{"new":{}, "id":null}'"#, r#"{"id":null,"price":1,"tags":["x", {"price": 2}],"new":{}}"#),
+        (item, "'{}'", r#"{"id":"a","price":1,"tags":["x", {"price": 2}]}"#),
+        ("{}", r#"'{"a":1,"b":2}'"#, r#"{"a":1,"b":2}"#),
+        ("{}", "'{}'", "{}"),
+        // What is no object does not change anything.
+        ("", r#"'{"a":1}'"#, r#"{"a":1}"#),
+        ("[1]", r#"'{"a":1}'"#, r#"{"a":1}"#),
+        (r#"{"a":1"#, r#"'{"b":1}'"#, r#"{"b":1}"#),
+        (r#"{"a":1}"#, "'[2]'", "[2]"),
+        (r#"{"a\"}":1}"#, r#"'{"b":"}"}'"#, r#"{"a\"}":1,"b":"}"}"#),
+    ] {
+        assert_eq!(merged(item, text), format!("<{expected}>"), "{item} {text}");
+    }
+    let template = Template::parse_in(b"${merge(item,'{}')}", &scope).unwrap();
+    assert!(template.uses_variables() && !template.is_static());
+    let error = filled("${merge(items,'{}')}", &scope, &[]).unwrap_err();
+    assert!(error.to_string().contains("`items` in `merge` is no variable"), "{error}");
+}
+
+#[test]
 fn functions_of_what_never_changes_are_done_once() {
     let template = Template::parse(b"x-${base64('user:pw')}-${upper(lower('A'))}").unwrap();
     assert!(template.is_static());

@@ -1,0 +1,295 @@
+//! Whether servers have what they acknowledged: every write of a load is noted while it goes on, and what is
+//! there afterwards is held against it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_consistency::{Counts, Evidence, Findings, Ledger, Resource, Write};
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_metrics::FailedExchange;
+use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_report::reconciliation::ConsistencyFinding;
+use plimsoll_scenario::pointer::JsonPointer;
+use serde_json::{Value, json};
+
+use crate::errand::answers_with;
+use crate::request_log::WriteListener;
+use crate::{Failure, run};
+
+/// Items that are asked for at once.
+const PAGE: u64 = 1_000;
+/// Pages that are asked for in one go.
+const PAGES: u64 = 20;
+/// Bytes of a page, at most.
+const LONGEST_PAGE: usize = 64 << 20;
+
+/// Notes the writes of a load on one resource.
+#[derive(Clone)]
+pub(crate) struct Bookkeeper {
+    ledger: Arc<Mutex<Ledger>>,
+    listing: Listing,
+    flags: PlanPatch,
+}
+
+/// How all items of a server are asked for, page by page.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// Path of the collection, behind that of the server's URL.
+    pub(crate) path: String,
+    /// Where the items are in a page that is no array itself: a JSON Pointer.
+    pub(crate) items: String,
+    /// The parameter with the number of items of a page, and the one with those before it.
+    pub(crate) parameters: [String; 2],
+    /// Items of a page.
+    pub(crate) page: u64,
+}
+
+impl Listing {
+    /// That of the collection at a path, as Lithair has it.
+    pub(crate) fn new(path: &str) -> Self {
+        let parameters = ["take".to_owned(), "skip".to_owned()];
+        Self { path: path.to_owned(), items: "/data".to_owned(), parameters, page: PAGE }
+    }
+
+    fn page_at(&self, skip: u64) -> String {
+        let Self { path, parameters: [take, skip_name], page, .. } = self;
+        let separator = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{separator}{take}={page}&{skip_name}={skip}")
+    }
+}
+
+/// Pause between two looks.
+const LOOK: Nanos = Nanos::from_millis(500);
+
+impl Bookkeeper {
+    /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say how
+    /// servers are reached.
+    pub(crate) fn new(server: &str, listing: Listing, id: &str, flags: PlanPatch) -> Result<Self, Failure> {
+        let behind_scheme = server.split_once("://").map_or(server, |(_, rest)| rest);
+        let base = behind_scheme.find('/').map_or("", |at| behind_scheme[at..].trim_end_matches('/'));
+        let path = listing.path.split('?').next().unwrap_or_default();
+        let resource = Resource::new(&format!("{base}{path}"), id).map_err(|error| {
+            let problem = Problem::new(format!("the id of an item: {error}"));
+            Failure::usage(match error.hint() {
+                Some(hint) => problem.with_hint(hint),
+                None => problem,
+            })
+        })?;
+        let ledger = Arc::new(Mutex::new(Ledger::new(resource)));
+        Ok(Self { ledger, listing, flags })
+    }
+
+    /// Notes what a server has before the load; how many items that are.
+    pub(crate) fn note_before(&self, origin: &str) -> Result<u64, Failure> {
+        let mut nameless = 0;
+        let count = self.each_item(origin, |item| {
+            nameless += u64::from(!self.ledger().note_before(item));
+        })?;
+        if nameless > 0 {
+            let problem =
+                Problem::new(format!("{nameless} items of {origin}{} have no id", self.listing.path));
+            return Err(Failure::environment(problem.with_hint("say with --id where it is, as in /id")));
+        }
+        Ok(count)
+    }
+
+    /// Who is to be told of the writes.
+    pub(crate) fn listener(&self) -> WriteListener {
+        let ledger = Arc::clone(&self.ledger);
+        Box::new(move |exchanges| {
+            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            exchanges.iter().for_each(|exchange| note(&mut ledger, exchange));
+        })
+    }
+
+    /// Holds what a server has against what was acknowledged.
+    fn audit(&self, origin: &str) -> Result<Findings, Failure> {
+        let ledger = self.ledger().clone();
+        let mut audit = ledger.audit();
+        self.each_item(origin, |item| audit.item(item))?;
+        Ok(audit.end())
+    }
+
+    /// Holds what servers have against what was acknowledged: what came of it. Followers lag, and all of them
+    /// have so long to come to it.
+    pub(crate) fn audit_all(
+        &self,
+        servers: &[String],
+        within: Nanos,
+        quiet: bool,
+    ) -> Result<Vec<ConsistencyFinding>, Failure> {
+        let say = run::say(quiet);
+        let mut all = vec![self.of_writes()];
+        let start = clock::monotonic();
+        for server in servers {
+            say(&format!("holding what {server} has against what was acknowledged"));
+            let begun = clock::monotonic();
+            let findings = loop {
+                let findings = self.audit(server)?;
+                let now = clock::monotonic();
+                if findings.is_consistent() || now - start >= within {
+                    break findings;
+                }
+                clock::sleep_until(now + LOOK);
+            };
+            all.push(finding(server, &findings, begun));
+        }
+        Ok(all)
+    }
+
+    /// What holds of all servers together: how many writes there were, and whether ids were given twice.
+    pub(crate) fn of_writes(&self) -> ConsistencyFinding {
+        let ledger = self.ledger();
+        let Counts { created, updated, deleted, refused, uncertain, reissued, .. } = ledger.counts();
+        let said = format!(
+            "acknowledged: {created} creates, {updated} updates, {deleted} deletes; {refused} refused, {uncertain} \
+             uncertain{}",
+            if reissued > 0 { format!("; {reissued} ids were given twice") } else { String::new() },
+        );
+        let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
+        ConsistencyFinding { check: "writes".to_owned(), passed: reissued == 0, took_s: 0.0, said, evidence }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives every item of a server, which nobody writes meanwhile; how many there are.
+    fn each_item(&self, origin: &str, mut each: impl FnMut(&[u8])) -> Result<u64, Failure> {
+        let items = JsonPointer::parse(&self.listing.items).unwrap_or_default();
+        let mut skip = 0;
+        loop {
+            let size = self.listing.page;
+            let page = |number: u64| self.listing.page_at(skip + number * size);
+            // A first look at one page: most collections are small.
+            let pages = if skip == 0 { 1 } else { PAGES };
+            let steps: Vec<Value> = (0..pages).map(|number| json!({ "get": page(number) })).collect();
+            let answers = answers_with(origin, &steps, self.flags.clone(), LONGEST_PAGE, |_| {})?;
+            for answer in &answers {
+                let count = match answer.status {
+                    200 if answer.cut == 0 => items_of(&answer.body, &items, &mut each),
+                    _ => None,
+                };
+                let Some(count) = count else {
+                    let problem = Problem::new(format!(
+                        "what {origin}{} answers is no list of items: status {}",
+                        self.listing.path, answer.status
+                    ));
+                    let hint = "it has to be an array, or an object with one (`data`), and to heed `take` and `skip`";
+                    return Err(Failure::environment(problem.with_hint(hint)));
+                };
+                skip += count;
+                if count != size {
+                    return Ok(skip);
+                }
+            }
+        }
+    }
+}
+
+/// Gives the items of a page in turn: of an array, or of the one that an object has there. How many they are.
+fn items_of(page: &[u8], place: &JsonPointer, each: &mut impl FnMut(&[u8])) -> Option<u64> {
+    let whole = JsonPointer::default().find(page)?;
+    let list = if whole.raw().first() == Some(&b'[') { whole } else { place.find(page)? };
+    let mut count = 0;
+    list.each_element(|item| {
+        count += 1;
+        each(item.raw());
+        true
+    })?;
+    Some(count)
+}
+
+fn note(ledger: &mut Ledger, exchange: &FailedExchange) {
+    let FailedExchange { entry, request, response, .. } = exchange;
+    // What was never sent has changed nothing.
+    let Some(service_time) = entry.service_time else { return };
+    let head = String::from_utf8_lossy(&request.head);
+    let (method, path) = asked(&head);
+    let done = entry.unix.0.saturating_add(entry.response_time.0);
+    ledger.note(&Write {
+        method,
+        path,
+        request: &request.body,
+        status: entry.status,
+        response: &response.body,
+        sent: done.saturating_sub(service_time.0),
+        done,
+    });
+}
+
+/// Method and path of a request: of its first line, or of its pseudo-header fields.
+fn asked(head: &str) -> (&str, &str) {
+    let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    match (field(":method:"), field(":path:")) {
+        (Some(method), Some(path)) => (method, path),
+        _ => {
+            let mut words = head.lines().next().unwrap_or_default().split(' ');
+            (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+        }
+    }
+}
+
+/// What an audit of a server says, as a check of a result.
+fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFinding {
+    let Findings { stored, before, recovered, unchecked, .. } = findings;
+    let kinds = [
+        (&findings.missing, "missing", "acknowledged, and not there"),
+        (&findings.wrong, "different", "not as it was acknowledged"),
+        (&findings.resurrected, "undeleted", "its deletion was acknowledged"),
+        (&findings.surplus, "surplus", "nobody sent it"),
+        (&findings.twice, "listed twice", "listed twice"),
+    ];
+    let mut said = format!("{server} has {stored} items");
+    for (count, what) in [
+        (before, "were there before"),
+        (recovered, "of creates without an answer"),
+        (unchecked, "not compared, for their writes overlapped"),
+        (&findings.nameless, "without an id"),
+    ] {
+        if *count > 0 {
+            said.push_str(&format!(", {count} {what}"));
+        }
+    }
+    let mut evidence = Vec::new();
+    for (Evidence { count, examples }, kind, what) in kinds {
+        if *count > 0 {
+            said.push_str(&format!("; {count} {kind}"));
+            evidence.extend(examples.iter().map(|example| format!("{what}: {example}")));
+            let more = count.saturating_sub(examples.len() as u64);
+            if more > 0 {
+                evidence.push(format!("and {more} more {kind}"));
+            }
+        }
+    }
+    let took_s = (clock::monotonic() - begun).as_secs_f64();
+    let took_s = (took_s * 1_000.0).round() / 1_000.0;
+    let check = "acknowledged writes".to_owned();
+    ConsistencyFinding { check, passed: findings.is_consistent(), took_s, said, evidence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_in_both_spellings() {
+        assert_eq!(asked("PUT /a/b?c HTTP/1.1\r\nHost: x"), ("PUT", "/a/b?c"));
+        assert_eq!(asked(":method: PATCH\n:scheme: http\n:authority: x\n:path: /a"), ("PATCH", "/a"));
+    }
+
+    #[test]
+    fn pages_are_arrays_or_have_one() {
+        let items = |page: &str| {
+            let mut all = Vec::new();
+            let data = JsonPointer::parse("/data").unwrap();
+            let count = items_of(page.as_bytes(), &data, &mut |item: &[u8]| all.push(item.to_vec()));
+            count.map(|count| (count, all.len()))
+        };
+        assert_eq!(items(r#"[{"id":1},{"id":2}]"#), Some((2, 2)));
+        assert_eq!(items(r#"{"total":1,"data":[{"id":1}],"more":[3,4]}"#), Some((1, 1)));
+        for wrong in ["{}", "3", r#"{"data":{}}"#, "<html>"] {
+            assert_eq!(items(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `plimsoll crud`: load on a REST resource, as a plan that a few flags come to.
+
+use std::fmt::Write as _;
+
+use plimsoll_core::Nanos;
+use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_report::reconciliation::Reconciliation;
+use plimsoll_report::result::StepResult;
+use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
+use serde_json::json;
+
+use crate::audit::{Bookkeeper, Listing};
+use crate::crud_flags::{CrudLoadArgs, problem};
+use crate::errand::{once, reason, transport};
+use crate::flags::OutputFormat;
+use crate::run::{Beside, Workload};
+use crate::screen::Look;
+use crate::{Exit, Failure, import, run};
+
+/// What the plan is called in messages.
+const NAME: &str = "the plan of `plimsoll crud`";
+
+/// The command.
+pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    if args.run.plan.has_urls() {
+        let problem = Problem::new("`plimsoll crud` takes no URL and no plan file");
+        return Err(Failure::usage(problem.with_hint("name the server with --leader")));
+    }
+    let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
+    let text = document.to_string();
+    if args.print_plan {
+        return import::print_made(NAME, text);
+    }
+    // It is asked for once in the life of the process.
+    let _ = args.run.plan.made.set((NAME.to_owned(), text));
+    // What is wrong with the plan is said before anybody is asked for anything.
+    let resolved = import::resolve(&args.run.plan, true)?;
+    reach(&load, &transport(&resolved.layered.patch))?;
+    let books = match args.verify_within().map_err(Failure::usage)? {
+        Some(within) => Some((books(args, &load, transport(&resolved.layered.patch))?, within)),
+        None => None,
+    };
+    let mut workload = Crud { args, load: &load, books };
+    run::command_with(&args.run, &mut workload, look, style)
+}
+
+/// Who notes the writes, for servers that are asked afterwards.
+fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookkeeper, Failure> {
+    for (flag, given) in [("--repeat", args.run.repeat.is_some()), ("--probe", args.run.probe.is_some())] {
+        if given {
+            let problem = Problem::new(format!("--verify and {flag} exclude each other"));
+            return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));
+        }
+    }
+    let books = Bookkeeper::new(&load.leader, Listing::new(&load.model.path), &load.model.id, flags)?;
+    books.note_before(&load.leader)?;
+    Ok(books)
+}
+
+struct Crud<'a> {
+    args: &'a CrudLoadArgs,
+    load: &'a CrudLoad,
+    /// Who notes the writes, if they are verified, and how long servers have to come to them.
+    books: Option<(Bookkeeper, Nanos)>,
+}
+
+impl Workload for Crud<'_> {
+    fn beside(&mut self) -> Beside {
+        Beside { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..Beside::default() }
+    }
+
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let result = &mut run.result;
+        let output = &self.args.run.output;
+        let text = summary(self.load, result);
+        match output.output {
+            OutputFormat::Text => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
+            _ => run::say(output.quiet)(text.trim_end()),
+        }
+        let Some((books, within)) = &self.books else { return Ok(Exit::Success) };
+        let mut servers = vec![self.load.leader.clone()];
+        servers.extend(self.load.read_targets.iter().filter(|url| **url != self.load.leader).cloned());
+        let findings = books.audit_all(&servers, *within, output.quiet)?;
+        let checks = Reconciliation::new(&self.load.leader, Vec::new()).with_findings(findings);
+        let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
+        result.reconciliation = Some(checks);
+        Ok(exit)
+    }
+}
+
+/// Whether the resource is there: else a run would measure how fast it is not. Nothing is written.
+fn reach(load: &CrudLoad, flags: &PlanPatch) -> Result<(), Failure> {
+    let collection = format!("{}?take=1", load.model.path);
+    let status = ask(&load.leader, &collection, flags)?;
+    if status == 404 {
+        let problem = Problem::new(format!("there is no resource at {}{}", load.leader, load.model.path));
+        return Err(Failure::environment(problem.with_hint("name it with --model NAME or --path PATH")));
+    }
+    for target in &load.read_targets {
+        ask(target, &collection, flags)?;
+    }
+    Ok(())
+}
+
+/// The status of the answer to a GET.
+fn ask(server: &str, path: &str, flags: &PlanPatch) -> Result<u16, Failure> {
+    let step = json!({ "get": path, "expect": { "status": ["200-599"] } });
+    let document = json!({ "targets": { "server": server }, "scenarios": [{ "steps": [step] }] });
+    let record = once(document, flags.clone())?;
+    record.total.statuses.keys().next().copied().ok_or_else(|| {
+        let problem = Problem::new(format!("no answer from {server}: {}", reason(&record)));
+        Failure::environment(problem.with_hint(
+            "name the servers with --leader and --read-targets; without any at hand, \
+             `plimsoll target crud-cluster` is one",
+        ))
+    })
+}
+
+/// What came of one operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    ok: u64,
+    failed: u64,
+    timed_out: u64,
+    /// Of what was acknowledged.
+    items: u64,
+}
+
+impl Tally {
+    fn of<'r>(load: &CrudLoad, steps: impl Iterator<Item = &'r StepResult>) -> Self {
+        let mut tally = Self::default();
+        for step in steps {
+            tally.ok += step.ok;
+            tally.failed += step.failed;
+            tally.timed_out += step.timed_out;
+            tally.items += step.ok
+                * match Operation::of_step(&step.step) {
+                    Some(Operation::Create) => load.items_of(&step.step),
+                    _ => 1,
+                };
+        }
+        tally
+    }
+}
+
+/// The lines that the generator of the Lithair project prints, with figures that are what they are called:
+/// what was acknowledged is told from what was asked for, and items from requests.
+fn summary(load: &CrudLoad, result: &RunResult) -> String {
+    let of = |wanted: Operation| {
+        result.by_step.iter().filter(move |step| Operation::of_step(&step.step) == Some(wanted))
+    };
+    let main = Operation::ALL[..4].iter().flat_map(|&operation| of(operation));
+    let all = Tally::of(load, main);
+    let (unit, mode) = match load.mode {
+        Mode::Single => ("items", "single"),
+        Mode::Bulk(_) => ("items", "bulk"),
+        Mode::Random(..) => ("ops", "random"),
+    };
+    let done = if unit == "items" { all.items } else { all.ok };
+    let seconds = result.duration_s;
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let mut text = String::from("Crud completed:");
+    // A string takes everything.
+    let _ = match load.size.total {
+        Some(total) => write!(text, " total={total}"),
+        None => Ok(()),
+    };
+    let _ = write!(
+        text,
+        " acknowledged={done} {unit} requests={} failed={} timed_out={} in_flight_at_end={} dur={seconds:.2}s \
+         throughput={:.2} {unit}/s mode={mode} bulk_size={} concurrency={} leader={}",
+        all.ok + all.failed + all.timed_out,
+        all.failed,
+        all.timed_out,
+        result.accounting.in_flight_at_stop,
+        per_second(done),
+        load.mode.bulk_size(),
+        result.connections.limit,
+        load.leader,
+    );
+    text.push_str("\nLatency percentiles (milliseconds), of requests that were answered well:\n");
+    for operation in Operation::ALL {
+        for step in of(operation) {
+            text.push_str(&percentiles(step));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn percentiles(step: &StepResult) -> String {
+    let times = &step.response_time;
+    let ms = |time: Option<u64>| match time {
+        Some(ns) => format!("{:.2}ms", ns as f64 / 1e6),
+        None => "-".to_owned(),
+    };
+    let mut line = format!(
+        "{:>10} (count={}): p50={} p95={} p99={} mean={}",
+        step.step,
+        step.ok,
+        ms(times.p.p50),
+        ms(times.p.p95),
+        ms(times.p.p99),
+        ms(times.mean),
+    );
+    let lost = step.failed + step.timed_out;
+    if lost > 0 {
+        let _ = write!(line, "; {lost} more failed or timed out");
+    }
+    if let Some(nothing) =
+        step.statuses.get("404").filter(|_| Operation::of_step(&step.step) == Some(Operation::RandomId))
+    {
+        let _ = write!(line, "; {nothing} times there was none");
+    }
+    line.push('\n');
+    line
+}

@@ -1,0 +1,279 @@
+//! `plimsoll crud` against the reference cluster: its modes, its counts, and what it finds of lies.
+
+use serde_json::Value;
+
+use crate::crud_cluster::Cluster;
+use crate::process::{Finished, Folder, run};
+
+fn url(cluster: &Cluster, node: usize) -> String {
+    format!("http://{}", cluster.address(node))
+}
+
+/// Runs a load with JSON as its output.
+fn load(cluster: &Cluster, args: &str) -> Finished {
+    run(&format!("crud --leader {} --quiet -o json {args}", url(cluster, cluster.leader())))
+}
+
+fn all_nodes(cluster: &Cluster) -> String {
+    (0..cluster.size()).map(|node| url(cluster, node)).collect::<Vec<_>>().join(",")
+}
+
+/// Requests of the steps whose names begin so that ended well.
+fn ok(result: &Value, name: &str) -> u64 {
+    let steps = result["by_step"].as_array().expect("steps");
+    let named = steps.iter().filter(|step| step["step"].as_str().is_some_and(|step| step.starts_with(name)));
+    named.map(|step| step["ok"].as_u64().expect("a count")).sum()
+}
+
+/// What an audit says of each server, and its evidence.
+fn audits(result: &Value) -> Vec<(bool, String, Vec<String>)> {
+    let findings = result["reconciliation"]["findings"].as_array().expect("findings");
+    let texts = |evidence: &Value| {
+        let list = evidence.as_array().into_iter().flatten();
+        list.map(|text| text.as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let one = |finding: &Value| {
+        let said = finding["said"].as_str().expect("it says something").to_owned();
+        (finding["passed"] == true, said, texts(&finding["evidence"]))
+    };
+    findings.iter().filter(|finding| finding["check"] == "acknowledged writes").map(one).collect()
+}
+
+#[test]
+fn every_mode_counts_what_the_server_has() {
+    let cluster = Cluster::start(1, "");
+    let mut there = 0;
+    for (args, items, requests) in [
+        ("--total 300 --concurrency 8", 300, 300),
+        ("--total 300 --concurrency 8 --mode bulk --bulk-size 50", 300, 6),
+        ("--total 101 --concurrency 3 --bulk-size 25 -t 2", 101, 5),
+        ("--total 7 --bulk-size 25", 7, 1),
+        ("--total 40 --concurrency 4 --create-pct 100 --mode random --bulk-size 5", 200, 40),
+    ] {
+        let finished = load(&cluster, &format!("{args} --verify"));
+        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
+        let result = finished.result();
+        there += items;
+        assert_eq!((ok(&result, "CREATE"), cluster.count(0)), (requests, there), "{args}");
+        assert_eq!(result["accounting"]["unmeasured"], 0, "{args}");
+        let audits = audits(&result);
+        assert!(audits.len() == 1 && audits[0].0, "{args}: {audits:?}");
+        assert!(audits[0].1.contains(&format!("has {there} items")), "{args}: {audits:?}");
+    }
+    let finished = run(&format!("crud --leader {} --total 30 --bulk-size 20", url(&cluster, 0)));
+    let summary = "Crud completed: total=30 acknowledged=30 items requests=2 failed=0 timed_out=0";
+    assert!(finished.stdout.starts_with(summary), "{}", finished.stdout);
+    assert!(finished.stdout.contains("CREATE, the last (count=1): p50="), "{}", finished.stdout);
+}
+
+#[test]
+fn a_mix_has_its_shares_and_what_it_did_is_there_on_every_node() {
+    let cluster = Cluster::start(3, "");
+    let nodes = all_nodes(&cluster);
+    let mut created = 0;
+    let mut deleted = 0;
+    for (update, read) in [
+        ("put", "/api/products/count"),
+        ("patch", "/api/products/${id}"),
+        ("read-modify-write", "/api/products?take=3"),
+    ] {
+        let mix = "--create-pct 40 --read-pct 30 --update-pct 20 --delete-pct 10";
+        let args = format!(
+            "--total 600 --concurrency 12 --mode random {mix} --update {update} --read-targets {nodes} \
+             --read-path {read} --verify"
+        );
+        let finished = load(&cluster, &args);
+        assert!(matches!(finished.code, Some(0 | 3)), "{update}: {}", finished.stderr);
+        let result = finished.result();
+        // An id that the server has named may be that of an item which another user changes or deletes.
+        let by_chance = ok(&result, "RANDOM-ID");
+        let failed = result["accounting"]["failed"].as_u64().expect("a count");
+        assert!(failed <= by_chance, "{update}: {}", result["error_examples"]);
+        assert_eq!(ok(&result, "CREATE"), 240, "{update}");
+        // Before the first item is created there may be none.
+        assert!((100..=120).contains(&ok(&result, "UPDATE")), "{update}: {}", ok(&result, "UPDATE"));
+        assert!(by_chance < 60, "{update}: ids come from creates: {by_chance}");
+        created += 240;
+        deleted += ok(&result, "DELETE") - not_found(&result, "DELETE");
+        let audits = audits(&result);
+        assert_eq!(audits.len(), 3, "{update}");
+        assert!(audits.iter().all(|(passed, ..)| *passed), "{update}: {audits:?}");
+        assert_eq!(cluster.count(cluster.leader()), created - deleted, "{update}");
+    }
+}
+
+/// Responses of the steps whose names begin so that found nothing.
+fn not_found(result: &Value, name: &str) -> u64 {
+    let steps = result["by_step"].as_array().expect("steps");
+    let named = steps.iter().filter(|step| step["step"].as_str().is_some_and(|step| step.starts_with(name)));
+    named.filter_map(|step| step["statuses"]["404"].as_u64()).sum()
+}
+
+#[test]
+fn a_resource_of_ones_own_is_written_by_its_own_payload() {
+    let cluster = Cluster::start(1, "");
+    let folder = Folder::new();
+    let payload =
+        folder.write("order.json", "{\"number\": ${sequence},\n \"note\": \"${random_string(8)}\"}");
+    let finished = load(
+        &cluster,
+        &format!(
+            "--model orders --payload @{payload} --total 200 --mode random --create-pct 60 --update-pct 40 \
+             --concurrency 4 --verify --http1.1"
+        ),
+    );
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    let result = finished.result();
+    assert_eq!((ok(&result, "CREATE"), result["accounting"]["failed"].as_u64()), (120, Some(0)));
+    assert!(audits(&result)[0].0, "{:?}", audits(&result));
+}
+
+/// What each lie is called in an audit's evidence.
+#[test]
+fn lies_are_found_with_the_ids_that_they_were_told_of() {
+    let mix = "--mode random --create-pct 60 --update-pct 25 --delete-pct 15";
+    for (lie, kinds) in [
+        ("lose", &["acknowledged, and not there", "not as it was acknowledged", "its deletion was"][..]),
+        ("diverge", &["not as it was acknowledged"]),
+        ("duplicate", &["nobody sent it"]),
+        ("resurrect", &["its deletion was acknowledged"]),
+    ] {
+        let share = if lie == "resurrect" { "10%" } else { "1.5%" };
+        let cluster = Cluster::start(3, &format!("--lie {lie} --lie-share {share} --seed 11"));
+        let nodes = all_nodes(&cluster);
+        // Reads are what other servers are named for; they are audited, too.
+        let args =
+            format!("--total 700 --concurrency 8 {mix} --read-pct 1 --read-targets {nodes} --verify=1s");
+        let finished = load(&cluster, &args);
+        assert_eq!(finished.code, Some(6), "{lie}: {}", finished.stderr);
+        let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+        let evidence: Vec<String> = audits(&result).into_iter().flat_map(|(.., evidence)| evidence).collect();
+        let told: Vec<Value> = (0..3).flat_map(|node| cluster.lies(node)).collect();
+        assert!(!told.is_empty(), "{lie}");
+        let strange =
+            |line: &&String| !kinds.iter().any(|kind| line.starts_with(kind)) && !line.starts_with("and ");
+        assert_eq!(evidence.iter().find(strange), None, "{lie}");
+        for told in &told {
+            let id = told[if lie == "duplicate" { "duplicate" } else { "id" }].as_str().expect("an id");
+            // An update may be overtaken by one that is no lie.
+            let stays = told["operation"] != "update";
+            let found = evidence.iter().any(|line| line.contains(id));
+            assert!(found || !stays, "{lie}: {told} in {evidence:#?}");
+        }
+        for line in &evidence {
+            let of_lie = told.iter().any(|told| {
+                ["id", "duplicate"]
+                    .iter()
+                    .any(|name| told[*name].as_str().is_some_and(|id| line.contains(id)))
+            });
+            assert!(of_lie, "{lie}: nobody lied about {line}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (args, code, message) in [
+        ("--total 0", 2, "there is nothing to do"),
+        ("--mode single --bulk-size 5", 2, "--bulk-size has no effect"),
+        ("--mode bulk --read-path /x", 2, "--read-path has no effect"),
+        ("--mode random --create-pct 0", 2, "all shares of the mix are 0"),
+        ("--bulk-size 0", 2, "0 items are none"),
+        ("--model orders", 2, "it is not said what one of `orders` is"),
+        ("--leader 127.0.0.1:1", 2, "is no URL of a server"),
+        ("--path products", 2, "is no path of a collection"),
+        ("--payload @/no/such/file", 2, "cannot read `/no/such/file`"),
+        ("--mode random --read-pct 1 --read-targets http://a,https://b", 2, "another scheme"),
+        ("http://127.0.0.1:1/", 2, "takes no URL"),
+        ("--leader http://127.0.0.1:1", 1, "no answer from http://127.0.0.1:1"),
+        ("--verify --repeat 2 --leader http://127.0.0.1:1", 1, "no answer"),
+        ("--concurrency 3 -c 4", 2, "exclude each other"),
+    ] {
+        let finished = run(&format!("crud --quiet {args}"));
+        assert_eq!(finished.code, Some(code), "{args}: {}", finished.stderr);
+        assert!(finished.stderr.contains(message), "{args}: {}", finished.stderr);
+    }
+    let cluster = Cluster::start(1, "");
+    let missing = load(&cluster, "--path /nothing/here");
+    assert_eq!(missing.code, Some(1), "{}", missing.stderr);
+    assert!(missing.stderr.contains("there is no resource at"), "{}", missing.stderr);
+}
+
+/// Three nodes of the reference cluster, of which some lie, under a mix of writes.
+fn cluster_spec(lie: &str, faults: &str, seconds: &str) -> String {
+    let arguments = r#"target, crud-node, --id, "${id}", --listen, "${address.http}", --raft, "${address.raft}", --data, "${data}""#;
+    format!(
+        r#"
+name: liars
+nodes:
+  count: 3
+  command: ${{plimsoll}}
+  arguments: [{arguments}{lie}]
+  per_peer: [--peer, "${{peer.id}}=${{peer.http}}/${{peer.raft}}"]
+  ports: {{http: 0, raft: 0}}
+  ready: {{http: /status}}
+leader: {{path: /raft/leader, pointer: /leader_id}}
+links: [raft]
+faults: [{faults}]
+checks: [{{check: acknowledged, within: 2s}}, {{check: staleness, within: 30s}}, {{check: convergence, within: 2s}}]
+workload:
+  run: {{connections: 8, duration: {seconds}, follow_redirects: 3, timeout: 5s, ipv4: true}}
+  targets:
+    api:
+      url: http://localhost:${{node.0.http.port}}
+      share: ["localhost:${{node.1.http.port}}", "localhost:${{node.2.http.port}}"]
+      fail_back: true
+  scenarios:
+    - steps:
+        - {{post: /api/products, json: {{name: "n${{uuid}}", price: 5, category: c}}, expect: {{status: 201}}, extract: {{id: {{json: /id}}}}}}
+        - {{patch: "/api/products/${{id}}", json: {{price: 6}}, expect: {{status: 200}}}}
+        - {{delete: "/api/products/${{id}}", expect: {{status: 2xx}}}}
+    - steps:
+        - {{post: /api/products, json: {{name: "n${{uuid}}", price: 7, category: c}}, expect: {{status: 201}}}}
+"#
+    )
+}
+
+/// The checks of a cluster's run that did not pass, by name, with what they said.
+fn failed_checks(finished: &Finished) -> Vec<(String, String)> {
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let findings = result["reconciliation"]["findings"].as_array().expect("findings").clone();
+    let names: Vec<&str> = findings.iter().filter_map(|finding| finding["check"].as_str()).collect();
+    for wanted in ["writes", "acknowledged writes", "staleness", "convergence"] {
+        assert!(names.contains(&wanted), "{wanted}: {names:?}");
+    }
+    let failed = findings.iter().filter(|finding| finding["passed"] == false);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    failed.map(|finding| (text(&finding["check"]), text(&finding["said"]))).collect()
+}
+
+fn run_cluster(spec: &str) -> Finished {
+    let folder = Folder::new();
+    let file = folder.write("spec.yaml", spec);
+    run(&format!("cluster run {file} --dir {} --quiet -o json", folder.file("cluster")))
+}
+
+#[test]
+fn a_cluster_that_is_broken_under_load_loses_nothing_that_it_acknowledged() {
+    let faults = "{fault: kill, target: leader, at: 1s, for: 500ms}, {fault: isolate, target: leader, at: 3s, for: 1s}";
+    let finished = run_cluster(&cluster_spec("", faults, "6s"));
+    assert_eq!(failed_checks(&finished), [], "{}", finished.stderr);
+    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+}
+
+#[test]
+fn a_cluster_that_lies_is_found_out() {
+    for (lie, check) in [
+        ("lose", "acknowledged writes"),
+        ("diverge", "convergence"),
+        ("stale", "staleness"),
+        ("duplicate", "acknowledged writes"),
+        ("resurrect", "acknowledged writes"),
+    ] {
+        let arguments = format!(", --lie, {lie}, --lie-share, 5%, --seed, \"${{id}}\"");
+        let finished = run_cluster(&cluster_spec(&arguments, "", "1500ms"));
+        assert_eq!(finished.code, Some(6), "{lie}: {}", finished.stderr);
+        let failed = failed_checks(&finished);
+        assert!(failed.iter().any(|(name, _)| name == check), "{lie}: {failed:?}");
+    }
+}

@@ -1,0 +1,372 @@
+//! What a load has written, and what came of it.
+
+use std::collections::HashMap;
+
+use plimsoll_scenario::TemplateError;
+use plimsoll_scenario::pointer::JsonPointer;
+
+use crate::audit::Audit;
+use crate::content::{Content, Names, Witness};
+use crate::key::{Key, KeyMap};
+
+/// Members that servers set themselves, as far as is known before a load.
+const OWNED: [&str; 2] = ["created_at", "updated_at"];
+/// Part of a second in which a ledger tells instants apart: 100 µs. In 32 bits that is 119 hours.
+const TICK_NS: u64 = 100_000;
+
+/// The collection whose items are written.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    path: String,
+    id: JsonPointer,
+}
+
+impl Resource {
+    /// The collection at a path (`/api/products`), and where the id of an item is in it: a JSON Pointer.
+    ///
+    /// # Errors
+    /// If that is no JSON Pointer.
+    pub fn new(path: &str, id: &str) -> Result<Self, TemplateError> {
+        Ok(Self { path: path.trim_end_matches('/').to_owned(), id: JsonPointer::parse(id)? })
+    }
+
+    /// The id of an item.
+    pub(crate) fn key(&self, item: &[u8]) -> Option<Key> {
+        let mut scratch = Vec::new();
+        let text = self.id.find(item)?.text(&mut scratch)?;
+        (!text.is_empty()).then(|| Key::new(text))
+    }
+}
+
+/// A request that may have changed something, with its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// Its method.
+    pub method: &'a str,
+    /// Its path; a query does not matter.
+    pub path: &'a str,
+    /// Its body.
+    pub request: &'a [u8],
+    /// Status of the response; 0 if none came.
+    pub status: u16,
+    /// The body of the response.
+    pub response: &'a [u8],
+    /// When it was sent, in nanoseconds since any instant that is the same for all.
+    pub sent: u64,
+    /// When its answer came, or was given up.
+    pub done: u64,
+}
+
+/// How many writes of which fate there were. A bulk counts as the items that it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Creates that were acknowledged.
+    pub created: u64,
+    /// Updates that were acknowledged.
+    pub updated: u64,
+    /// Deletes that were acknowledged.
+    pub deleted: u64,
+    /// Writes that were refused: the server said that nothing had changed (3xx, 4xx).
+    pub refused: u64,
+    /// Writes that may have happened or not: no answer, or a 5xx.
+    pub uncertain: u64,
+    /// Acknowledged creates whose answer named no id: they are known by their content alone.
+    pub nameless: u64,
+    /// Writes to something else than the resource: they are not followed.
+    pub elsewhere: u64,
+    /// Ids that were acknowledged for more than one create.
+    pub reissued: u64,
+}
+
+/// What is known of an item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    hash: u64,
+    shape: u16,
+    flags: u8,
+    /// When the last write of it was done, in ticks.
+    done: u32,
+}
+
+/// It was acknowledged that it is gone.
+const DELETED: u8 = 1;
+/// Writes of it overlapped: which of them came last is not known.
+const CONTENDED: u8 = 2;
+/// There is something to be seen of it.
+const WITNESSED: u8 = 4;
+
+impl State {
+    pub(crate) const fn is_deleted(self) -> bool {
+        self.flags & DELETED != 0
+    }
+
+    pub(crate) const fn is_contended(self) -> bool {
+        self.flags & CONTENDED != 0
+    }
+
+    pub(crate) const fn witness(self) -> Option<Witness> {
+        if self.flags & WITNESSED == 0 {
+            return None;
+        }
+        Some(Witness { shape: self.shape, hash: self.hash })
+    }
+}
+
+/// A write of an item that may have happened or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Doubt {
+    Update(Option<Witness>),
+    Delete,
+}
+
+/// What a load has written, and what of it has to be there.
+///
+/// It takes 33 bytes for an item whose id is a UUID, rounded up to the next power of two of items: 10^7 of
+/// them fit in 1 GiB, also while it grows (`memory` in its tests). Items that no one else writes meanwhile are
+/// assumed: what others do to the resource looks like a fault of the server.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    pub(crate) resource: Resource,
+    pub(crate) names: Names,
+    pub(crate) items: KeyMap<State>,
+    pub(crate) doubts: HashMap<Key, Vec<Doubt>>,
+    /// Creates without an id: how many there were with a content.
+    pub(crate) unnamed: HashMap<Witness, u32>,
+    /// Items that were there before.
+    pub(crate) before: KeyMap<()>,
+    /// Members whose values the server sets.
+    owned: Vec<u16>,
+    counts: Counts,
+    reissued: Vec<Key>,
+    start: Option<u64>,
+}
+
+impl Ledger {
+    /// An empty one, for one resource.
+    pub fn new(resource: Resource) -> Self {
+        let mut names = Names::default();
+        let owned = OWNED.iter().filter_map(|name| names.number(name.as_bytes())).collect();
+        Self {
+            resource,
+            names,
+            items: KeyMap::default(),
+            doubts: HashMap::new(),
+            unnamed: HashMap::new(),
+            before: KeyMap::default(),
+            owned,
+            counts: Counts::default(),
+            reissued: Vec::new(),
+            start: None,
+        }
+    }
+
+    /// Notes an item that is there before the load. False if it has no id.
+    pub fn note_before(&mut self, item: &[u8]) -> bool {
+        let key = self.resource.key(item);
+        key.map(|key| self.before.insert(&key, ())).is_some()
+    }
+
+    /// Notes a write. Those of one item have to come in the order in which they ended, unless they were made
+    /// by different threads: such are told by their times.
+    pub fn note(&mut self, write: &Write<'_>) {
+        let path = write.path.split(['?', '#']).next().unwrap_or_default();
+        let within = path.strip_prefix(self.resource.path.as_str());
+        let segment = within.map(|within| within.trim_matches('/'));
+        match (write.method, segment) {
+            ("POST", Some("" | "_bulk")) => self.note_create(write),
+            ("PUT" | "PATCH", Some(segment)) if is_item(segment) => self.note_update(write, segment),
+            ("DELETE", Some(segment)) if is_item(segment) => self.note_delete(write, segment),
+            _ => self.counts.elsewhere += 1,
+        }
+    }
+
+    /// How many writes of which fate there were.
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Ids that were acknowledged for more than one create, some of them.
+    pub fn reissued(&self) -> impl Iterator<Item = String> + '_ {
+        self.reissued.iter().map(Key::to_string)
+    }
+
+    /// Members whose values the server sets itself, as far as its answers show.
+    pub fn owned(&self) -> Vec<String> {
+        self.names.texts(&self.owned)
+    }
+
+    /// Items that have to be there, without those that were there before.
+    pub fn living(&self) -> u64 {
+        self.items.iter().filter(|(_, state)| !state.is_deleted()).count() as u64
+    }
+
+    /// Begins to hold what a server has against it.
+    pub fn audit(&self) -> Audit<'_> {
+        Audit::new(self)
+    }
+
+    fn note_create(&mut self, write: &Write<'_>) {
+        let requests = elements(write.request);
+        let fate = Fate::of(write.status);
+        match fate {
+            Fate::Refused => self.counts.refused += requests.len() as u64,
+            Fate::Uncertain => {
+                self.counts.uncertain += requests.len() as u64;
+                requests.iter().for_each(|request| self.note_unnamed(request));
+            }
+            Fate::Acknowledged => {
+                let answers = elements(write.response);
+                for (at, request) in requests.iter().enumerate() {
+                    self.counts.created += 1;
+                    let answer = answers.get(at).copied().unwrap_or_default();
+                    match self.resource.key(answer) {
+                        Some(key) => self.note_created(&key, request, answer, write.done),
+                        None => {
+                            self.counts.nameless += 1;
+                            self.note_unnamed(request);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn note_unnamed(&mut self, request: &[u8]) {
+        let content = Content::read(request, &mut self.names);
+        let witness = content.and_then(|content| content.witness(&self.owned, &mut self.names));
+        if let Some(witness) = witness {
+            *self.unnamed.entry(witness).or_default() += 1;
+        }
+    }
+
+    fn note_created(&mut self, key: &Key, request: &[u8], answer: &[u8], done: u64) {
+        let witness = self.witness(request, answer);
+        let state = self.state(witness, 0, done);
+        if let Some(old) = self.items.insert(key, state)
+            && !old.is_deleted()
+        {
+            self.counts.reissued += 1;
+            if self.reissued.len() < Audit::EXAMPLES {
+                self.reissued.push(key.clone());
+            }
+        }
+    }
+
+    fn note_update(&mut self, write: &Write<'_>, segment: &str) {
+        let key = Key::of_segment(segment);
+        match Fate::of(write.status) {
+            Fate::Refused => self.counts.refused += 1,
+            Fate::Uncertain => {
+                self.counts.uncertain += 1;
+                let content = Content::read(write.request, &mut self.names);
+                let witness = content.and_then(|content| content.witness(&self.owned, &mut self.names));
+                self.doubts.entry(key).or_default().push(Doubt::Update(witness));
+            }
+            Fate::Acknowledged => {
+                self.counts.updated += 1;
+                let witness = self.witness(write.request, write.response);
+                let sent = self.tick(write.sent);
+                let old = self.items.get(&key).copied();
+                let flags = match old {
+                    Some(old) if sent < old.done => old.flags & !WITNESSED | CONTENDED,
+                    Some(old) => old.flags & CONTENDED,
+                    None => 0,
+                };
+                let mut state = self.state(witness, flags, write.done);
+                state.done = state.done.max(old.map_or(0, |old| old.done));
+                self.items.insert(&key, state);
+            }
+        }
+    }
+
+    fn note_delete(&mut self, write: &Write<'_>, segment: &str) {
+        let key = Key::of_segment(segment);
+        match Fate::of(write.status) {
+            Fate::Refused => self.counts.refused += 1,
+            Fate::Uncertain => {
+                self.counts.uncertain += 1;
+                self.doubts.entry(key).or_default().push(Doubt::Delete);
+            }
+            Fate::Acknowledged => {
+                self.counts.deleted += 1;
+                let state = self.state(None, DELETED, write.done);
+                match self.items.get_mut(&key) {
+                    // Nobody creates it anew: whatever else was done to it, it is gone.
+                    Some(old) => *old = State { done: old.done.max(state.done), ..state },
+                    None => {
+                        self.items.insert(&key, state);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is to be seen of an item after an acknowledged write: what the answer shows of it, if that is the
+    /// item, else what was sent.
+    fn witness(&mut self, request: &[u8], answer: &[u8]) -> Option<Witness> {
+        let sent = Content::read(request, &mut self.names);
+        let answered = Content::read(answer, &mut self.names);
+        match (sent, answered) {
+            (Some(sent), Some(answered)) if answered.covers(&sent) => {
+                for name in sent.differing(&answered) {
+                    if !self.owned.contains(&name) {
+                        self.owned.push(name);
+                    }
+                }
+                answered.witness(&[], &mut self.names)
+            }
+            (Some(sent), _) => sent.witness(&self.owned, &mut self.names),
+            (None, _) => None,
+        }
+    }
+
+    fn state(&mut self, witness: Option<Witness>, flags: u8, done: u64) -> State {
+        // What begins in the same tick may have overlapped.
+        let done = self.tick(done).saturating_add(1);
+        match witness {
+            Some(Witness { shape, hash }) => State { hash, shape, flags: flags | WITNESSED, done },
+            None => State { hash: 0, shape: 0, flags, done },
+        }
+    }
+
+    fn tick(&mut self, at: u64) -> u32 {
+        // What comes first need not have been the earliest.
+        let start = *self.start.get_or_insert(at.saturating_sub(60_000_000_000));
+        u32::try_from(at.saturating_sub(start) / TICK_NS).unwrap_or(u32::MAX)
+    }
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Acknowledged,
+    Refused,
+    Uncertain,
+}
+
+impl Fate {
+    /// By the status of its answer, 0 for none. A server that ran out of time (408) may have gone on.
+    const fn of(status: u16) -> Self {
+        match status {
+            200..=299 => Self::Acknowledged,
+            408 | 499 => Self::Uncertain,
+            300..=498 => Self::Refused,
+            _ => Self::Uncertain,
+        }
+    }
+}
+
+fn is_item(segment: &str) -> bool {
+    !segment.is_empty() && !segment.contains('/') && segment != "_bulk"
+}
+
+/// The elements of an array, or the one thing that there is.
+fn elements(body: &[u8]) -> Vec<&[u8]> {
+    let Some(whole) = JsonPointer::default().find(body) else { return vec![body] };
+    let mut all = Vec::new();
+    let read = whole.each_element(|element| {
+        all.push(element.raw());
+        true
+    });
+    if read.is_some() { all } else { vec![whole.raw()] }
+}

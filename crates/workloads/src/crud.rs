@@ -1,0 +1,516 @@
+//! Load on a REST resource: items are created, read, changed and deleted, at the leader of a cluster and at
+//! whoever answers reads.
+
+use serde_json::{Map, Value, json};
+
+use crate::WorkloadError;
+
+/// The pool of the items that creates have come to.
+const ITEMS: &str = "items";
+/// The variable with the id of an item.
+const ID: &str = "id";
+/// What the id is where the server has none to give.
+const NO_ID: &str = "none";
+/// What changes of an item, before its request.
+const CHANGES: &str = "changes";
+/// An item as the server has it.
+const ITEM: &str = "item";
+/// Items of one request, at most.
+pub const LARGEST_BULK: u32 = 100_000;
+
+/// What an item is unless something else is said.
+const PRODUCT: &str = "{\"name\":\"lg_${sequence}_${random_int(0,4294967295)}\",\
+    \"price\":${random_int(100,4999)}.99,\"category\":\"${pick(Electronics,Books,Clothing,Sports,Home,Beauty,Toys,Games,Health,Automotive)}\"}";
+/// What changes of one.
+const PRODUCT_CHANGES: &str = "{\"price\":${random_int(100,4999)}.99}";
+
+/// A workload on a REST resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrudLoad {
+    /// URL of the server that takes writes, without a slash at its end.
+    pub leader: String,
+    /// URLs of the servers that are read from, likewise. Empty: the leader.
+    pub read_targets: Vec<String>,
+    /// Path that is read. It may name `${id}`: that of an item which was created.
+    pub read_path: String,
+    /// The resource.
+    pub model: Model,
+    /// What is done.
+    pub mode: Mode,
+    /// How items are changed.
+    pub update: Update,
+    /// How much of it.
+    pub size: Size,
+}
+
+/// How much there is of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Operations, or items where they are created in bulk; `None`: as long as the run lasts.
+    pub total: Option<u64>,
+    /// Requests in flight.
+    pub concurrency: u32,
+    /// Limit for a response, as a plan says it: `10s`.
+    pub timeout: Option<String>,
+}
+
+/// A REST resource: where it is, and what its items are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Path of the collection, without a slash at its end: `/api/products`.
+    pub path: String,
+    /// What is sent to create an item: a template of a JSON object.
+    pub payload: String,
+    /// What changes of an item: a template of a JSON object.
+    pub changes: String,
+    /// Where its id is in what the server answers to its creation: a JSON Pointer.
+    pub id: String,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Items are created, one by one.
+    Single,
+    /// Items are created, so many with each request.
+    Bulk(u32),
+    /// Items are created (so many with each request), read, changed and deleted.
+    Random(Shares, u32),
+}
+
+/// How often something is done, beside the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// An item, or a bulk of them, is created.
+    pub create: u32,
+    /// The path is read.
+    pub read: u32,
+    /// An item is changed.
+    pub update: u32,
+    /// An item is deleted.
+    pub delete: u32,
+}
+
+/// How an item is changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Update {
+    /// PUT with the whole item, as the server had it, and what changes.
+    #[default]
+    Put,
+    /// GET of the item, and then that.
+    ReadModifyWrite,
+    /// PATCH with what changes.
+    Patch,
+}
+
+/// What a step of the plan does, as its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Creates items.
+    Create,
+    /// Reads.
+    Read,
+    /// Changes an item.
+    Update,
+    /// Deletes an item.
+    Delete,
+    /// Asks the server for any id, because nothing is known that was created.
+    RandomId,
+    /// Reads an item in order to change it.
+    ReadFirst,
+}
+
+impl Operation {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 6] =
+        [Self::Create, Self::Read, Self::Update, Self::Delete, Self::RandomId, Self::ReadFirst];
+
+    /// Its name, which that of its step begins with.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Read => "READ",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::RandomId => "RANDOM-ID",
+            Self::ReadFirst => "READ-FIRST",
+        }
+    }
+
+    /// What a step of a plan of this workload does.
+    pub fn of_step(name: &str) -> Option<Self> {
+        let first = name.split([',', ' ']).next()?;
+        Self::ALL.into_iter().find(|operation| operation.name() == first)
+    }
+}
+
+impl Shares {
+    /// The shares that a mix has if nothing is said.
+    pub const DEFAULT: Self = Self { create: 80, read: 15, update: 5, delete: 0 };
+
+    /// The shares in percent of each other; `None` if nothing is to be done.
+    ///
+    /// Percentages that do not sum to 100 are scaled. One above 100 counts as it stands.
+    pub fn in_percent(self) -> Option<[f64; 4]> {
+        let all = [self.create, self.read, self.update, self.delete];
+        let sum: u64 = all.iter().map(|&share| u64::from(share)).sum();
+        (sum > 0).then(|| all.map(|share| f64::from(share) * 100.0 / sum as f64))
+    }
+}
+
+impl Model {
+    /// The resource of this name under `/api/`. Its items are products unless something else is said.
+    ///
+    /// # Errors
+    /// If it is not known what an item is.
+    pub fn new(name: &str, payload: Option<&str>, changes: Option<&str>) -> Result<Self, WorkloadError> {
+        let (own, own_changes) = match name {
+            "products" => (Some(PRODUCT), Some(PRODUCT_CHANGES)),
+            _ => (None, None),
+        };
+        let Some(of_item) = payload.or(own) else {
+            return Err(WorkloadError::new(
+                format!("it is not said what one of `{name}` is"),
+                "write --payload with a JSON object, in which ${random_int(1,9)} and other templates may stand",
+            ));
+        };
+        // Of a payload of one's own everything may change.
+        let changes = changes.or(payload).or(own_changes).unwrap_or(of_item);
+        Ok(Self {
+            path: format!("/api/{name}"),
+            payload: in_one_line(of_item),
+            changes: in_one_line(changes),
+            id: "/id".to_owned(),
+        })
+    }
+}
+
+/// In JSON, white space is as good as any other.
+fn in_one_line(text: &str) -> String {
+    text.trim().replace(char::is_control, " ")
+}
+
+impl Mode {
+    /// Items of a create.
+    pub const fn bulk_size(self) -> u32 {
+        match self {
+            Self::Single => 1,
+            Self::Bulk(size) | Self::Random(_, size) => size,
+        }
+    }
+}
+
+impl CrudLoad {
+    /// The plan, as the content of a plan file.
+    ///
+    /// # Errors
+    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    pub fn document(&self) -> Result<Value, WorkloadError> {
+        let iterations = self.iterations();
+        let mut run = Map::new();
+        // A connection without an iteration would be an error.
+        let most = iterations.unwrap_or(u64::MAX).max(1);
+        let concurrency = u64::from(self.size.concurrency).min(most);
+        if self.reads_elsewhere() {
+            // So many requests in flight, whichever of them goes where.
+            run.insert("users".to_owned(), concurrency.into());
+            run.insert("connections".to_owned(), (2 * concurrency).into());
+        } else {
+            run.insert("connections".to_owned(), concurrency.into());
+        }
+        // The first request of a plan may create something, and would be one too many.
+        run.insert("no_preflight".to_owned(), true.into());
+        run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
+        run.extend(self.size.timeout.as_ref().map(|timeout| ("timeout".to_owned(), timeout.as_str().into())));
+        let mut targets = Map::new();
+        targets.insert("leader".to_owned(), json!({ "url": self.leader }));
+        let scenarios = self.scenarios()?;
+        if self.reads_elsewhere() {
+            let (first, more) = self.read_targets.split_first().unwrap_or((&self.leader, &[]));
+            let share: Vec<String> = more.iter().map(|url| authority(url)).collect();
+            // A server that comes back is read from again.
+            let pool = match share.is_empty() {
+                true => json!({ "url": first }),
+                false => json!({ "url": first, "share": share, "fail_back": true }),
+            };
+            targets.insert("reads".to_owned(), pool);
+        }
+        Ok(json!({ "name": "crud", "targets": targets, "run": run, "scenarios": scenarios }))
+    }
+
+    /// Iterations that the total comes to.
+    fn iterations(&self) -> Option<u64> {
+        let total = self.size.total?;
+        Some(match self.mode {
+            Mode::Bulk(size) => total.div_ceil(u64::from(size.max(1))),
+            Mode::Single | Mode::Random(..) => total,
+        })
+    }
+
+    /// Items of the last bulk, if they are fewer than those of the others, and the index of its iteration.
+    fn rest(&self) -> Option<(u64, u32)> {
+        let Mode::Bulk(size) = self.mode else { return None };
+        let total = self.size.total?;
+        let rest = total % u64::from(size.max(1));
+        (rest > 0).then(|| (total / u64::from(size.max(1)), rest as u32))
+    }
+
+    /// Items that a step which has this name creates with a request.
+    pub fn items_of(&self, step: &str) -> u64 {
+        match (step.contains("the last"), self.rest()) {
+            (true, Some((_, rest))) => u64::from(rest),
+            _ => u64::from(self.mode.bulk_size()),
+        }
+    }
+
+    fn reads_elsewhere(&self) -> bool {
+        !self.read_targets.is_empty() && matches!(self.mode, Mode::Random(shares, _) if shares.read > 0)
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        let size = self.mode.bulk_size();
+        if size == 0 || size > LARGEST_BULK {
+            return Err(WorkloadError::new(
+                format!("{size} items are none, or too many for one request"),
+                format!("write a --bulk-size from 1 to {LARGEST_BULK}"),
+            ));
+        }
+        if let Mode::Random(shares, _) = self.mode
+            && shares.in_percent().is_none()
+        {
+            return Err(WorkloadError::new(
+                "all shares of the mix are 0",
+                "write --create-pct, --read-pct, --update-pct or --delete-pct",
+            ));
+        }
+        let scheme = |url: &str| url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if let Some(other) = self.read_targets.iter().find(|url| scheme(url) != scheme(&self.read_targets[0]))
+        {
+            return Err(WorkloadError::new(
+                format!("`{other}` has another scheme than `{}`", self.read_targets[0]),
+                "read targets are all http, or all https",
+            ));
+        }
+        if let Some(url) = self.read_targets.iter().find(|url| path_of(url) != path_of(&self.read_targets[0]))
+        {
+            return Err(WorkloadError::new(
+                format!("`{url}` has another path than `{}`", self.read_targets[0]),
+                "read targets are told apart by host and port; --read-path says what is read",
+            ));
+        }
+        Ok(())
+    }
+
+    fn scenarios(&self) -> Result<Vec<Value>, WorkloadError> {
+        self.check()?;
+        let (shares, size) = match self.mode {
+            Mode::Single => {
+                return Ok(vec![json!({ "name": "create", "target": "leader", "steps": [self.create(1)] })]);
+            }
+            Mode::Bulk(size) => {
+                return Ok(vec![json!({ "name": "create", "target": "leader", "steps": self.bulks(size) })]);
+            }
+            Mode::Random(shares, size) => (shares, size),
+        };
+        let mut all = Vec::new();
+        for (name, share, steps) in [
+            ("create", shares.create, self.create_and_keep(size)),
+            ("read", shares.read, self.reads()),
+            ("update", shares.update, self.updates()),
+            ("delete", shares.delete, self.deletes()),
+        ] {
+            if share > 0 {
+                all.push(json!({ "name": name, "weight": share, "target": "leader", "steps": steps }));
+            }
+        }
+        if let [only] = all.as_mut_slice()
+            && let Some(only) = only.as_object_mut()
+        {
+            only.remove("weight");
+        }
+        Ok(all)
+    }
+
+    /// Whether the ids of what was created are used later.
+    fn needs_ids(&self) -> bool {
+        let Mode::Random(shares, _) = self.mode else { return false };
+        shares.update > 0 || shares.delete > 0 || (shares.read > 0 && self.reads_items())
+    }
+
+    /// Whether whole items are kept with their ids.
+    fn needs_items(&self) -> bool {
+        matches!(self.mode, Mode::Random(shares, _) if shares.update > 0) && self.update == Update::Put
+    }
+
+    fn reads_items(&self) -> bool {
+        self.read_path.contains("${id}")
+    }
+
+    /// The variables of a row of the pool.
+    fn columns(&self) -> Value {
+        match self.needs_items() {
+            true => json!([ID, ITEM]),
+            false => json!([ID]),
+        }
+    }
+
+    /// Creates so many items.
+    fn create(&self, items: u32) -> Value {
+        let Model { path, payload, .. } = &self.model;
+        if items == 1 && !matches!(self.mode, Mode::Bulk(_)) {
+            return self.write("CREATE", "post", path, payload);
+        }
+        // Each of a bulk says which it is.
+        let item = |number| payload.replace("${sequence}", &format!("${{sequence}}-{number}"));
+        let all: Vec<String> = (0..items).map(item).collect();
+        self.write("CREATE", "post", &format!("{path}/_bulk"), &format!("[{}]", all.join(",")))
+    }
+
+    /// Bulks of the same size, but for the last one.
+    fn bulks(&self, size: u32) -> Vec<Value> {
+        let Some((index, rest)) = self.rest() else { return vec![self.create(size)] };
+        let mut last = self.create(rest);
+        last["name"] = "CREATE, the last".into();
+        if index == 0 {
+            return vec![last];
+        }
+        vec![json!({
+            "if": format!("${{sequence}} < {index}"),
+            "then": [self.create(size)],
+            "else": [last],
+        })]
+    }
+
+    fn create_and_keep(&self, size: u32) -> Vec<Value> {
+        let mut create = self.create(size);
+        if !self.needs_ids() {
+            return vec![create];
+        }
+        let mut values = Map::new();
+        values.insert(ID.to_owned(), self.model.id.clone().into());
+        if self.needs_items() {
+            values.insert(ITEM.to_owned(), "".into());
+        }
+        if size > 1 {
+            create["collect"] = json!({ ITEMS: values });
+            return vec![create];
+        }
+        let extract: Map<String, Value> =
+            values.into_iter().map(|(name, pointer)| (name, json!({ "json": pointer }))).collect();
+        create["extract"] = extract.into();
+        vec![create, json!({ "keep": { ITEMS: self.columns() } })]
+    }
+
+    fn reads(&self) -> Vec<Value> {
+        let target = if self.reads_elsewhere() { "reads" } else { "leader" };
+        let read = |name: &str| json!({ "name": name, "get": self.read_path, "target": target });
+        if !self.reads_items() {
+            return vec![read("READ")];
+        }
+        let mut any = read("READ of a random id");
+        // Whoever reads it may be behind whoever has named it.
+        any["expect"] = json!({ "status": ["2xx", 404] });
+        vec![json!({ "pick": ITEMS }), self.with_id(vec![read("READ")], vec![any])]
+    }
+
+    fn updates(&self) -> Vec<Value> {
+        let set = json!({ "set": { CHANGES: self.model.changes } });
+        let item = self.item_path();
+        let merged = "${merge(item,\"${changes}\")}";
+        let first = |name: &str| json!({ "name": name, "get": item, "extract": { ITEM: { "json": "" } } });
+        let (known, any) = match self.update {
+            Update::Patch => {
+                let patch = |name| self.write(name, "patch", &item, "${changes}");
+                // Somebody else may have deleted it meanwhile.
+                (vec![patch("UPDATE")], vec![forgiving(patch("UPDATE of a random id"))])
+            }
+            Update::Put | Update::ReadModifyWrite => {
+                let put = |name| self.write(name, "put", &item, merged);
+                // An item that is gone is not changed.
+                let change = forgiving(put("UPDATE of a random id"));
+                let change = json!({ "if": "${item} != \"{}\"", "then": [change] });
+                let any = vec![forgiving(first("READ-FIRST of a random id")), change];
+                match self.update {
+                    Update::ReadModifyWrite => (vec![first("READ-FIRST"), put("UPDATE")], any),
+                    _ => (vec![self.renewing(put("UPDATE"))], any),
+                }
+            }
+        };
+        let known: Vec<Value> =
+            known.into_iter().chain([json!({ "keep": { ITEMS: self.columns() } })]).collect();
+        vec![set, json!({ "take": ITEMS }), self.with_id(known, any)]
+    }
+
+    /// A PUT whose response is the item from then on. A server that does not send it has it as it was sent.
+    fn renewing(&self, mut put: Value) -> Value {
+        put["extract"] = json!({ ITEM: { "json": "", "default": "${merge(item,\"${changes}\")}" } });
+        put
+    }
+
+    fn deletes(&self) -> Vec<Value> {
+        let delete = |name: &str| json!({ "name": name, "delete": self.item_path() });
+        let any = forgiving(delete("DELETE of a random id"));
+        vec![json!({ "take": ITEMS }), self.with_id(vec![delete("DELETE")], vec![any])]
+    }
+
+    /// Steps with an id of the pool; if it has none, others with any that the server knows.
+    fn with_id(&self, known: Vec<Value>, any: Vec<Value>) -> Value {
+        let ask = json!({
+            "name": Operation::RandomId.name(),
+            "get": format!("{}/random-id", self.model.path),
+            // It may have none, either.
+            "expect": { "status": ["2xx", 404] },
+            "extract": { ID: { "json": "/id", "default": NO_ID } },
+        });
+        let there = match self.needs_items() {
+            true => format!("exists {ID} and exists {ITEM}"),
+            false => format!("exists {ID}"),
+        };
+        json!({
+            "if": there,
+            "then": known,
+            "else": [ask, { "if": format!("${{{ID}}} != {NO_ID}"), "then": any }],
+        })
+    }
+
+    fn item_path(&self) -> String {
+        format!("{}/${{{ID}}}", self.model.path)
+    }
+
+    fn write(&self, name: &str, method: &str, path: &str, body: &str) -> Value {
+        json!({
+            "name": name,
+            method: path,
+            "headers": { "Content-Type": "application/json" },
+            "body": body,
+            "expect": { "status": "2xx" },
+        })
+    }
+}
+
+/// A step that may find nothing: what it asks for belongs to anybody.
+fn forgiving(mut step: Value) -> Value {
+    step["expect"] = json!({ "status": ["2xx", 404] });
+    if let Some(item) = step.get_mut("extract").and_then(|extract| extract.get_mut(ITEM)) {
+        item["default"] = "{}".into();
+    }
+    step
+}
+
+/// Host and port of a URL.
+fn authority(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+    match has_port {
+        true => authority.to_owned(),
+        false if scheme.eq_ignore_ascii_case("https") => format!("{authority}:443"),
+        false => format!("{authority}:80"),
+    }
+}
+
+/// What comes behind them.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or("", |at| &rest[at..])
+}
