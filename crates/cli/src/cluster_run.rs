@@ -173,8 +173,8 @@ impl Course<'_> {
         run::command_with(&self.args.run, &mut under_test, look, style)
     }
 
-    /// The plan of the load against a cluster, with these values of parameters, if they are others than those that
-    /// the cluster was started with.
+    /// The plan of the load against a cluster, with these values of parameters, if they are others than those
+    /// that the cluster was started with.
     fn made(
         &self,
         cluster: &Cluster,
@@ -244,8 +244,8 @@ impl UnderTest {
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 
-    /// What is found of the system under test, once the load is over and nothing is broken any more: the place
-    /// for whatever else is to be checked after a workload.
+    /// What is found of the system under test, once the load is over and nothing is broken any more: the
+    /// place for whatever else is to be checked after a workload.
     fn findings(&self, gone: &[String]) -> Vec<ConsistencyFinding> {
         let say = run::say(self.quiet);
         let mut findings = check::survivors(&self.cluster, gone);

@@ -1,4 +1,5 @@
-//! The guard of a cluster: a process that ends it when the one that has started it is gone, however that went.
+//! The guard of a cluster: a process that ends it when the one that has started it is gone, however that
+//! went.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -20,8 +21,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Begins to watch over the processes that will be known by this name. The guard has a process group of its
-    /// own, so that what ends us from the terminal does not end it.
+    /// Begins to watch over the processes that will be known by this name. The guard has a process group of
+    /// its own, so that what ends us from the terminal does not end it.
     pub(crate) fn begin(id: &str) -> Result<Self, Failure> {
         let spawned = Command::new(environment::program())
             .args(["cluster", "guard", id])

@@ -37,8 +37,8 @@ pub struct Setting {
     pub owner: Option<u32>,
 }
 
-/// A cluster that runs. Nodes go on when it is dropped, unless it was [ended](Self::end): whoever owns it has a
-/// guard for that.
+/// A cluster that runs. Nodes go on when it is dropped, unless it was [ended](Self::end): whoever owns it has
+/// a guard for that.
 #[derive(Debug)]
 pub struct Cluster {
     spec: Spec,
@@ -337,8 +337,8 @@ fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, i
     }
 }
 
-/// A text of the load as it would be with ports that nobody knows yet: whether a plan is right can be said before
-/// anything is started.
+/// A text of the load as it would be with ports that nobody knows yet: whether a plan is right can be said
+/// before anything is started.
 ///
 /// # Errors
 /// The folder of the cluster cannot be named.

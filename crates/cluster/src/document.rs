@@ -28,9 +28,10 @@ macro_rules! spec {
 spec! {
     /// A cluster: its nodes, what is done to it, and what has to hold afterwards.
     ///
-    /// Texts may have `${…}`: `id`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and `peer.ID.NAME` of the
-    /// node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that port; with `.port` behind
-    /// it the number alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this program).
+    /// Texts may have `${…}`: `id`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and `peer.ID.NAME` of
+    /// the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that port; with `.port`
+    /// behind it the number alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this
+    /// program).
     ClusterDocument {
         /// What the cluster is called. Default: the name of the file.
         name: Field<Text>,
@@ -218,8 +219,8 @@ pub struct CheckSpec {
     pub page: Field<Text>,
     /// How long it may take. Default: 30s.
     pub within: Field<Text>,
-    /// `persistence`: files in the data folder of each node that have to be there and not be empty; `*` stands for
-    /// anything but `/`, `**` for folders.
+    /// `persistence`: files in the data folder of each node that have to be there and not be empty; `*`
+    /// stands for anything but `/`, `**` for folders.
     pub files: Vec<Field<Text>>,
 }
 

@@ -120,8 +120,8 @@ impl Home {
         let _ = fs::remove_file(self.root.join(STATE));
     }
 
-    /// Makes the folders of the nodes. With `clean`, data of earlier runs are removed; `named` are folders that
-    /// may be removed whoever made them. Says which were.
+    /// Makes the folders of the nodes. With `clean`, data of earlier runs are removed; `named` are folders
+    /// that may be removed whoever made them. Says which were.
     pub(crate) fn prepare(
         &self,
         nodes: &[NodePlan],

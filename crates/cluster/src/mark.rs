@@ -1,7 +1,8 @@
-//! Which processes are a cluster's: those that have its mark in their environment, and who descends from them.
+//! Which processes are a cluster's: those that have its mark in their environment, and who descends from
+//! them.
 //!
-//! The mark goes to whatever a node starts, also where that leaves the process group. A number that the system
-//! has given to another process meanwhile has no mark, so that nobody else is ever hit.
+//! The mark goes to whatever a node starts, also where that leaves the process group. A number that the
+//! system has given to another process meanwhile has no mark, so that nobody else is ever hit.
 
 use std::path::Path;
 

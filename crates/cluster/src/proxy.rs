@@ -1,8 +1,8 @@
 //! The fault proxy: TCP connections that can be cut, delayed, reset and throttled.
 //!
-//! Each [`Link`](LinkName) is a listener, from which connections go on to one port of one node. Every connection
-//! has four threads: in each direction one reads into a short queue, and one writes what is due. So a link
-//! that is slow or cut holds up who sends, as a network does, and takes little memory.
+//! Each [`Link`](LinkName) is a listener, from which connections go on to one port of one node. Every
+//! connection has four threads: in each direction one reads into a short queue, and one writes what is due.
+//! So a link that is slow or cut holds up who sends, as a network does, and takes little memory.
 
 mod connection;
 mod link;

@@ -268,8 +268,8 @@ impl Suite {
 }
 
 impl Spec {
-    /// The plan of this place: what the file is called, and its text. What stands in the spec itself is its text
-    /// with everything else blanked out, so that places in it are those of the spec.
+    /// The plan of this place: what the file is called, and its text. What stands in the spec itself is its
+    /// text with everything else blanked out, so that places in it are those of the spec.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -63,8 +63,8 @@ struct Active<'a> {
     until: Nanos,
 }
 
-/// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the bell
-/// rings; then what still goes on is ended. What could not be done is told in its event.
+/// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the
+/// bell rings; then what still goes on is ended. What could not be done is told in its event.
 pub fn carry_out(cluster: &Cluster, start: Nanos, bell: &Bell, say: &dyn Fn(&str)) -> Vec<Event> {
     let spec = cluster.spec();
     let mut calendar = Calendar::new(&spec.faults, spec.fault_seed).peekable();

@@ -1,8 +1,8 @@
 //! What child processes are given when they begin.
 
-/// Lets writes beyond the limit of the size of files (`RLIMIT_FSIZE`) fail with `EFBIG`, in this process and in
-/// those that it starts from now on, instead of ending the process by `SIGXFSZ`: so a full disk looks like to
-/// a program.
+/// Lets writes beyond the limit of the size of files (`RLIMIT_FSIZE`) fail with `EFBIG`, in this process and
+/// in those that it starts from now on, instead of ending the process by `SIGXFSZ`: so a full disk looks like
+/// to a program.
 pub fn survive_file_limits() {
     // SAFETY: SIG_IGN is no handler: nothing of ours is called. It cannot fail for this signal.
     unsafe {

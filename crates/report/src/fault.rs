@@ -24,11 +24,11 @@ pub struct FaultResult {
     pub error: Option<String>,
     /// What became of the load.
     pub effect: FaultEffect,
-    /// Seconds from its begin to the end of the first interval in which a request failed or timed out; null if
-    /// none did in its window.
+    /// Seconds from its begin to the end of the first interval in which a request failed or timed out; null
+    /// if none did in its window.
     pub first_failure_s: Option<f64>,
-    /// Seconds from its begin to the end of the last interval in its window in which a request failed or timed
-    /// out, or none ended although some were in flight; null if there was none, or if it was not over.
+    /// Seconds from its begin to the end of the last interval in its window in which a request failed or
+    /// timed out, or none ended although some were in flight; null if there was none, or if it was not over.
     pub recovery_s: Option<f64>,
     /// How exact these two are: the length of an interval in seconds.
     pub resolution_s: f64,
@@ -187,7 +187,8 @@ mod tests {
     use super::*;
     use crate::{RunContext, RunResult};
 
-    /// A run of intervals of one second, each with requests that ended well, that failed, and that are in flight.
+    /// A run of intervals of one second, each with requests that ended well, that failed, and that are in
+    /// flight.
     fn run(intervals: &[(u64, u64, u64)]) -> SavedRun {
         let mut record = RunRecord::empty(Model::Open);
         record.intervals = (1..)

@@ -3,9 +3,8 @@
 //! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! whose figures cannot be believed is an error, and its thresholds are skipped, for it proves nothing about
-//! them. Whether a store has what it acknowledged is a test case for each of its tables, and what a check of a
-//! cluster found is one. The report for
-//! people is the output of the suite.
+//! them. Whether a store has what it acknowledged is a test case for each of its tables, and what a check of
+//! a cluster found is one. The report for people is the output of the suite.
 
 use std::fmt::Write as _;
 

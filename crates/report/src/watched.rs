@@ -15,8 +15,8 @@ use crate::machine::{LimitsResult, ProcessResult, measured, rounded};
 pub struct WatchedResult {
     /// The name of its first process; what it was asked for by if there was none, or if it is a node.
     pub name: String,
-    /// How it was found: "address", where it listens on the target's, "pid", "name", or "node" of a cluster that
-    /// we have started.
+    /// How it was found: "address", where it listens on the target's, "pid", "name", or "node" of a cluster
+    /// that we have started.
     pub found_by: String,
     /// Whether it was taken for the target's when it was judged what limited the run.
     pub is_target: bool,
@@ -45,8 +45,8 @@ pub struct WatchedResult {
     pub missing: Vec<String>,
 }
 
-/// How resources grew over the measured part: slopes of lines through what was seen at the ends of intervals. Null
-/// if there are fewer than five intervals, or if it was not seen in all of them.
+/// How resources grew over the measured part: slopes of lines through what was seen at the ends of intervals.
+/// Null if there are fewer than five intervals, or if it was not seen in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendsResult {
     /// Length of the time that they are of, in seconds.
@@ -278,8 +278,8 @@ impl TrendsResult {
         }
     }
 
-    /// `memory grows by 1.20 MiB ± 102 KiB per hour, descriptors and threads show no trend`; nothing of a run that
-    /// is too short for it.
+    /// `memory grows by 1.20 MiB ± 102 KiB per hour, descriptors and threads show no trend`; nothing of a run
+    /// that is too short for it.
     fn line(&self) -> Option<String> {
         if self.over_s < TREND_FROM_S {
             return None;

@@ -2,8 +2,8 @@
 
 use crate::student_quantile;
 
-/// Batches into which points are joined before a line is fitted: neighbours that are alike for a short time, as
-/// memory is between two collections, count as one.
+/// Batches into which points are joined before a line is fitted: neighbours that are alike for a short time,
+/// as memory is between two collections, count as one.
 const BATCHES: usize = 20;
 /// Fewer say nothing about how well a line fits.
 const FEWEST: usize = 5;
@@ -24,8 +24,8 @@ impl Trend {
     }
 }
 
-/// The line of least squares through points (time, quantity) in the order of time; `None` where there are too few,
-/// or all are of one time.
+/// The line of least squares through points (time, quantity) in the order of time; `None` where there are too
+/// few, or all are of one time.
 ///
 /// Points are first joined to at most 20 batches of equally many neighbours, by their means. The interval is
 /// `t(n − 2) · s / √Sxx` with the residual standard deviation s of the batches (Draper and Smith, Applied

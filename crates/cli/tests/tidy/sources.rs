@@ -26,8 +26,8 @@ struct Ban {
 }
 
 const DRIVER: &[&str] = &["crates/driver/", "bench/"];
-/// The fault proxy blocks on both sides of a connection: what is slow has to hold up who sends, which a backend that
-/// reads whatever comes cannot.
+/// The fault proxy blocks on both sides of a connection: what is slow has to hold up who sends, which a
+/// backend that reads whatever comes cannot.
 const SOCKETS: &[&str] = &["crates/driver/", "crates/cluster/src/proxy", "bench/"];
 /// A build script is told by its environment what to do, and answers cargo by printing.
 const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];

@@ -20,8 +20,8 @@ const TEXTS: usize = 16 << 20;
 /// Ids that are kept of those that are there more than once.
 const DUPLICATES_SHOWN: usize = 5;
 
-/// The first half of the SHA-256 of an item's canonical text: what is compared of 10^7 items takes less memory than
-/// their texts.
+/// The first half of the SHA-256 of an item's canonical text: what is compared of 10^7 items takes less
+/// memory than their texts.
 type ItemHash = u128;
 
 /// What a node has.

@@ -11,8 +11,8 @@ use super::reader::{Reader, Wrong};
 use super::{Source, schema, tree};
 use crate::Problems;
 
-/// A format in YAML or JSON, read and described as plan files are. Its types have [`Field`](super::Field)s and
-/// [`Keyed`](super::Keyed) mappings.
+/// A format in YAML or JSON, read and described as plan files are. Its types have [`Field`](super::Field)s
+/// and [`Keyed`](super::Keyed) mappings.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// What a file of it is called in messages: "plan".
