@@ -22,8 +22,8 @@ use crate::frame::{self, Answer, Question};
 
 /// Between two attempts to reach a node that cannot be reached.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A snapshot that is not installed by then, and by what its length takes, is sent anew: openraft itself waits
-/// for ever, and a link may be dead without saying so.
+/// A snapshot that is not installed by then, and by what its length takes, is sent anew: openraft itself
+/// waits for ever, and a link may be dead without saying so.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a snapshot that a node can be expected to install in a microsecond: a slow disk's.
 const SNAPSHOT_SPEED: u64 = 10;
