@@ -177,16 +177,18 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
     for &index in &nodes {
         cluster.kill(index).map_err(|error| Wrong::new(error.to_string()))?;
     }
+    let told = |error: crate::ClusterError| {
+        let text = error.to_string();
+        let mut lines = text.lines().map(str::to_owned);
+        let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
+        Wrong::with(said, lines.collect())
+    };
+    // What their logs say of being ready has to be of this start.
+    let logs: Vec<u64> = nodes.iter().map(|index| cluster.log_length(*index)).collect();
     // All of them first: a node may wait for the others to be ready.
-    for work in [Cluster::start_again, Cluster::revive] {
-        for &index in &nodes {
-            work(cluster, index).map_err(|error| {
-                let text = error.to_string();
-                let mut lines = text.lines().map(str::to_owned);
-                let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
-                Wrong::with(said, lines.collect())
-            })?;
-        }
+    nodes.iter().try_for_each(|index| cluster.start_again(*index)).map_err(told)?;
+    for (&index, before) in nodes.iter().zip(logs) {
+        cluster.await_ready(index, before).map_err(told)?;
     }
     let begun = clock::monotonic();
     loop {

@@ -260,14 +260,9 @@ impl Cluster {
         self.note()
     }
 
-    /// Starts a node again, and waits until it is ready.
-    ///
-    /// # Errors
-    /// It does not become ready.
-    pub fn revive(&self, index: usize) -> Result<(), ClusterError> {
-        let before = readiness::length(&self.home.log(&self.spec.nodes[index]));
-        self.start_again(index)?;
-        self.await_ready(index, before)
+    /// How long the log of a node is, in bytes.
+    pub(crate) fn log_length(&self, index: usize) -> u64 {
+        readiness::length(&self.home.log(&self.spec.nodes[index]))
     }
 
     /// Ends a node by SIGTERM, and starts it again.
