@@ -45,6 +45,8 @@ enum Event {
 
 struct Cluster {
     nodes: Vec<Node>,
+    /// A folder that goes with the cluster.
+    temporary: Option<PathBuf>,
     /// Leader and term that were told last.
     told: Option<(u64, u64)>,
     is_ready: bool,
@@ -70,7 +72,8 @@ impl Cluster {
             Some(data) => (data.clone(), false),
             None => (temporary_folder(), true),
         };
-        let mut cluster = Self { nodes: Vec::new(), told: None, is_ready: false };
+        let kept = temporary.then(|| data.clone());
+        let mut cluster = Self { nodes: Vec::new(), temporary: kept, told: None, is_ready: false };
         for id in 0..spec.nodes {
             let mut command = Command::new(&program);
             command.args(flags(spec, id, &data, temporary));
@@ -207,6 +210,8 @@ impl Cluster {
             drop(node.child.kill());
             drop(node.child.wait());
         }
+        // Nodes remove their own, unless they were killed.
+        drop(self.temporary.take().map(std::fs::remove_dir_all));
     }
 }
 

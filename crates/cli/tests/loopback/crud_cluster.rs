@@ -511,6 +511,10 @@ fn a_cluster_leaves_nothing_behind_even_if_it_is_killed() {
         command.args(["target", "crud-cluster", "-p0", "-n3"]).env("TMPDIR", folder.path());
         let mut cluster = Cluster::of(&mut command, 3);
         assert_eq!(files(), 1);
+        if signal == "TERM" {
+            cluster.kill(0);
+            cluster.process.stderr.wait_for("node 0 has ended");
+        }
         cluster.process.signal(signal);
         cluster.process.wait();
         let gone = |node: &Node| TcpStream::connect(&node.address).is_err();
