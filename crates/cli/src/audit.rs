@@ -62,8 +62,8 @@ impl Listing {
 const LOOK: Nanos = Nanos::from_millis(500);
 
 impl Bookkeeper {
-    /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say how
-    /// servers are reached.
+    /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say
+    /// how servers are reached.
     pub(crate) fn new(server: &str, listing: Listing, id: &str, flags: PlanPatch) -> Result<Self, Failure> {
         let behind_scheme = server.split_once("://").map_or(server, |(_, rest)| rest);
         let base = behind_scheme.find('/').map_or("", |at| behind_scheme[at..].trim_end_matches('/'));

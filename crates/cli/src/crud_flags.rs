@@ -23,10 +23,10 @@ pub(crate) struct CrudLoadArgs {
     model: ModelArgs,
     /// Note every write and its answer, and hold what the servers have afterwards against them
     ///
-    /// Every acknowledged create and update has to be there, every acknowledged delete to be gone, and nothing
-    /// else; a write whose answer was lost may have happened or not. The leader and all read targets are
-    /// asked for all items (GET with take and skip), and have TIME to come to it. What does not hold ends with
-    /// exit code 6. Nobody else may write to the resource meanwhile.
+    /// Every acknowledged create and update has to be there, every acknowledged delete to be gone, and
+    /// nothing else; a write whose answer was lost may have happened or not. The leader and all read targets
+    /// are asked for all items (GET with take and skip), and have TIME to come to it. What does not hold ends
+    /// with exit code 6. Nobody else may write to the resource meanwhile.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "10s")]
     #[arg(help_heading = "Workload")]
     verify: Option<String>,
@@ -50,7 +50,8 @@ struct WorkloadArgs {
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
-    /// What is done: single creates, bulk creates, or a random mix [default: what other flags speak of, or single]
+    /// What is done: single creates, bulk creates, or a random mix [default: what other flags speak of, or
+    /// single]
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Option<ModeName>,
     /// Items of one create [default: bulk: 100, else 1]

@@ -93,8 +93,8 @@ pub(crate) enum Command {
     Cache(Box<CacheArgs>),
     /// Create, read, update and delete the items of a REST resource, at one server or at a cluster
     ///
-    /// By default 10,000 items are created, on 64 connections. Ids for reads, updates and deletes are those of
-    /// the items that were created in the run; before there are any, the server is asked for one (GET
+    /// By default 10,000 items are created, on 64 connections. Ids for reads, updates and deletes are those
+    /// of the items that were created in the run; before there are any, the server is asked for one (GET
     /// /api/NAME/random-id), which is counted apart. The flags come to a plan, which --print-plan shows; all
     /// flags of `run` hold. Without a server at hand, `plimsoll target crud-cluster` is one.
     Crud(Box<CrudLoadArgs>),

@@ -396,6 +396,6 @@ mod tests {
         assert_eq!(node(&bad).unwrap_err().iter().count(), 7);
         assert_eq!(node(&["--peer=0=127.0.0.1:1/127.0.0.1:2"]).unwrap_err().iter().count(), 1);
         assert_eq!(node(&["--heartbeat=300ms"]).unwrap_err().iter().count(), 1);
-        assert_eq!(cluster(&["--nodes=2", "--port=70000", "--lie=lose@3"]).unwrap_err().iter().count(), 3);
+        assert_eq!(cluster(&["--nodes=2", "--port=70000", "--lie=lose@9"]).unwrap_err().iter().count(), 3);
     }
 }

@@ -195,9 +195,9 @@ spec! {
 #[serde(default, deny_unknown_fields)]
 pub struct CheckSpec {
     /// `convergence`: all nodes come to have the same content. `persistence`: it is the same after all nodes
-    /// were killed and started again. `acknowledged`: every node has what was acknowledged of the load's writes,
-    /// and nothing else. `staleness`: beside the load an item is changed and read, and no read is behind by more than
-    /// `within`, or goes back in time.
+    /// were killed and started again. `acknowledged`: every node has what was acknowledged of the load's
+    /// writes, and nothing else. `staleness`: beside the load an item is changed and read, and no read is
+    /// behind by more than `within`, or goes back in time.
     pub check: Field<Text>,
     /// The port that is asked. Default: the first.
     pub port: Field<Text>,

@@ -2,8 +2,8 @@
 //!
 //! The item has a number that grows with each change. A node that answers with a number below one which was
 //! acknowledged before the question is behind, by the time since the acknowledgement of the number that
-//! followed. A node that answers with a number below one that it has shown before has gone back in time, which
-//! no lag explains.
+//! followed. A node that answers with a number below one that it has shown before has gone back in time,
+//! which no lag explains.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -122,8 +122,8 @@ pub(crate) enum Doubt {
 /// What a load has written, and what of it has to be there.
 ///
 /// It takes 33 bytes for an item whose id is a UUID, rounded up to the next power of two of items: 10^7 of
-/// them fit in 1 GiB, also while it grows (`memory` in its tests). Items that no one else writes meanwhile are
-/// assumed: what others do to the resource looks like a fault of the server.
+/// them fit in 1 GiB, also while it grows and is audited (`ten_million_writes_take_less_than_a_gibibyte`).
+/// What others do to the resource meanwhile looks like a fault of the server.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(crate) resource: Resource,

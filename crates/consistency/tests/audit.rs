@@ -174,7 +174,9 @@ fn fate() -> impl Strategy<Value = Fate> {
 
 proptest! {
     #[test]
-    fn a_server_that_keeps_its_word_is_believed(deeds in proptest::collection::vec((deed(), fate()), 0..200)) {
+    fn a_server_that_keeps_its_word_is_believed(
+        deeds in proptest::collection::vec((deed(), fate()), 0..200),
+    ) {
         let mut world = World::new();
         deeds.iter().for_each(|(deed, fate)| world.do_it(deed, *fate));
         let findings = world.audit();

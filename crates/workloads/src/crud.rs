@@ -240,8 +240,8 @@ impl CrudLoad {
         Ok(json!({ "name": "crud", "targets": targets, "run": run, "scenarios": scenarios }))
     }
 
-    /// The load that creates what is to be there before: `None` if that is nothing. It has the same items, and
-    /// as many in one request.
+    /// The load that creates what is to be there before: `None` if that is nothing. It has the same items,
+    /// and as many in one request.
     pub fn before(&self) -> Option<Self> {
         let mode = match self.mode.bulk_size() {
             1 => Mode::Single,

@@ -232,7 +232,10 @@ nodes:
 leader: {{path: /raft/leader, pointer: /leader_id}}
 links: [raft]
 {faults}
-checks: [{{check: acknowledged, within: 2s}}, {{check: staleness, within: 30s}}, {{check: convergence, within: 2s}}]
+checks:
+  - {{check: acknowledged, within: 2s}}
+  - {{check: staleness, within: 30s}}
+  - {{check: convergence, within: 2s}}
 workload:
   run: {{connections: 8, duration: {seconds}, follow_redirects: 3, timeout: 5s, ipv4: true}}
   targets:
