@@ -187,6 +187,8 @@ struct Tally {
     ok: u64,
     failed: u64,
     timed_out: u64,
+    /// The item was gone, and that was to be expected: its id was one that the server had named.
+    nothing: u64,
     /// Of what was acknowledged.
     items: u64,
 }
@@ -195,10 +197,13 @@ impl Tally {
     fn of<'r>(load: &CrudLoad, steps: impl Iterator<Item = &'r StepResult>) -> Self {
         let mut tally = Self::default();
         for step in steps {
-            tally.ok += step.ok;
+            let nothing = found_nothing(step);
+            let ok = step.ok - nothing;
+            tally.ok += ok;
+            tally.nothing += nothing;
             tally.failed += step.failed;
             tally.timed_out += step.timed_out;
-            tally.items += step.ok
+            tally.items += ok
                 * match Operation::of_step(&step.step) {
                     Some(Operation::Create) => load.items_of(&step.step),
                     _ => 1,
@@ -206,6 +211,13 @@ impl Tally {
         }
         tally
     }
+}
+
+/// Good responses of a step that say that there is no such item.
+fn found_nothing(step: &StepResult) -> u64 {
+    let missing = step.statuses.get("404").copied().unwrap_or(0);
+    // Where it was no good response it is among the failed ones.
+    if missing <= step.ok { missing } else { 0 }
 }
 
 /// The lines that the generator of the Lithair project prints, with figures that are what they are called:
@@ -234,18 +246,21 @@ fn summary(load: &CrudLoad, result: &RunResult) -> String {
         text,
         " acknowledged={done} {unit} requests={} failed={} timed_out={} in_flight_at_end={} dur={seconds:.2}s \
          throughput={:.2} {unit}/s mode={mode} bulk_size={} concurrency={} leader={}",
-        all.ok + all.failed + all.timed_out,
+        all.ok + all.nothing + all.failed + all.timed_out,
         all.failed,
         all.timed_out,
         result.accounting.in_flight_at_stop,
         per_second(done),
         load.mode.bulk_size(),
-        result.connections.limit,
+        result.connections.limit / if load.reads_elsewhere() { 2 } else { 1 },
         load.leader,
     );
+    if all.nothing > 0 {
+        let _ = write!(text, " found_nothing={}", all.nothing);
+    }
     text.push_str("\nLatency percentiles (milliseconds), of requests that were answered well:\n");
     for operation in Operation::ALL {
-        for step in of(operation) {
+        for step in of(operation).filter(|step| step.ok + step.failed + step.timed_out > 0) {
             text.push_str(&percentiles(step));
         }
     }
@@ -272,10 +287,11 @@ fn percentiles(step: &StepResult) -> String {
     if lost > 0 {
         let _ = write!(line, "; {lost} more failed or timed out");
     }
-    if let Some(nothing) =
-        step.statuses.get("404").filter(|_| Operation::of_step(&step.step) == Some(Operation::RandomId))
-    {
-        let _ = write!(line, "; {nothing} times there was none");
+    match found_nothing(step) {
+        0 => {}
+        nothing => {
+            let _ = write!(line, "; {nothing} of them found nothing");
+        }
     }
     line.push('\n');
     line

@@ -70,6 +70,11 @@ impl Content {
         other.0.iter().all(|(name, _)| self.value(*name).is_some())
     }
 
+    /// The names of members that the other one does not have.
+    pub(crate) fn others_than<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u16> + 'a {
+        self.0.iter().map(|(name, _)| *name).filter(|name| other.value(*name).is_none())
+    }
+
     /// The names of members that both have with different values.
     pub(crate) fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = u16> + 'a {
         let differs =

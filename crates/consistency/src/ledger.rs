@@ -134,8 +134,10 @@ pub struct Ledger {
     pub(crate) unnamed: HashMap<Witness, u32>,
     /// Items that were there before.
     pub(crate) before: KeyMap<()>,
-    /// Members whose values the server sets.
+    /// Members whose values the server sets, or changes.
     owned: Vec<u16>,
+    /// Members that the server adds: nobody has sent them, and they may be spelled otherwise elsewhere.
+    added: Vec<u16>,
     counts: Counts,
     reissued: Vec<Key>,
     start: Option<u64>,
@@ -145,7 +147,7 @@ impl Ledger {
     /// An empty one, for one resource.
     pub fn new(resource: Resource) -> Self {
         let mut names = Names::default();
-        let owned = OWNED.iter().filter_map(|name| names.number(name.as_bytes())).collect();
+        let owned: Vec<u16> = OWNED.iter().filter_map(|name| names.number(name.as_bytes())).collect();
         Self {
             resource,
             names,
@@ -153,6 +155,7 @@ impl Ledger {
             doubts: HashMap::new(),
             unnamed: HashMap::new(),
             before: KeyMap::default(),
+            added: owned.clone(),
             owned,
             counts: Counts::default(),
             reissued: Vec::new(),
@@ -240,6 +243,12 @@ impl Ledger {
     }
 
     fn note_created(&mut self, key: &Key, request: &[u8], answer: &[u8], done: u64) {
+        let contents = [request, answer].map(|text| Content::read(text, &mut self.names));
+        if let [Some(sent), Some(answered)] = contents {
+            let added = answered.others_than(&sent).filter(|name| !self.added.contains(name));
+            let added: Vec<u16> = added.collect();
+            self.added.extend(added);
+        }
         let witness = self.witness(request, answer);
         let state = self.state(witness, 0, done);
         if let Some(old) = self.items.insert(key, state)
@@ -302,7 +311,8 @@ impl Ledger {
     }
 
     /// What is to be seen of an item after an acknowledged write: what the answer shows of it, if that is the
-    /// item, else what was sent.
+    /// item, else what was sent. What the server adds is left out: Lithair answers a create with a time that
+    /// ends in `+00:00`, and lists it with one that ends in `Z`.
     fn witness(&mut self, request: &[u8], answer: &[u8]) -> Option<Witness> {
         let sent = Content::read(request, &mut self.names);
         let answered = Content::read(answer, &mut self.names);
@@ -313,7 +323,7 @@ impl Ledger {
                         self.owned.push(name);
                     }
                 }
-                answered.witness(&[], &mut self.names)
+                answered.witness(&self.added, &mut self.names)
             }
             (Some(sent), _) => sent.witness(&self.owned, &mut self.names),
             (None, _) => None,

@@ -283,7 +283,8 @@ impl CrudLoad {
         }
     }
 
-    fn reads_elsewhere(&self) -> bool {
+    /// Whether reads have connections of their own, as many as the leader has.
+    pub fn reads_elsewhere(&self) -> bool {
         !self.read_targets.is_empty() && matches!(self.mode, Mode::Random(shares, _) if shares.read > 0)
     }
 
