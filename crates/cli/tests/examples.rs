@@ -87,10 +87,12 @@ fn run(name: &str, server: &str) {
     let folder = Folder::new();
     let server = match name {
         "tls" => with_certificate(&folder),
+        "users-orders-comments" => server.replace("users-orders-comments.data", &folder.file("data")),
         _ => server.to_owned(),
     };
     let (first, one) = start(&server);
-    let (second, two) = start(&server);
+    // A second one would be in the folder of the first.
+    let (second, two) = start(if server.contains("crud-node") { "sink" } else { &server });
     let scheme = if name == "tls" { "https" } else { "http" };
     let target = format!("{scheme}://{one}");
     let environment = [("TARGET", target.as_str()), ("TARGET_2", two.as_str()), ("TOKEN", "topsecret")];
@@ -122,7 +124,8 @@ fn check(name: &str, result: &Value) {
 fn start(server: &str) -> (Process, String) {
     let mut process = Process::plimsoll(&format!("{server} --listen 127.0.0.1:0"));
     let line = process.stderr.wait_for(": listening on ");
-    let endpoint = line.rsplit(' ').next().expect("an address").to_owned();
+    let endpoint = line.rsplit(' ').next().expect("an address");
+    let endpoint = endpoint.trim_start_matches("http://").to_owned();
     (process, endpoint)
 }
 
