@@ -104,7 +104,8 @@ impl Bookkeeper {
 
     /// Holds what a server has against what was acknowledged.
     fn audit(&self, origin: &str) -> Result<Findings, Failure> {
-        let ledger = self.ledger().clone();
+        // The load is over: nobody else wants it.
+        let ledger = self.ledger();
         let mut audit = ledger.audit();
         self.each_item(origin, |item| audit.item(item))?;
         Ok(audit.end())

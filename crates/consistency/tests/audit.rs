@@ -52,7 +52,7 @@ fn id(number: u32) -> String {
 
 impl World {
     fn new() -> Self {
-        let resource = Resource::new("/api/products", "/id").unwrap();
+        let resource = Resource::new("/api/products", "/id").expect("a pointer");
         let ledger = Ledger::new(resource);
         Self { server: Server::default(), ledger, pool: Vec::new(), lies: 0, now: 1_000_000_000 }
     }
@@ -229,7 +229,7 @@ fn what_is_there_too_often_or_was_never_sent_is_named() {
 
 #[test]
 fn writes_that_overlapped_are_not_judged_by_their_content() {
-    let resource = || Resource::new("/api/products/", "/id").unwrap();
+    let resource = || Resource::new("/api/products/", "/id").expect("a pointer");
     let write = |path, price: u32, (sent, done): (u64, u64)| {
         (path, format!("{{\"price\":{price}}}"), sent * 1_000_000, done * 1_000_000)
     };
