@@ -138,17 +138,29 @@ impl Bookkeeper {
         Ok(all)
     }
 
-    /// What holds of all servers together: how many writes there were, and whether ids were given twice.
-    pub(crate) fn of_writes(&self) -> ConsistencyFinding {
+    /// What holds of all servers together: how many writes there were, and whether ids were given twice. A
+    /// load whose writes all went elsewhere than to the resource has shown nothing of it.
+    fn of_writes(&self) -> ConsistencyFinding {
         let ledger = self.ledger();
-        let Counts { created, updated, deleted, refused, uncertain, reissued, .. } = ledger.counts();
-        let said = format!(
+        let counts = ledger.counts();
+        let Counts { created, updated, deleted, refused, uncertain, nameless, elsewhere, reissued } = counts;
+        let mut said = format!(
             "acknowledged: {created} creates, {updated} updates, {deleted} deletes; {refused} refused, {uncertain} \
-             uncertain{}",
-            if reissued > 0 { format!("; {reissued} ids were given twice") } else { String::new() },
+             uncertain"
         );
+        for (count, what) in [
+            (nameless, "creates were answered without an id, and are known by their content alone"),
+            (elsewhere, "writes went to something else, and are not followed"),
+            (reissued, "ids were given twice"),
+        ] {
+            if count > 0 {
+                said.push_str(&format!("; {count} {what}"));
+            }
+        }
         let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
-        ConsistencyFinding { check: "writes".to_owned(), passed: reissued == 0, took_s: 0.0, said, evidence }
+        let followed = created + updated + deleted + refused + uncertain;
+        let passed = reissued == 0 && (followed > 0 || elsewhere == 0);
+        ConsistencyFinding { check: "writes".to_owned(), passed, took_s: 0.0, said, evidence }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
