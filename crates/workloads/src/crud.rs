@@ -535,3 +535,100 @@ fn path_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or("", |at| &rest[at..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(mode: Mode) -> CrudLoad {
+        CrudLoad {
+            leader: "http://a:1".to_owned(),
+            read_targets: Vec::new(),
+            read_path: "/api/products".to_owned(),
+            model: Model::new("products", None, None).unwrap(),
+            mode,
+            update: Update::Put,
+            size: Size { total: Some(105), concurrency: 8, timeout: None },
+            preseed: 0,
+        }
+    }
+
+    const ALL: Shares = Shares { create: 2, read: 1, update: 1, delete: 0 };
+
+    #[test]
+    fn a_bulk_that_is_not_full_is_the_last() {
+        let bulk = load(Mode::Bulk(50));
+        let document = bulk.document().unwrap();
+        assert_eq!(document["run"], json!({ "connections": 3, "iterations": 3, "no_preflight": true }));
+        let step = &document["scenarios"][0]["steps"][0];
+        assert_eq!(step["if"], "${sequence} < 2");
+        let items = |branch: &str| {
+            let text = step[branch][0]["body"].as_str().unwrap().to_owned();
+            let name = step[branch][0]["name"].as_str().unwrap().to_owned();
+            (text.matches("\"name\":").count() as u64, bulk.items_of(&name))
+        };
+        assert_eq!((items("then"), items("else")), ((50, 50), (5, 5)));
+        let full = CrudLoad { size: Size { total: Some(100), ..bulk.size.clone() }, ..bulk };
+        assert_eq!(full.document().unwrap()["scenarios"][0]["steps"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_mix_has_what_has_a_share_and_keeps_what_is_needed() {
+        let document = load(Mode::Random(ALL, 1)).document().unwrap();
+        let scenarios = document["scenarios"].as_array().unwrap();
+        let named: Vec<_> =
+            scenarios.iter().map(|one| (one["name"].clone(), one["weight"].clone())).collect();
+        assert_eq!(
+            named,
+            [(json!("create"), json!(2)), (json!("read"), json!(1)), (json!("update"), json!(1))]
+        );
+        assert_eq!(scenarios[0]["steps"][1], json!({ "keep": { "items": ["id", "item"] } }));
+        let only_ids = CrudLoad { update: Update::Patch, ..load(Mode::Random(ALL, 1)) }.document().unwrap();
+        assert_eq!(only_ids["scenarios"][0]["steps"][1], json!({ "keep": { "items": ["id"] } }));
+        let bulk = load(Mode::Random(ALL, 3)).document().unwrap();
+        assert_eq!(
+            bulk["scenarios"][0]["steps"][0]["collect"],
+            json!({ "items": { "id": "/id", "item": "" } })
+        );
+        let reads = Shares { create: 0, read: 1, update: 0, delete: 0 };
+        let alone = load(Mode::Random(reads, 1)).document().unwrap();
+        assert_eq!(alone["scenarios"].as_array().unwrap().len(), 1);
+        assert!(alone["scenarios"][0].get("weight").is_none());
+        let none = Shares { read: 0, ..reads };
+        assert!(load(Mode::Random(none, 1)).document().is_err());
+        assert_eq!(ALL.in_percent(), Some([50.0, 25.0, 25.0, 0.0]));
+    }
+
+    #[test]
+    fn reads_elsewhere_have_a_pool_with_ports() {
+        let targets = ["https://a", "https://b:1", "https://[::1]"].map(str::to_owned).to_vec();
+        let elsewhere = CrudLoad { read_targets: targets, ..load(Mode::Random(ALL, 1)) };
+        let document = elsewhere.document().unwrap();
+        let reads = json!({ "url": "https://a", "share": ["b:1", "[::1]:443"], "fail_back": true });
+        assert_eq!(document["targets"]["reads"], reads);
+        assert_eq!((&document["run"]["users"], &document["run"]["connections"]), (&json!(8), &json!(16)));
+        for wrong in ["http://b", "https://b/base"] {
+            let mut elsewhere = elsewhere.clone();
+            elsewhere.read_targets.push(wrong.to_owned());
+            assert!(elsewhere.document().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn steps_say_what_they_do() {
+        for (name, operation) in [
+            ("CREATE", Operation::Create),
+            ("CREATE, the last", Operation::Create),
+            ("UPDATE of a random id", Operation::Update),
+            ("READ-FIRST", Operation::ReadFirst),
+            ("READ", Operation::Read),
+            ("RANDOM-ID", Operation::RandomId),
+        ] {
+            assert_eq!(Operation::of_step(name), Some(operation), "{name}");
+        }
+        assert_eq!(Operation::of_step("GET /"), None);
+        let error = Model::new("orders", None, None).unwrap_err();
+        assert!(error.hint().contains("--payload"));
+        assert_eq!(Model::new("orders", Some("{\n}"), None).unwrap().payload, "{ }");
+    }
+}
