@@ -94,6 +94,8 @@ const DELETED: u8 = 1;
 const CONTENDED: u8 = 2;
 /// There is something to be seen of it.
 const WITNESSED: u8 = 4;
+/// Its creation was acknowledged, and noted.
+const CREATED: u8 = 8;
 
 impl State {
     pub(crate) const fn is_deleted(self) -> bool {
@@ -223,7 +225,7 @@ impl Ledger {
                     self.counts.created += 1;
                     let answer = answers.get(at).copied().unwrap_or_default();
                     match self.resource.key(answer) {
-                        Some(key) => self.note_created(&key, request, answer, write.done),
+                        Some(key) => self.note_created(&key, (request, answer), (write.sent, write.done)),
                         None => {
                             self.counts.nameless += 1;
                             self.note_unnamed(request);
@@ -242,7 +244,7 @@ impl Ledger {
         }
     }
 
-    fn note_created(&mut self, key: &Key, request: &[u8], answer: &[u8], done: u64) {
+    fn note_created(&mut self, key: &Key, (request, answer): (&[u8], &[u8]), (sent, done): (u64, u64)) {
         let contents = [request, answer].map(|text| Content::read(text, &mut self.names));
         if let [Some(sent), Some(answered)] = contents {
             let added = answered.others_than(&sent).filter(|name| !self.added.contains(name));
@@ -250,13 +252,24 @@ impl Ledger {
             self.added.extend(added);
         }
         let witness = self.witness(request, answer);
-        let state = self.state(witness, 0, done);
-        if let Some(old) = self.items.insert(key, state)
-            && !old.is_deleted()
-        {
-            self.counts.reissued += 1;
-            if self.reissued.len() < Audit::EXAMPLES {
-                self.reissued.push(key.clone());
+        let state = self.state(witness, CREATED, done);
+        let sent = self.tick(sent);
+        match self.items.get_mut(key) {
+            None => {
+                self.items.insert(key, state);
+            }
+            // Another thread has changed or deleted it since, and was heard first.
+            Some(old) if old.flags & CREATED == 0 => old.flags |= CREATED,
+            // An id that is free again.
+            Some(old) if old.is_deleted() && sent >= old.done => *old = state,
+            Some(old) => {
+                if !old.is_deleted() {
+                    *old = state;
+                }
+                self.counts.reissued += 1;
+                if self.reissued.len() < Audit::EXAMPLES {
+                    self.reissued.push(key.clone());
+                }
             }
         }
     }
@@ -278,7 +291,7 @@ impl Ledger {
                 let old = self.items.get(&key).copied();
                 let flags = match old {
                     Some(old) if sent < old.done => old.flags & !WITNESSED | CONTENDED,
-                    Some(old) => old.flags & CONTENDED,
+                    Some(old) => old.flags & (CONTENDED | CREATED),
                     None => 0,
                 };
                 let mut state = self.state(witness, flags, write.done);
@@ -301,7 +314,10 @@ impl Ledger {
                 let state = self.state(None, DELETED, write.done);
                 match self.items.get_mut(&key) {
                     // Nobody creates it anew: whatever else was done to it, it is gone.
-                    Some(old) => *old = State { done: old.done.max(state.done), ..state },
+                    Some(old) => {
+                        let (flags, done) = (state.flags | (old.flags & CREATED), old.done.max(state.done));
+                        *old = State { flags, done, ..state };
+                    }
                     None => {
                         self.items.insert(&key, state);
                     }

@@ -348,3 +348,49 @@ fn what_the_server_adds_may_be_spelled_otherwise_in_a_list() {
         assert_eq!(audit.end().wrong.count, wrong, "{item}");
     }
 }
+
+/// Threads hand over what they have seen in batches: a deletion may be heard of before the creation.
+#[test]
+fn what_one_thread_tells_late_does_not_undo_what_another_has_told() {
+    let write = |method, path, request, response, at: u64| Write {
+        method,
+        path,
+        request,
+        status: 200,
+        response,
+        sent: at * 1_000_000,
+        done: at * 1_000_000 + 500_000,
+    };
+    let of_item = "/api/products/a";
+    let create = write("POST", "/api/products", br#"{"price":1}"#, br#"{"id":"a","price":1}"#, 10);
+    let change = write("PATCH", of_item, br#"{"price":2}"#, b"", 20);
+    let delete = write("DELETE", of_item, b"", b"", 30);
+    for (order, stored, is_fine) in [
+        ([&delete, &create].as_slice(), None, true),
+        (&[&delete, &create], Some(1), false),
+        (&[&change, &create], Some(2), true),
+        (&[&change, &create], Some(1), false),
+        (&[&change, &create], None, false),
+        (&[&create, &change, &delete], None, true),
+    ] {
+        let mut ledger = Ledger::new(Resource::new("/api/products", "/id").unwrap());
+        order.iter().for_each(|write| ledger.note(write));
+        let mut audit = ledger.audit();
+        if let Some(price) = stored {
+            audit.item(format!(r#"{{"id":"a","price":{price}}}"#).as_bytes());
+        }
+        let found = audit.end();
+        assert_eq!(found.is_consistent(), is_fine, "{order:?} {stored:?}: {found:?}");
+        assert_eq!(ledger.counts().reissued, 0);
+    }
+    // An id may come again once it is free, and only then.
+    let again = write("POST", "/api/products", br#"{"price":3}"#, br#"{"id":"a","price":3}"#, 40);
+    for (order, reissued) in [([create, delete, again].as_slice(), 0), (&[create, again], 1)] {
+        let mut ledger = Ledger::new(Resource::new("/api/products", "/id").unwrap());
+        order.iter().for_each(|write| ledger.note(write));
+        let mut audit = ledger.audit();
+        audit.item(br#"{"id":"a","price":3}"#);
+        assert!(audit.end().is_consistent());
+        assert_eq!(ledger.counts().reissued, reissued);
+    }
+}
