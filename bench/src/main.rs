@@ -23,6 +23,7 @@ mod options;
 mod rate;
 mod reading;
 mod report;
+mod resource;
 mod run;
 mod scenario;
 mod scripts;
@@ -81,6 +82,7 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
         Case::Rate => rate::measure(session),
         Case::Cache => cache::measure(session),
+        Case::Resource => resource::measure(session),
         Case::Ingest => ingest::measure(session),
         Case::Observers => observers::measure(session),
         Case::Memory => memory::measure(session),

@@ -82,6 +82,8 @@ pub(crate) enum Case {
     Cache,
     /// Batches of observability data: made, sent, and at the rates of Arc's guide
     Ingest,
+    /// What creating, changing and deleting the items of a REST resource costs above plain requests
+    Resource,
     /// What every output turned on costs above none
     Observers,
     /// All of these
