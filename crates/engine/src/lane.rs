@@ -255,10 +255,24 @@ impl Lane {
         self.whereabouts = Whereabouts::Known;
     }
 
-    /// Whether its server, or one of its pool, is called like this.
+    /// Whether its server is called like this.
     pub(crate) fn is_called(&self, origin: Origin<'_>) -> bool {
         let same = |name: &Name| name.authority.eq_ignore_ascii_case(origin.authority);
-        self.https == origin.https && self.names.iter().any(same)
+        self.https == origin.https && self.only_name().is_some_and(same)
+    }
+
+    /// Whether the server at this site is called like this.
+    pub(crate) fn is_at(&self, site: u32, origin: Origin<'_>) -> bool {
+        self.https == origin.https && self.name_of(site).authority.eq_ignore_ascii_case(origin.authority)
+    }
+
+    /// What its server is called. A pool has several: whoever names one of its members means that one, and a
+    /// request that went to the pool could come to another, which would send it back for ever.
+    fn only_name(&self) -> Option<&Name> {
+        match self.names.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// What its server is called, of a pool the first.
@@ -273,9 +287,8 @@ impl Lane {
 
     /// The same, however it is written.
     pub(crate) fn is(&self, newcomer: &Newcomer) -> bool {
-        let same =
-            |name: &Name| Newcomer::read(self.https, &name.authority).is_ok_and(|own| own.is(newcomer));
-        self.names.iter().any(same)
+        let read = |name: &Name| Newcomer::read(self.https, &name.authority);
+        self.only_name().is_some_and(|name| read(name).is_ok_and(|own| own.is(newcomer)))
     }
 
     /// What the server at this site is called.

@@ -18,6 +18,8 @@ use crate::request::{AT_SEND, InFlight};
 struct Redirect {
     slot: u32,
     lane: u32,
+    /// The site of the lane that has answered.
+    site: u32,
     /// Whether the next request can go on the same connection.
     here: bool,
     status: u16,
@@ -69,7 +71,7 @@ impl<B: Backend> Worker<'_, B> {
             self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
             self.keep_cookies(&request, (lane, site));
             let location = self.location(&request);
-            let redirect = Redirect { slot, lane, here, status: reply.status, location, at };
+            let redirect = Redirect { slot, lane, site, here, status: reply.status, location, at };
             self.on_redirect(redirect, request);
             if usable {
                 self.list(slot);
@@ -113,13 +115,13 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Follows a redirect, as a part of the same request.
     fn on_redirect(&mut self, redirect: Redirect, mut request: InFlight) {
-        let Redirect { slot, lane, here, status, ref location, at } = redirect;
+        let Redirect { slot, lane, site, here, status, ref location, at } = redirect;
         let next = match location.as_deref() {
             None => Err(unfollowed("a redirect without a location".to_owned())),
             Some(_) if u32::from(request.redirects) >= self.plan.redirects => {
                 Err(unfollowed(format!("more than {} redirects in a row", self.plan.redirects)))
             }
-            Some(location) => self.redirected(&request, lane, location, status),
+            Some(location) => self.redirected(&request, (lane, site), location, status),
         };
         let (there, next) = match next {
             Ok(next) => next,
@@ -142,11 +144,11 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Where a redirect leads to from `lane`: the lane and the next request.
+    /// Where a redirect leads to from a lane and the site that has answered: the lane and the next request.
     fn redirected(
         &mut self,
         request: &InFlight,
-        lane: u32,
+        (lane, site): (u32, u32),
         location: &[u8],
         status: u16,
     ) -> Result<(u32, RequestTemplate), NoWay> {
@@ -157,6 +159,8 @@ impl<B: Backend> Worker<'_, B> {
         }
         url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
         let (there, path) = match reference::origin(&url) {
+            // Whoever has answered calls itself by its own name, also in a pool.
+            Some((origin, path)) if self.lanes[lane as usize].is_at(site, origin) => (lane, path),
             Some((origin, path)) => (self.lane_to(origin)?, path),
             None if url.starts_with(b"/") => (lane, &url[..]),
             None => return Err(unfollowed(format!("a redirect to what is no path and no URL: {}", shown()))),

@@ -380,6 +380,49 @@ fn cookies_of_a_redirect_are_sent_with_the_next_request() {
     assert_eq!(sent, [(false, false), (true, true)].repeat(5));
 }
 
+/// A follower sends writes on to the leader, by its address: there they go, and not to the pool that both are
+/// members of.
+#[test]
+fn a_redirect_to_a_member_of_a_pool_goes_to_that_member() {
+    let headers = vec![("Location".to_owned(), "http://10.0.0.2:80/there".to_owned())];
+    let follower = Answer { status: 307, headers, ..Answer::default() };
+    for (settings, share) in [("connections: 4", "10.0.0.2"), ("rate: 100, connections: 8", "10.0.0.2:80")] {
+        let servers = vec![(server(), answering(follower.clone())), (leader(), good())];
+        let options = SimOptions { servers, keep_requests: true, ..SimOptions::default() };
+        let text = format!(
+            "run: {{{settings}, iterations: 200, follow_redirects: 2}}
+targets: {{api: {{url: http://sim.test, share: [{share}]}}}}
+scenarios: [{{steps: [{{get: /}}]}}]"
+        );
+        let sites: Arc<[Site]> =
+            vec![Site { endpoint: server(), member: 0 }, Site { endpoint: leader(), member: 1 }].into();
+        let open = SimOpen::new(options);
+        let plan = of_text(text);
+        let record = run(&plan, &open, &[sites], &Control::default(), &mut |_| {}).expect("the run ends");
+        assert_eq!((record.accounting.ok, record.accounting.failed), (200, 0), "{:?}", record.error_examples);
+        let followed = record.accounting.redirects_followed;
+        assert!((60..=140).contains(&followed), "each member has its part: {followed}");
+    }
+}
+
+/// A member of a pool that names itself is meant as what it was asked as.
+#[test]
+fn a_redirect_of_a_member_to_itself_stays_in_the_pool() {
+    let moved = |to: &str| {
+        let headers = vec![("Location".to_owned(), format!("http://{to}/next"))];
+        Answer { status: 302, headers, ..Answer::default() }
+    };
+    let servers = vec![(server(), answering(moved("sim.test"))), (other(), answering(moved("other.test")))];
+    let options = SimOptions { servers, ..SimOptions::default() };
+    let record = on_pool("connections: 2, iterations: 10, follow_redirects: 1", options);
+    // They redirect for ever: nobody else was asked, and no name was looked for.
+    assert_eq!((record.accounting.failed, record.peers.len()), (10, 1), "{:?}", record.error_examples);
+}
+
+fn leader() -> Endpoint {
+    Endpoint::Tcp(([10, 0, 0, 2], 80).into())
+}
+
 /// Carries out a plan whose only target is a pool of two: one as usual, and another one.
 fn on_pool(settings: &str, options: SimOptions) -> RunRecord {
     let share = "{url: http://sim.test, share: [other.test], fail_back: true}";

@@ -193,8 +193,8 @@ fn a_range_repeats_itself_without_its_end() {
 
 #[test]
 fn every_form_that_help_lists_is_known() {
-    let constants = constants();
-    let scope = Scope { constants: Some(&constants), ..Scope::default() };
+    let (constants, names) = (constants(), ["variable".to_owned()]);
+    let scope = Scope { constants: Some(&constants), ..Scope::new(&names) };
     for form in Slot::FORMS {
         let written = form
             .replace("low,high", "1,2")
