@@ -490,8 +490,21 @@ impl CrudLoad {
         json!({
             "if": there,
             "then": known,
-            "else": [ask, { "if": format!("${{{ID}}} != {NO_ID}"), "then": any }],
+            "else": [ask, { "if": format!("${{{ID}}} != {NO_ID}"), "then": self.by_pool(any) }],
         })
+    }
+
+    /// Steps with an id that was found. A plan in which nobody keeps anything has no pool to take from, also
+    /// not what was there before: then this one goes by the pool.
+    fn by_pool(&self, steps: Vec<Value>) -> Vec<Value> {
+        match self.mode {
+            Mode::Random(Shares { create: 0, update: 0, .. }, _) => vec![
+                json!({ "keep": { ITEMS: self.columns() } }),
+                json!({ "take": ITEMS }),
+                json!({ "if": format!("exists {ID}"), "then": steps }),
+            ],
+            _ => steps,
+        }
     }
 
     fn item_path(&self) -> String {

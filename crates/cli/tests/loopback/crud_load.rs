@@ -127,6 +127,25 @@ fn what_is_there_before_is_read_changed_and_deleted() {
 }
 
 #[test]
+fn a_mix_that_creates_nothing_finds_what_is_there() {
+    let cluster = Cluster::start(1, "");
+    let seeded =
+        load(&cluster, "--preseed 60 --total 40 --mode random --delete-pct 100 --concurrency 4 --verify");
+    assert!(matches!(seeded.code, Some(0 | 3)), "{}", seeded.stderr);
+    assert_eq!(
+        (ok(&seeded.result(), "DELETE"), ok(&seeded.result(), "RANDOM-ID"), cluster.count(0)),
+        (40, 0, 20)
+    );
+    // Of what the server names.
+    let named = "--total 30 --mode random --read-pct 50 --delete-pct 50 --read-path /api/products/${id}";
+    let finished = load(&cluster, &format!("{named} --concurrency 1 --verify"));
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    let result = finished.result();
+    assert_eq!((ok(&result, "RANDOM-ID"), ok(&result, "READ of"), ok(&result, "DELETE of")), (30, 15, 15));
+    assert_eq!((cluster.count(0), audits(&result)[0].0), (5, true));
+}
+
+#[test]
 fn a_resource_of_ones_own_is_written_by_its_own_payload() {
     let cluster = Cluster::start(1, "");
     let folder = Folder::new();
