@@ -94,16 +94,21 @@ impl Server {
 
 fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> Result<Server> {
     let mut args: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    args.extend(["--listen", "127.0.0.1:0", "--threads", "1"].map(str::to_owned));
+    args.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
+    // A node of the reference cluster has one for its API, and cannot have more.
+    if !command.contains(&"crud-node") {
+        args.extend(["--threads", "1"].map(str::to_owned));
+    }
     args.extend_from_slice(flags);
     let pinned = session.on_server_core(&session.plimsoll, &args);
     // It says on stderr which port it was given.
     let log = session.directory().join("own.log");
     start(session, &pinned, &log, || {
         let text = fs::read_to_string(&log).unwrap_or_default();
-        let (line, _) = text.split_once('\n')?;
-        let (_, authority) = line.split_once("listening on ")?;
-        Some(format!("{scheme}://{authority}/"))
+        // The line is complete when there is another one, or its end.
+        let (_, rest) = text.split_once("listening on ")?;
+        let (authority, _) = rest.split_once('\n')?;
+        Some(format!("{scheme}://{}/", authority.trim_start_matches("http://")))
     })
 }
 
