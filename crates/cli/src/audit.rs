@@ -160,7 +160,7 @@ impl Bookkeeper {
         let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
         let followed = created + updated + deleted + refused + uncertain;
         let passed = reissued == 0 && (followed > 0 || elsewhere == 0);
-        ConsistencyFinding { check: "writes".to_owned(), passed, took_s: 0.0, said, evidence }
+        ConsistencyFinding::new("writes", passed, Nanos::ZERO, said, evidence)
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -275,10 +275,8 @@ fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFindin
             }
         }
     }
-    let took_s = (clock::monotonic() - begun).as_secs_f64();
-    let took_s = (took_s * 1_000.0).round() / 1_000.0;
-    let check = "acknowledged writes".to_owned();
-    ConsistencyFinding { check, passed: findings.is_consistent(), took_s, said, evidence }
+    let took = clock::monotonic() - begun;
+    ConsistencyFinding::new("acknowledged writes", findings.is_consistent(), took, said, evidence)
 }
 
 #[cfg(test)]

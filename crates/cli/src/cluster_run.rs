@@ -10,11 +10,11 @@ use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::timeline::{self, Bell, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness, check};
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
-use plimsoll_engine::{Control, resolve, run_logged};
-use plimsoll_metrics::{Log, figure};
+use plimsoll_driver::clock;
+use plimsoll_engine::Control;
+use plimsoll_metrics::figure;
 use plimsoll_monitor::Named;
-use plimsoll_plan::{Command, Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::fault::{FaultMark, effects};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::{
@@ -24,7 +24,6 @@ use plimsoll_report::{
 use crate::audit::{Bookkeeper, Listing};
 use crate::cluster::{Guarded, single_values, surroundings};
 use crate::cluster_flags::ClusterRunArgs;
-use crate::import::WithPlan;
 use crate::request_log::WriteListener;
 use crate::run::{self, Beside, Ready, Workload};
 use crate::screen::Look;
@@ -201,15 +200,8 @@ fn rendered(cluster: &Cluster, text: &str) -> Result<String, Failure> {
 /// Carries a plan out without a report.
 fn preseed(name: String, text: String, quiet: bool) -> Result<(), Failure> {
     let say = run::say(quiet);
-    let files = WithPlan { name: PathBuf::from(&name), text };
     let flags = PlanPatch { default_seed: clock::unix().0 >> 11, ..PlanPatch::default() };
-    let command = Command { plan: Some(name), environment: Vec::new(), flags };
-    let mut plan = command.resolve(&files)?.plan;
-    run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
-    let addresses = resolve(&plan).map_err(run::failure)?;
-    let open = OpenEpoll(BackendOptions::default());
-    let record = run_logged(&plan, &open, &addresses, &Control::default(), &Log::default(), &mut |_| {});
-    let record = record.map_err(run::failure)?;
+    let record = errand::load_of(name, text, flags)?;
     let (ok, lost) = (record.accounting.ok, record.accounting.failed + record.accounting.timed_out);
     say(&format!("preseed: {} requests ended well, {} did not", figure::count(ok), figure::count(lost)));
     if ok == 0 {
@@ -370,13 +362,8 @@ fn all_of(mut listeners: Vec<WriteListener>) -> WriteListener {
 
 fn unanswered(check: &Check, failure: &Failure) -> ConsistencyFinding {
     let mut lines = failure.problems.iter().map(|problem| problem.message.clone());
-    ConsistencyFinding {
-        check: check.kind.name().to_owned(),
-        passed: false,
-        took_s: 0.0,
-        said: lines.next().unwrap_or_default(),
-        evidence: lines.collect(),
-    }
+    let said = lines.next().unwrap_or_default();
+    ConsistencyFinding::new(check.kind.name(), false, Nanos::ZERO, said, lines.collect())
 }
 
 fn mark(event: Event) -> FaultMark {

@@ -32,17 +32,33 @@ fn carry_out(
     log: &Log,
 ) -> Result<RunRecord, Failure> {
     document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
-    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
-    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
-    let mut plan = command.resolve(&files)?.plan;
+    let mut plan = plan_of(NAME.to_owned(), document.to_string(), flags)?;
     prepare(&mut plan);
     (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
     // So that all of them come in turn.
     plan.threads = 1;
-    let addresses = resolve(&plan).map_err(run::failure)?;
+    run_beside(&plan, log)
+}
+
+/// The plan of this text, which is called so in messages.
+fn plan_of(name: String, text: String, flags: PlanPatch) -> Result<Plan, Failure> {
+    let files = WithPlan { name: PathBuf::from(&name), text };
+    let command = Command { plan: Some(name), environment: Vec::new(), flags };
+    Ok(command.resolve(&files)?.plan)
+}
+
+/// Carries a plan out without anything that is told of it.
+fn run_beside(plan: &Plan, log: &Log) -> Result<RunRecord, Failure> {
+    let addresses = resolve(plan).map_err(run::failure)?;
     let open = OpenEpoll(BackendOptions::default());
-    let record = run_logged(&plan, &open, &addresses, &Control::default(), log, &mut |_| {});
-    record.map_err(run::failure)
+    run_logged(plan, &open, &addresses, &Control::default(), log, &mut |_| {}).map_err(run::failure)
+}
+
+/// Carries a plan of any size out without a report.
+pub(crate) fn load_of(name: String, text: String, flags: PlanPatch) -> Result<RunRecord, Failure> {
+    let mut plan = plan_of(name, text, flags)?;
+    run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+    run_beside(&plan, &Log::default())
 }
 
 /// Carries a plan out beside the load, and gives every request of it that may have changed something, whole.
@@ -50,12 +66,8 @@ pub(crate) fn writes_of(
     document: &Value,
     flags: PlanPatch,
 ) -> Result<(RunRecord, Vec<FailedExchange>), Failure> {
-    let files = WithPlan { name: PathBuf::from(NAME), text: document.to_string() };
-    let command = Command { plan: Some(NAME.to_owned()), environment: Vec::new(), flags };
-    let mut plan = command.resolve(&files)?.plan;
+    let mut plan = plan_of(NAME.to_owned(), document.to_string(), flags)?;
     run::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
-    let addresses = resolve(&plan).map_err(run::failure)?;
-    let open = OpenEpoll(BackendOptions::default());
     let options = LogOptions {
         share: 0.0,
         failed: 0,
@@ -65,7 +77,7 @@ pub(crate) fn writes_of(
         seed: plan.seed,
     };
     let (log, receive) = Log::new(options);
-    let all = std::thread::scope(|scope| {
+    let (record, writes) = std::thread::scope(|scope| {
         // Workers wait for whoever takes them.
         let reader = scope.spawn(|| {
             let mut all = Vec::new();
@@ -78,12 +90,11 @@ pub(crate) fn writes_of(
             }
             all
         });
-        let record = run_logged(&plan, &open, &addresses, &Control::default(), &log, &mut |_| {});
+        let record = run_beside(&plan, &log);
         log.end();
         (record, reader.join().unwrap_or_default())
     });
-    let (record, writes) = all;
-    Ok((record.map_err(run::failure)?, writes))
+    Ok((record?, writes))
 }
 
 /// Why a request failed, in words.

@@ -24,14 +24,10 @@ pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> 
         let Err(error) = cluster.await_ready(index, 0) else { continue };
         let text = error.to_string();
         let mut lines = text.lines().map(str::to_owned);
-        let took_s = (clock::monotonic() - begun).as_secs_f64();
-        found.push(ConsistencyFinding {
-            check: "survival".to_owned(),
-            passed: false,
-            took_s: (took_s * 1_000.0).round() / 1_000.0,
-            said: lines.next().unwrap_or_else(|| format!("node {id} is not ready")),
-            evidence: lines.map(|line| line.trim_start().to_owned()).collect(),
-        });
+        let said = lines.next().unwrap_or_else(|| format!("node {id} is not ready"));
+        let evidence = lines.map(|line| line.trim_start().to_owned()).collect();
+        let took = clock::monotonic() - begun;
+        found.push(ConsistencyFinding::new("survival", false, took, said, evidence));
     }
     found
 }
@@ -56,15 +52,12 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
             CheckKind::Persistence => persistence(cluster, check, gone),
             CheckKind::Acknowledged | CheckKind::Staleness => continue,
         };
-        let took_s = (clock::monotonic() - begun).as_secs_f64();
-        let took_s = (took_s * 1_000.0).round() / 1_000.0;
-        let check = check.kind.name().to_owned();
-        found.push(match judged {
-            Ok(said) => ConsistencyFinding { check, passed: true, took_s, said, evidence: Vec::new() },
-            Err(Wrong { said, evidence, .. }) => {
-                ConsistencyFinding { check, passed: false, took_s, said, evidence }
-            }
-        });
+        let took = clock::monotonic() - begun;
+        let (passed, said, evidence) = match judged {
+            Ok(said) => (true, said, Vec::new()),
+            Err(Wrong { said, evidence, .. }) => (false, said, evidence),
+        };
+        found.push(ConsistencyFinding::new(check.kind.name(), passed, took, said, evidence));
     }
     found
 }

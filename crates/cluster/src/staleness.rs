@@ -179,7 +179,7 @@ impl Staleness {
     /// Ends it: what was seen of each node.
     pub fn end(self) -> Vec<ConsistencyFinding> {
         self.bell.ring();
-        let took_s = (clock::monotonic() - self.begun).as_secs_f64();
+        let took = clock::monotonic() - self.begun;
         let changes = self.writer.join().unwrap_or_default();
         let mut found = Vec::new();
         for (id, reader) in self.readers {
@@ -197,8 +197,7 @@ impl Staleness {
                 said.push_str(&format!("; {changes} changes were acknowledged: nothing is known"));
             }
             let passed = seen.back == 0 && !late && !idle;
-            let (check, took_s) = (self.check.kind.name().to_owned(), (took_s * 1_000.0).round() / 1_000.0);
-            found.push(ConsistencyFinding { check, passed, took_s, said, evidence });
+            found.push(ConsistencyFinding::new(self.check.kind.name(), passed, took, said, evidence));
         }
         found
     }

@@ -245,13 +245,13 @@ impl Ledger {
     }
 
     fn note_created(&mut self, key: &Key, (request, answer): (&[u8], &[u8]), (sent, done): (u64, u64)) {
-        let contents = [request, answer].map(|text| Content::read(text, &mut self.names));
-        if let [Some(sent), Some(answered)] = contents {
-            let added = answered.others_than(&sent).filter(|name| !self.added.contains(name));
+        let contents = self.contents(request, answer);
+        if let [Some(sent), Some(answered)] = &contents {
+            let added = answered.others_than(sent).filter(|name| !self.added.contains(name));
             let added: Vec<u16> = added.collect();
             self.added.extend(added);
         }
-        let witness = self.witness(request, answer);
+        let witness = self.witness(contents);
         let state = self.state(witness, CREATED, done);
         let sent = self.tick(sent);
         match self.items.get_mut(key) {
@@ -286,7 +286,8 @@ impl Ledger {
             }
             Fate::Acknowledged => {
                 self.counts.updated += 1;
-                let witness = self.witness(write.request, write.response);
+                let contents = self.contents(write.request, write.response);
+                let witness = self.witness(contents);
                 let sent = self.tick(write.sent);
                 let old = self.items.get(&key).copied();
                 let flags = match old {
@@ -329,11 +330,9 @@ impl Ledger {
     /// What is to be seen of an item after an acknowledged write: what the answer shows of it, if that is the
     /// item, else what was sent. What the server adds is left out: Lithair answers a create with a time that
     /// ends in `+00:00`, and lists it with one that ends in `Z`.
-    fn witness(&mut self, request: &[u8], answer: &[u8]) -> Option<Witness> {
-        let sent = Content::read(request, &mut self.names);
-        let answered = Content::read(answer, &mut self.names);
-        match (sent, answered) {
-            (Some(sent), Some(answered)) if answered.covers(&sent) => {
+    fn witness(&mut self, contents: [Option<Content>; 2]) -> Option<Witness> {
+        match contents {
+            [Some(sent), Some(answered)] if answered.covers(&sent) => {
                 for name in sent.differing(&answered) {
                     if !self.owned.contains(&name) {
                         self.owned.push(name);
@@ -341,9 +340,14 @@ impl Ledger {
                 }
                 answered.witness(&self.added, &mut self.names)
             }
-            (Some(sent), _) => sent.witness(&self.owned, &mut self.names),
-            (None, _) => None,
+            [Some(sent), _] => sent.witness(&self.owned, &mut self.names),
+            [None, _] => None,
         }
+    }
+
+    /// What was sent and what was answered, where these are objects.
+    fn contents(&mut self, request: &[u8], answer: &[u8]) -> [Option<Content>; 2] {
+        [request, answer].map(|text| Content::read(text, &mut self.names))
     }
 
     fn state(&mut self, witness: Option<Witness>, flags: u8, done: u64) -> State {

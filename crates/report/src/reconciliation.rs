@@ -1,5 +1,6 @@
 //! Whether a store has the records that it acknowledged.
 
+use plimsoll_core::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,14 @@ pub struct ReconciliationCheck {
     pub surplus: u64,
     /// Records with an id that another one has; null where they have none, or where batches are sent again.
     pub duplicates: Option<u64>,
+}
+
+impl ConsistencyFinding {
+    /// What a check has found, in a time that is told to the millisecond.
+    pub fn new(check: &str, passed: bool, took: Nanos, said: String, evidence: Vec<String>) -> Self {
+        let took_s = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
+        Self { check: check.to_owned(), passed, took_s, said, evidence }
+    }
 }
 
 impl Reconciliation {

@@ -91,10 +91,7 @@ pub fn render_sweep(
 ) -> io::Result<()> {
     match format {
         TableFormat::Text => out.write_all(page(result, style).as_bytes()),
-        TableFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, result)?;
-            out.write_all(b"\n")
-        }
+        TableFormat::Json => crate::write_json(result, out),
         TableFormat::Csv => out.write_all(table(result).as_bytes()),
     }
 }
