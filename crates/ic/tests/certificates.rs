@@ -206,6 +206,7 @@ fn all_read(bytes: &[u8]) {
     let _ = Answer::read(bytes);
     let _ = ReplicaStatus::read(bytes);
     let _ = request_status(bytes, &id(1));
+    let _ = plimsoll_ic::Envelope::read(bytes);
     let _ = verifier().verify(bytes, &any_canister(), NOW);
 }
 

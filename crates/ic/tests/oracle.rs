@@ -24,6 +24,8 @@ fn identity(who: usize) -> Identity {
 fn is_in_order(bytes: &[u8], id: RequestId, identity: &Identity) -> Envelope<'static> {
     assert_eq!(bytes[..3], [0xd9, 0xd9, 0xf7], "it says that it is CBOR");
     let envelope = decoded(bytes);
+    let own = plimsoll_ic::Envelope::read(bytes).expect("and so do ours");
+    assert_eq!((own.id, own.sender, own.authenticate()), (id, identity.sender(), Ok(())));
     assert_eq!(envelope.content.to_request_id().as_slice(), id.0);
     assert_eq!(to_request_id(&*envelope.content).expect("it has an id").as_slice(), id.0);
     assert_eq!(envelope.content.sender().as_slice(), identity.sender().as_bytes());
