@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "synth",
     "consistency",
     "plan",
+    "ic",
 ];
 
 /// Each crate, and the crates of the workspace that it may import. A crate that is not listed is not allowed:
@@ -29,6 +30,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("metrics", &[WORDS, &["statistics"]]),
     ("script", &[WORDS, &["scenario"]]),
     ("synth", &[WORDS]),
+    ("ic", &[]),
     ("consistency", &[&["scenario"]]),
     ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth"]]),
     // Layer 2: mechanism.
@@ -38,7 +40,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Layer 3: edge.
     ("report", &[WORDS, &["metrics", "statistics"]]),
     ("store", &[WORDS, &["metrics", "statistics", "report"]]),
-    ("targets", &[WORDS, &["wire", "driver", "metrics"]]),
+    ("targets", &[WORDS, &["wire", "driver", "metrics", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
     ("workloads", &[&["synth"]]),
