@@ -13,6 +13,7 @@ use plimsoll_scenario::suggest;
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
+use crate::canister_flags::CanisterArgs;
 use crate::cluster_flags::ClusterArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
@@ -98,6 +99,13 @@ pub(crate) enum Command {
     /// /api/NAME/random-id), which is counted apart. The flags come to a plan, which --print-plan shows; all
     /// flags of `run` hold. Without a server at hand, `plimsoll target crud-cluster` is one.
     Crud(Box<CrudLoadArgs>),
+    /// Call a canister of the Internet Computer: queries, or updates whose outcome is waited for
+    ///
+    /// Messages are signed ahead of need, and never sent when they have expired; if too few are ready the run
+    /// says that signing was the limit. By default queries of `read` for 10 seconds, as fast as they are
+    /// answered, on 64 connections. The flags come to a plan, which --print-plan shows; all flags of `run`
+    /// hold. Without a replica at hand, `plimsoll sink --canister` is one.
+    Canister(Box<CanisterArgs>),
     /// Send metrics, logs, traces or events to a store, in batches, at so many records a second
     ///
     /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
@@ -617,6 +625,11 @@ const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey'
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 
 impl PlanArgs {
+    /// The URLs, and what may be the name of a plan file.
+    pub(crate) fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
     /// Whether a plan file or a URL is named.
     pub(crate) fn has_urls(&self) -> bool {
         !self.urls.is_empty() || self.h2loadrunner.is_some()
@@ -666,7 +679,8 @@ impl PlanArgs {
         let (connection, instrument) = (&self.connection, &self.instrument);
         let (crud, http2) = (&self.crud, &self.http2);
         PlanPatch {
-            urls: given_all("URL", &self.urls),
+            // Those of a plan that was made are in it.
+            urls: if self.made.get().is_some() { Vec::new() } else { given_all("URL", &self.urls) },
             document: None,
 
             connections: given("--connections", load.connections.as_ref()),
@@ -810,12 +824,13 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "run",
     "check",
     "explain",
     "cache",
     "crud",
+    "canister",
     "ingest",
     "find",
     "calibrate",

@@ -83,6 +83,8 @@ error_classes! {
     /// A whole response came, and it is not what its step expects: another status below 400, or a check that
     /// does not hold.
     Check = "check",
+    /// A whole response came whose status is good and whose content says that the request was rejected.
+    Rejected = "rejected",
     /// A script failed, or could not make the request.
     Script = "script",
     /// A scenario could not go on: its data has ended or could not be read, or it never sends anything.

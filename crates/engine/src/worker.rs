@@ -10,6 +10,7 @@ mod ending;
 mod failing;
 mod judging;
 mod making;
+mod polling;
 mod proceeding;
 mod receiving;
 mod routing;
@@ -44,6 +45,7 @@ use crate::session::Sessions;
 use crate::sites::Site;
 use crate::supply::Taps;
 use crate::timers::Timers;
+use polling::Parked;
 use sending::{Facts, Unsent};
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
@@ -199,6 +201,8 @@ pub struct Worker<'p, B> {
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Requests whose answer is still to come, and that are to be sent again.
+    parked: Parked,
     /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
     /// shared.
     programs: Vec<Program>,
@@ -379,6 +383,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
             sleepers: BinaryHeap::new(),
+            parked: Parked::default(),
             programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
             reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
@@ -540,6 +545,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.asked > 0 {
                 self.ask_directory(now);
             }
+            self.start_parked(now);
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);

@@ -13,11 +13,13 @@
 mod batch;
 mod body;
 mod cache;
+mod canister;
 mod control;
 mod data;
 mod extraction;
 mod known;
 mod matching;
+mod poll;
 mod pool;
 mod request;
 mod scenario;
@@ -38,7 +40,7 @@ use crate::protocol::Wish;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem};
+use crate::{CanisterNotes, Place, PlanPatch, Problem};
 
 use data::SourceDraft;
 use pool::PoolDraft;
@@ -71,6 +73,7 @@ struct Compiler<'r, 'a> {
     scripts: Vec<ScriptText>,
     /// Those of the steps that were compiled so far.
     supplies: Vec<Supply>,
+    canisters: Arc<CanisterNotes>,
     /// What steps keep.
     pools: Vec<PoolDraft>,
 }
@@ -107,6 +110,7 @@ impl Resolver<'_> {
             sources: Vec::new(),
             scripts: Vec::new(),
             supplies: Vec::new(),
+            canisters: Arc::default(),
             pools: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
@@ -167,6 +171,7 @@ impl Compiler<'_, '_> {
             feeds,
             pools,
             supplies: std::mem::take(&mut self.supplies),
+            canisters: Arc::clone(&self.canisters),
             scripts,
             wrk: None,
             logic: self.logic(),

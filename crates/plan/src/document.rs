@@ -354,6 +354,14 @@ pub struct StepSpec {
     /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub batch: Field<serde_json::Value>,
+    /// Body as a signed message for a canister of the Internet Computer, another one each time: what
+    /// `plimsoll canister --print-plan` shows.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub canister: Field<CanisterSpec>,
+    /// Send the request again until its answer has come. All of that is one request with one response time
+    /// and one time limit.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub poll: Field<PollSpec>,
     /// Limit for the whole response, instead of the run's.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub timeout: Field<Text>,
@@ -436,6 +444,69 @@ pub struct CacheSpec {
     /// File with what is stored, sent as it is.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub value_file: Field<Text>,
+}
+
+/// A message for a canister: exactly one of query, update and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CanisterSpec {
+    /// Call this method as a query.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub query: Field<Text>,
+    /// Call this method as an update.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub update: Field<Text>,
+    /// Ask what became of the update that this iteration has called last.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub state: Field<bool>,
+    /// The canister: a principal as text, `aaaaa-aa`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub id: Field<Text>,
+    /// The argument: bytes in hexadecimal. Default: none.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub arg: Field<Text>,
+    /// An argument of so many bytes instead: zeros, or other bytes each time with `random`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub arg_size: Field<Text>,
+    /// Whether the bytes of `arg_size` are random, and so other ones each time.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub random: Field<bool>,
+    /// Whether each message has a nonce, so that no two are the same. Default: true for updates.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub nonce: Field<bool>,
+    /// A PEM file with the key that signs, Ed25519 or secp256k1. Default: none; messages are anonymous.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key: Field<Text>,
+    /// How long messages are valid. Default: 4m; replicas take no more than 5m.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub expiry: Field<Text>,
+    /// Threads per worker that sign ahead. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub signers: Field<Text>,
+    /// A variable that is set while the answer to an update is still to come.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub pending: Field<Text>,
+}
+
+/// How a request is sent again until its answer has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PollSpec {
+    /// What a response has to be, so that it is the answer; what else the step expects is looked at then.
+    /// A canister's `state` knows that by itself.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub until: Field<ExpectSpec>,
+    /// The first pause. Default: 100ms.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub every: Field<Text>,
+    /// By what factor each pause is longer than the one before. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub backoff: Field<Text>,
+    /// The longest pause. Default: 10s.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub at_most: Field<Text>,
 }
 
 /// How long a user thinks: a duration, or one of these.

@@ -13,7 +13,7 @@ use plimsoll_script::WrkScript;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers, Targets};
-use crate::{Away, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
+use crate::{Away, CanisterNotes, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
@@ -29,6 +29,8 @@ pub(crate) struct Requests {
     pub(crate) pools: Vec<PoolSpec>,
     /// Where bodies come from that are made for requests.
     pub(crate) supplies: Vec<Supply>,
+    /// What is noted of the answers of canisters.
+    pub(crate) canisters: Arc<CanisterNotes>,
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
@@ -49,6 +51,7 @@ pub(crate) struct Work {
     /// What iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) supplies: Vec<Supply>,
+    pub(crate) canisters: Arc<CanisterNotes>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
@@ -107,6 +110,7 @@ impl Default for Work {
             feeds: Vec::new(),
             pools: Vec::new(),
             supplies: Vec::new(),
+            canisters: Arc::default(),
             scripts: None,
             logic: Fingerprint::EMPTY,
             wrk: None,
@@ -189,6 +193,7 @@ impl Resolver<'_> {
             feeds: work.feeds,
             pools: work.pools,
             supplies: work.supplies,
+            canisters: work.canisters,
             scripts: work.scripts,
             wrk: work.wrk,
             logic: work.logic,

@@ -21,6 +21,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod canister;
 mod compile;
 mod connections;
 mod crud;
@@ -46,6 +47,7 @@ mod trial;
 mod url;
 mod users;
 
+pub use canister::{CanisterNotes, CertificateSample};
 pub use document::{Document, LoadedDocument, Source};
 pub use elsewhere::{Elsewhere, Newcomer};
 pub use environment::Environment;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supply,
+    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
+    Supply,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -18,7 +19,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::Elsewhere;
+use crate::{CanisterNotes, Elsewhere};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct Plan {
     pub pools: Vec<PoolSpec>,
     /// Where bodies of requests come from that are made for them.
     pub supplies: Vec<Supply>,
+    /// What is noted of the answers of canisters.
+    pub canisters: Arc<CanisterNotes>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
@@ -111,7 +114,10 @@ impl Plan {
 impl Plan {
     /// Records that each request carries, by step; 0 for one that carries none.
     pub fn records(&self) -> Vec<u32> {
-        let of_supply = |supply: u16| self.supplies[usize::from(supply)].records;
+        let of_supply = |supplied: Supplied| match supplied.inquiry {
+            true => 0,
+            false => self.supplies[usize::from(supplied.supply)].records,
+        };
         self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
     }
 

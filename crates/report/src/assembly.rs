@@ -333,6 +333,7 @@ impl AccountingResult {
             undelivered: accounting.undelivered,
             unmeasured: accounting.unmeasured,
             redirects_followed: accounting.redirects_followed,
+            polls: accounting.polls,
             incomplete: record.workers.iter().any(|worker| worker.absent),
         }
     }

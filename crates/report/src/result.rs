@@ -466,6 +466,9 @@ pub struct AccountingResult {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of started.
     pub redirects_followed: u64,
+    /// Requests sent once more because their answer was still to come. Not part of started.
+    #[serde(default)]
+    pub polls: u64,
     /// Whether a worker did not come back after the end: what it did is not in these figures.
     #[serde(default)]
     pub incomplete: bool,

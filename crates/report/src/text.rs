@@ -244,6 +244,12 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
             figure::count(accounting.redirects_followed),
         ),
     );
+    if accounting.polls > 0 {
+        page.field(
+            "",
+            &format!("sent again, for their answer was still to come: {}", figure::count(accounting.polls)),
+        );
+    }
     iterations(page, result);
     let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
     page.field("bytes", &format!("{sent} sent, {received} received"));

@@ -73,7 +73,16 @@ enum Content {
     /// Large and static.
     Shared(Arc<[u8]>),
     /// What the context has, of this supply.
-    Supplied(u16),
+    Supplied(Supplied),
+}
+
+/// A body of a supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supplied {
+    /// The supply, a position in the plan's.
+    pub supply: u16,
+    /// Whether it is the inquiry after the body that the session has taken last.
+    pub inquiry: bool,
 }
 
 /// Static bodies above this many bytes are shared instead of copied: below, one copy is cheaper than a second
@@ -257,9 +266,9 @@ impl RequestTemplate {
         }
     }
 
-    /// The supply that the body is of, if it is of one: a position in the plan's.
+    /// The supply that the body is of, if it is of one.
     #[inline]
-    pub fn supply(&self) -> Option<u16> {
+    pub fn supply(&self) -> Option<Supplied> {
         match self.content {
             Content::Supplied(supply) => Some(supply),
             _ => None,
@@ -444,7 +453,9 @@ impl Content {
     fn compile(body: &Body, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let template = match body {
             Body::None => return Ok(Self::None),
-            Body::Supplied { supply, .. } => return Ok(Self::Supplied(*supply)),
+            Body::Supplied { supply, inquiry, .. } => {
+                return Ok(Self::Supplied(Supplied { supply: *supply, inquiry: *inquiry }));
+            }
             Body::Raw(bytes) if bytes.len() > LARGEST_COPIED_BODY => {
                 return Ok(Self::Shared(Arc::clone(bytes)));
             }

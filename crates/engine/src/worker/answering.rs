@@ -8,6 +8,7 @@ use plimsoll_plan::Load;
 use plimsoll_scenario::{RequestTemplate, Scheme, reference};
 
 use super::Worker;
+use super::judging::Judged;
 use super::proceeding::{Course, Fate};
 use super::routing::NoWay;
 use crate::capture::Detour;
@@ -78,7 +79,17 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        let outcome = self.judge(&request, (lane, site), reply.status);
+        let outcome = match self.judge(&request, (lane, site), reply.status) {
+            Judged::Ended(outcome) => outcome,
+            Judged::Pending(pause) => {
+                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+                self.park(lane, request, at + pause);
+                if usable {
+                    self.list(slot);
+                }
+                return;
+            }
+        };
         self.counts.answered[protocol] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);

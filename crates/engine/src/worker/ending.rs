@@ -123,7 +123,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// No whole response came in time. In the closed model its user goes on.
-    fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
+    pub(super) fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
         let home = self.home_of(request, lane);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         if self.conclude(request, false) == Fate::Over && matches!(self.plan.load, Load::Closed) {
@@ -310,6 +310,7 @@ impl<B: Backend> Worker<'_, B> {
         for lane in &self.lanes {
             unfinished.extend(lane.waiting.iter().map(|(_, request)| request));
         }
+        unfinished.extend(self.parked.requests());
         for request in unfinished {
             self.hand_over_unfinished(&request, now);
             if !request.measured {
@@ -349,6 +350,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let bodies = self.taps.count();
         (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
+        (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,

@@ -10,6 +10,7 @@ use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
 use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::{Client, InTurn, State};
 use crate::request::{AT_SEND, InFlight, Requests};
+use crate::supply;
 
 /// Bytes of the head of an HTTP/2 frame.
 const FRAME_HEAD: usize = 9;
@@ -99,6 +100,9 @@ impl<B: Backend> Worker<'_, B> {
             // Nothing can be kept of it yet, but that it is not the one that its step says.
             return self.transmit_detour(slot, request, ready);
         }
+        if request.sent != AT_SEND {
+            self.count_poll(request);
+        }
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         match step.make_script {
@@ -141,8 +145,10 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
         let lane = &self.lanes[conn.lane as usize];
-        let body =
-            template.supply().map(|supply| self.taps.take(supply, self.now.0.wrapping_add(self.unix_offset)));
+        let body = template.supply().map(|supplied| {
+            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+            supply::body_of(supplied, &mut self.taps, &mut self.sessions, request.session, unix_ns)
+        });
         let context = Context {
             index: request.index,
             worker: self.shard.index,

@@ -31,6 +31,9 @@ pub struct Accounting {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of `started`: a chain of redirects is one request.
     pub redirects_followed: u64,
+    /// Requests sent once more because their answer was still to come. Not part of `started`: all of them are
+    /// one request.
+    pub polls: u64,
 }
 
 impl Accounting {
@@ -76,6 +79,7 @@ impl Accounting {
         self.undelivered += other.undelivered;
         self.unmeasured += other.unmeasured;
         self.redirects_followed += other.redirects_followed;
+        self.polls += other.polls;
     }
 }
 

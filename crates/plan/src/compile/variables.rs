@@ -64,6 +64,9 @@ impl Compiler<'_, '_> {
             for (name, place) in set.chain(extract).chain(collected) {
                 self.add_variable(&name.0, Some(*place), names);
             }
+            if let Some(name) = step.canister.get().and_then(|canister| canister.pending.get()) {
+                self.add_variable(&name.0, step.canister.place(), names);
+            }
             if !step.same_url.is_absent() {
                 names.add(LAST_PATH);
             }

@@ -230,6 +230,9 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
         ("unmeasured, beside them", count("unmeasured", accounting.unmeasured)),
         ("redirects followed, beside them", count("redirects_followed", accounting.redirects_followed)),
     ];
+    if accounting.polls > 0 {
+        facts.push(("sent again for an answer, beside them", count("polls", accounting.polls)));
+    }
     if accounting.without_data > 0 {
         facts.push(("without data, of the never started", count("without_data", accounting.without_data)));
     }

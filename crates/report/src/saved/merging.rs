@@ -100,6 +100,7 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.undelivered += more.undelivered;
     sum.unmeasured += more.unmeasured;
     sum.redirects_followed += more.redirects_followed;
+    sum.polls += more.polls;
     sum.incomplete |= more.incomplete;
     let (sum, more) = (&mut mine.iterations, &theirs.iterations);
     sum.started += more.started;
