@@ -25,6 +25,8 @@ pub enum Value<'a> {
     Number(u64),
     /// A sequence of sequences of blobs, as the paths of a `read_state` request are.
     Paths(&'a [&'a [&'a [u8]]]),
+    /// A map.
+    Map(&'a [(&'a str, Self)]),
 }
 
 impl Value<'_> {
@@ -34,6 +36,7 @@ impl Value<'_> {
             Self::Bytes(bytes) => sha256(&[bytes]),
             Self::Text(text) => sha256(&[text.as_bytes()]),
             Self::Number(number) => hash_number(number),
+            Self::Map(fields) => hash_of_map(fields),
             Self::Paths(paths) => {
                 let mut state = Sha256::new();
                 for path in paths {

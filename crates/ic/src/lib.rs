@@ -10,14 +10,18 @@
 //!
 //! What is done once for each message allocates nothing: a [`Stencil`] writes envelopes, [`Answer::read`] and
 //! [`answer::request_status`] read answers. [`Verifier`] checks a certificate, which takes about a millisecond.
-//! [`Authority`] and [`witness`] are the other side, which makes certificates.
+//!
+//! [`envelope`], [`reply`], [`Authority`] and [`witness`] are the other side, for servers that stand for a
+//! replica: they read messages, and write answers and certificates.
 //!
 //! Nothing here knows a socket or a clock: time is an argument, in nanoseconds since 1970.
 #![forbid(unsafe_code)]
 
 pub mod answer;
 pub mod cbor;
+pub mod envelope;
 pub mod expiry;
+pub mod reply;
 pub mod witness;
 
 mod authority;
@@ -34,6 +38,7 @@ pub use answer::Answer;
 pub use authority::Authority;
 pub use cbor::Undecodable;
 pub use certificate::{CertificateError, RootKey, Verified, Verifier};
+pub use envelope::Envelope;
 pub use hash::{Hash, Value, hash_of_map};
 pub use identity::{BadKey, Identity, is_signed_by};
 pub use message::{Call, Kind, RequestId, Stencil, write_read_state};
