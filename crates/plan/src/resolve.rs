@@ -229,6 +229,7 @@ impl Resolver<'_> {
             feeds: requests.feeds,
             pools: requests.pools,
             supplies: requests.supplies,
+            tokens: requests.tokens,
             scripts: requests.scripts,
             wrk: requests.wrk,
             logic: requests.logic,

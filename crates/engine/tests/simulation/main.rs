@@ -13,6 +13,7 @@ mod plans;
 mod scenarios;
 mod steering;
 mod supply;
+mod tokens;
 mod writes;
 
 use std::sync::Arc;
