@@ -124,8 +124,18 @@ impl Workload for Crud<'_> {
 
 /// How servers are reached, and as whom.
 fn beside(flags: &PlanPatch) -> PlanPatch {
-    let (basic, bearer, headers) = (flags.basic.clone(), flags.bearer.clone(), flags.headers.clone());
-    PlanPatch { basic, bearer, headers, follow_redirects: flags.follow_redirects.clone(), ..transport(flags) }
+    PlanPatch {
+        basic: flags.basic.clone(),
+        bearer: flags.bearer.clone(),
+        auth: flags.auth.clone(),
+        jwt_key: flags.jwt_key.clone(),
+        jwt_alg: flags.jwt_alg.clone(),
+        jwt_claims: flags.jwt_claims.clone(),
+        jwt_lifetime: flags.jwt_lifetime.clone(),
+        headers: flags.headers.clone(),
+        follow_redirects: flags.follow_redirects.clone(),
+        ..transport(flags)
+    }
 }
 
 /// The rows that the answers to creates come to.

@@ -335,6 +335,24 @@ struct RequestArgs {
     /// Bearer token, or @file
     #[arg(long, value_name = "TOKEN")]
     bearer: Option<String>,
+    /// Which credentials are meant: basic, bearer or jwt, a token that is signed here [default: those given]
+    #[arg(long, value_name = "KIND", hide_short_help = true)]
+    auth: Option<String>,
+    /// Sign a JSON Web Token for every request with this key: a file, or env:NAME
+    ///
+    /// For HS256, HS384 and HS512 any bytes, else a private key in PEM. The token has `iat` and `exp`, and is
+    /// signed again in time before it expires. Several tokens, and one for each user, are a matter of plans.
+    #[arg(long, value_name = "KEY")]
+    jwt_key: Option<String>,
+    /// How it is signed: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
+    #[arg(long, value_name = "ALGORITHM", hide_short_help = true)]
+    jwt_alg: Option<String>,
+    /// Its claims besides iat and exp, a JSON object
+    #[arg(long, value_name = "JSON", hide_short_help = true)]
+    jwt_claims: Option<String>,
+    /// Its lifetime in whole seconds; signed again a quarter of it before its end, at most 30s [default: 5m]
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    jwt_lifetime: Option<String>,
     /// Limit for a whole response, from its start [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
@@ -712,6 +730,11 @@ impl PlanArgs {
             body: given("--body", request.body.as_ref()),
             basic: given("--basic", request.basic.as_ref()),
             bearer: given("--bearer", request.bearer.as_ref()),
+            auth: given("--auth", request.auth.as_ref()),
+            jwt_key: given("--jwt-key", request.jwt_key.as_ref()),
+            jwt_alg: given("--jwt-alg", request.jwt_alg.as_ref()),
+            jwt_claims: given("--jwt-claims", request.jwt_claims.as_ref()),
+            jwt_lifetime: given("--jwt-lifetime", request.jwt_lifetime.as_ref()),
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
             crud: crud.to_patch(),

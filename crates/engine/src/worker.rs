@@ -16,6 +16,7 @@ mod receiving;
 mod routing;
 mod sending;
 mod starting;
+mod tokens;
 mod users;
 mod watching;
 
@@ -47,6 +48,7 @@ use crate::supply::Taps;
 use crate::timers::Timers;
 use polling::Parked;
 use sending::{Facts, Unsent};
+use tokens::TokenPurse;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -218,6 +220,7 @@ pub struct Worker<'p, B> {
     feeds: Feeds,
     taps: Taps,
     scripts: Option<Box<dyn Scripts>>,
+    tokens: TokenPurse,
     /// What is kept of responses, by step.
     needs: Vec<Needs>,
     /// Whether any body is.
@@ -337,6 +340,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
         let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let quotes = !plan.supplies.is_empty();
+        let unix_now = io.now().0.wrapping_add(unix_offset);
         let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
@@ -392,6 +396,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             feeds,
             taps,
             scripts,
+            tokens: TokenPurse::new(plan, shard, unix_now),
             needs: plan
                 .steps
                 .iter()
@@ -570,8 +575,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             if over && (self.counts.in_flight == 0 || now >= self.times.drained) {
                 break;
             }
-            let busy_until = self.io.now();
+            let mut busy_until = self.io.now();
             self.note_pass(now, busy_until);
+            if busy_until >= self.tokens.due {
+                self.renew_tokens(busy_until);
+                busy_until = self.io.now();
+            }
             let outlook = self.outlook(busy_until, next_edge);
             let wait = self.pacer.wait(outlook);
             if wait.want > 1 {

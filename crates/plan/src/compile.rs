@@ -27,12 +27,14 @@ mod script;
 mod server;
 mod step;
 mod text;
+mod token;
 mod variables;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, Template, TemplateError, suggest};
+use plimsoll_scenario::token::Signer;
+use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
@@ -63,6 +65,8 @@ struct Compiler<'r, 'a> {
     /// The values of the secrets that were named so far.
     secrets: BTreeMap<String, String>,
     constants: Constants,
+    /// What `${token(name)}` stands for.
+    tokens: Vec<Arc<Signer>>,
     /// The names of all variables; a variable's position in it is its number.
     variables: Arc<[String]>,
     /// The numbers of the variables, by their names.
@@ -90,7 +94,8 @@ impl Resolver<'_> {
     ) -> Option<Requests> {
         let routes = self.routes(patch);
         let headers = self.headers(patch, wish);
-        let authorization = self.authorization(patch);
+        let token = self.run_token(patch);
+        let authorization = self.authorization(patch, token.as_ref()?.as_deref());
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
         let mut compiler = Compiler {
@@ -103,6 +108,7 @@ impl Resolver<'_> {
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
             constants: Constants::default(),
+            tokens: token.into_iter().flatten().collect(),
             variables: Arc::from([]),
             numbers: HashMap::new(),
             servers: Servers::default(),
@@ -132,11 +138,11 @@ impl Resolver<'_> {
     ) -> Option<Vec<(String, String)>> {
         let Some(value) = authorization else { return Some(headers) };
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-            let flag = patch.basic.as_ref().or(patch.bearer.as_ref()).map_or("", |given| &given.by);
+            let flag = patch.credentials().map_or("", |given| &given.by);
             let message = format!("the header `Authorization` and {flag} exclude each other");
             return self.fail(Problem::new(message));
         }
-        headers.push(("Authorization".to_owned(), Template::escape(&value)));
+        headers.push(("Authorization".to_owned(), value));
         Some(headers)
     }
 }
@@ -145,6 +151,7 @@ impl Compiler<'_, '_> {
     fn work(&mut self, patch: &PlanPatch) -> Option<Work> {
         let loaded = self.loaded;
         let document = &loaded.document;
+        self.name_tokens();
         self.name_targets();
         self.name_sources();
         self.name_pools();
@@ -176,6 +183,7 @@ impl Compiler<'_, '_> {
             wrk: None,
             logic: self.logic(),
             constants: self.constants.clone(),
+            tokens: self.tokens.clone(),
             closes: false,
         })
     }
@@ -242,8 +250,8 @@ impl Compiler<'_, '_> {
     }
 
     /// What templates may name, with secrets.
-    fn scope<'s>(&self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
-        Scope { variables, constants: Some(constants) }
+    fn scope<'s>(&'s self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
+        Scope { variables, constants: Some(constants), tokens: &self.tokens }
     }
 }
 

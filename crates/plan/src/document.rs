@@ -56,6 +56,9 @@ pub struct Document {
     /// Sources of data. Each iteration takes a row of every source that its scenario uses.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub data: Keyed<DataSpec>,
+    /// JSON Web Tokens that are signed here, by the names that `${token(name)}` uses.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub tokens: Keyed<TokenSettings>,
     /// What users do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Field<ScenarioSpec>>,
@@ -131,6 +134,16 @@ settings! {
     basic: Text,
     /// Token of every request.
     bearer: Text,
+    /// Credentials of every request: `basic`, `bearer` or `jwt`.
+    auth: Text,
+    /// Key that a JSON Web Token of every request is signed with: a file, or `env:NAME`.
+    jwt_key: Text,
+    /// How that is signed: `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
+    jwt_alg: Text,
+    /// Its claims besides `iat` and `exp`: a text with a JSON object.
+    jwt_claims: Text,
+    /// Its lifetime in whole seconds; it is signed again in time. Default: `5m`.
+    jwt_lifetime: Text,
     /// Requests in flight on one HTTP/1.1 connection.
     pipeline: Text,
     /// Requests in flight on one HTTP/2 connection.
@@ -257,6 +270,34 @@ pub struct TargetSpec {
     /// Whether connections move back when a lost server can be reached again. Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub fail_back: Field<bool>,
+}
+
+/// A JSON Web Token: signed by every worker before the run, and again before it expires.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TokenSettings {
+    /// The key: a file (bytes for HMAC, else PEM), or `env:NAME` for a variable of the environment.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key: Field<Text>,
+    /// `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub algorithm: Field<Text>,
+    /// `kid` of its header.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key_id: Field<Text>,
+    /// Its claims, an object; its texts are templates without variables.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub claims: Field<serde_json::Value>,
+    /// Claims that are made at each signing, of `iat`, `exp`, `nbf` and `jti`. Default: `iat` and `exp`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<Field<Text>>,
+    /// From `iat` to `exp`, in whole seconds. Default: `5m`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub lifetime: Field<Text>,
+    /// It is signed again so long before it expires. Default: a quarter of its lifetime, at most `30s`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub refresh_before: Field<Text>,
 }
 
 /// What one kind of user does.

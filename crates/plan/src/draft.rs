@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, Reaction, ReactionSpec,
     RequestSpec, RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
@@ -31,6 +32,8 @@ pub(crate) struct Requests {
     pub(crate) supplies: Vec<Supply>,
     /// What is noted of the answers of canisters.
     pub(crate) canisters: Arc<CanisterNotes>,
+    /// The tokens that are signed for them.
+    pub(crate) tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
@@ -61,6 +64,8 @@ pub(crate) struct Work {
     pub(crate) closes: bool,
     /// What stands for `${secret(NAME)}` in the requests.
     pub(crate) constants: Constants,
+    /// What stands for `${token(name)}`.
+    pub(crate) tokens: Vec<Arc<Signer>>,
 }
 
 /// A scenario before its requests are compiled.
@@ -116,6 +121,7 @@ impl Default for Work {
             wrk: None,
             closes: false,
             constants: Constants::default(),
+            tokens: Vec::new(),
         }
     }
 }
@@ -194,6 +200,7 @@ impl Resolver<'_> {
             pools: work.pools,
             supplies: work.supplies,
             canisters: work.canisters,
+            tokens: work.tokens,
             scripts: work.scripts,
             wrk: work.wrk,
             logic: work.logic,
@@ -241,7 +248,8 @@ impl Resolver<'_> {
         requests: &mut Requests,
     ) {
         let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on());
-        let scope = Scope { variables: &draft.variables, constants: Some(constants) };
+        let tokens = requests.tokens.clone();
+        let scope = Scope { variables: &draft.variables, constants: Some(constants), tokens: &tokens };
         let book = requests.targets[draft.server].book.as_mut();
         let request = RequestTemplate::compile(&spec, &scope, book);
         let reaction = Reaction::compile(&draft.reaction, &scope);

@@ -39,6 +39,9 @@ impl Plan {
         for feed in &self.feeds {
             let _ = writeln!(text, "feed {feed:?}");
         }
+        for signer in &self.tokens {
+            let _ = writeln!(text, "token {:?}", signer.spec());
+        }
         for step in &self.steps {
             let Step { target, request, logic, timeout, make_script, check_script, .. } = step;
             let (request, timeout) = (request.fingerprint(), timeout.map(|timeout| timeout.0));

@@ -43,6 +43,7 @@ mod script;
 mod security;
 mod size;
 mod targets;
+mod tokens;
 mod trial;
 mod url;
 mod users;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
+use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
     Supply,
@@ -39,6 +40,8 @@ pub struct Plan {
     pub supplies: Vec<Supply>,
     /// What is noted of the answers of canisters.
     pub canisters: Arc<CanisterNotes>,
+    /// The tokens that are signed for requests.
+    pub tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.

@@ -230,6 +230,7 @@ impl Resolver<'_> {
             pools: requests.pools,
             supplies: requests.supplies,
             canisters: requests.canisters,
+            tokens: requests.tokens,
             scripts: requests.scripts,
             wrk: requests.wrk,
             logic: requests.logic,

@@ -38,6 +38,7 @@ mod spec;
 pub mod suggest;
 mod supply;
 pub mod template;
+pub mod token;
 
 pub use condition::Condition;
 pub use context::{Constants, Context, Scope};

@@ -12,6 +12,7 @@ use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
 use crate::spec::fingerprint;
+use crate::token::Signer;
 use crate::{
     Body, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
     SentRequest, Slot, Template, TemplateError,
@@ -58,6 +59,7 @@ pub(crate) struct Source {
     /// The names of its scope, up to the last one that it reads: a plan has many requests, and many names.
     pub(crate) variables: Vec<String>,
     pub(crate) constants: Option<Constants>,
+    pub(crate) tokens: Vec<Arc<Signer>>,
     /// All fields, for whoever wants them one by one.
     pub(crate) fields: Vec<HeadField>,
 }
@@ -141,6 +143,7 @@ impl RequestTemplate {
                 spec: spec.clone(),
                 variables: scope.variables[..names].to_vec(),
                 constants: scope.constants.cloned(),
+                tokens: scope.tokens.to_vec(),
                 fields,
             }),
         })
@@ -201,6 +204,7 @@ impl RequestTemplate {
                 spec: spec.clone(),
                 variables: scope.variables[..names].to_vec(),
                 constants: scope.constants.cloned(),
+                tokens: scope.tokens.to_vec(),
                 fields: vec![
                     field(":method", &Template::literal(spec.method.as_bytes())),
                     field(":authority", &Template::literal(spec.authority.as_bytes())),

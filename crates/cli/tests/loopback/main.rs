@@ -33,5 +33,6 @@ mod sink;
 mod steering;
 mod terminal;
 mod thresholds;
+mod tokens;
 mod truth;
 mod watching;

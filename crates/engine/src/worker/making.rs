@@ -183,6 +183,7 @@ impl<B: Backend> Worker<'_, B> {
             authority: &lane.name_of(conn.site).authority,
             // A step has either a script that makes its request, or a supply.
             body: None,
+            tokens: Some(&self.tokens.all),
         };
         template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
         self.scratch.clear();

@@ -157,6 +157,7 @@ impl<B: Backend> Worker<'_, B> {
             cookies: &self.cookies,
             authority: if logic { &lane.name_of(conn.site).authority } else { &[] },
             body: body.as_ref(),
+            tokens: Some(&self.tokens.all),
         };
         request.head_request = template.head_request();
         let id = conn.id;
@@ -244,6 +245,7 @@ impl<B: Backend> Worker<'_, B> {
             cookies: &[],
             authority: &name.authority,
             body: None,
+            tokens: Some(&self.tokens.all),
         };
         // What the rendering of the request is going to draw, too.
         self.sent.path.clear();

@@ -14,6 +14,7 @@ mod polling;
 mod scenarios;
 mod steering;
 mod supply;
+mod tokens;
 mod writes;
 
 use std::sync::Arc;

@@ -76,7 +76,7 @@ impl Compiler<'_, '_> {
     }
 
     /// A value as JSON whose texts are templates, with the environment's values filled in.
-    fn json_text(&mut self, value: &Value, place: Option<Place>) -> Option<String> {
+    pub(super) fn json_text(&mut self, value: &Value, place: Option<Place>) -> Option<String> {
         let mut text = String::new();
         self.write_json(value, place, &mut text)?;
         Some(text)

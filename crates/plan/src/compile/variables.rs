@@ -110,6 +110,7 @@ fn wrong_name(name: &str) -> Option<Problem> {
 /// Whether `${name}` means something without any variable, or would with arguments.
 pub(super) fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
-    functions.into_iter().any(|function| function == name)
+    // Variables are often called `token`; the function always has arguments, so that both can be there.
+    functions.into_iter().any(|function| function == name && name != "token")
         || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
 }

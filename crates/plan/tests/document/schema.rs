@@ -78,6 +78,7 @@ fn around(of: &str, value: Value) -> Value {
         "ExpectSpec" => step(json!({"expect": value})),
         "MatchSpec" => step(json!({"expect": {"body": value}})),
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
+        "TokenSettings" => json!({"tokens": {"t": value}}),
         "DataSpec" => json!({"data": {"d": value}}),
         "ThresholdSpec" => json!({"thresholds": [value]}),
         "PhaseSpec" => json!({"phases": [value]}),
@@ -96,7 +97,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 14, "{types:?}");
+    assert_eq!(types.len(), 15, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

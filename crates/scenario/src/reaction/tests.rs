@@ -407,7 +407,8 @@ fn malformed_parts_are_refused() {
 fn secrets_of_checks_are_in_neither_debug_nor_descriptions() {
     let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into_iter().collect();
     let constants = crate::Constants::new(one("HOME", "here"), one("KEY", "topsecret"));
-    let scope = Scope { variables: &names(), constants: Some(&constants) };
+    let names = names();
+    let scope = Scope { constants: Some(&constants), ..Scope::new(&names) };
     for matching in [
         Matching::Contains("${secret(KEY)}".to_owned()),
         Matching::Equals("${base64(${secret(KEY)})}".to_owned()),
