@@ -6,6 +6,7 @@ mod cache;
 mod cache_flags;
 mod cache_target_flags;
 mod calibrate;
+mod calibrate_canister;
 mod campaign;
 mod canister;
 mod canister_charts;

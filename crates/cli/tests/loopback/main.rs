@@ -9,6 +9,7 @@ mod accuracy;
 mod backends;
 mod cache;
 mod cache_load;
+mod canister;
 mod cluster;
 mod contract;
 mod crud_cluster;

@@ -490,6 +490,7 @@ pub(crate) fn huge() -> RunResult {
         undelivered: 12_345_678,
         unmeasured: 1_000_000_000,
         redirects_followed: 7_000_000_000,
+        polls: 41,
     };
     record.iterations = IterationRecord {
         started: 12_960_000_000_000,
