@@ -24,7 +24,9 @@ use crate::campaign::Campaign;
 use crate::flags::PlanArgs;
 use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::script_host::Terminal;
-use crate::{Exit, Failure, calibrate_canister, certificate, describe, environment, import, outputs, run, serve};
+use crate::{
+    Exit, Failure, calibrate_canister, certificate, describe, environment, import, outputs, run, serve,
+};
 
 /// Length of each of the two runs of a cell where nothing says another.
 const LENGTH: Nanos = Nanos::from_secs(2);

@@ -107,7 +107,8 @@ impl Asking {
 
     fn plan(self, url: &str, backend: BackendChoice) -> Result<Plan, Failure> {
         let mut document = self.document(url);
-        document["run"] = json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
+        document["run"] =
+            json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = Made { plan: document.to_string(), key: self.pem().unwrap_or_default() };
         let flags = PlanPatch { default_seed: environment::surroundings().seed, ..PlanPatch::default() };
         let command = Command { plan: Some(PLAN.to_owned()), environment: Vec::new(), flags };
@@ -144,7 +145,8 @@ fn envelope(identity: &Identity, number: u64) -> Vec<u8> {
 
 fn write(identity: &Identity, number: u64, out: &mut Vec<u8>) {
     let (kind, canister, nonce) = (Kind::Query, Principal::management(), Some(&[7_u8; 16][..]));
-    let call = Call { kind, canister, method: "read", arg: &[], nonce, ingress_expiry_ns: clock::unix().0 ^ number };
+    let call =
+        Call { kind, canister, method: "read", arg: &[], nonce, ingress_expiry_ns: clock::unix().0 ^ number };
     out.clear();
     call.write_envelope(identity, out);
 }
@@ -225,13 +227,15 @@ fn row(asking: Asking, record: &RunRecord, encoding_us: f64) -> Result<Row, Fail
     let calls = record.iterations.completed;
     if calls == 0 || record.accounting.failed > 0 {
         let why = record.error_examples.values().next().map_or("nothing was answered", String::as_str);
-        let problem = Problem::new(format!("{}: {} requests failed: {why}", asking.name(), record.accounting.failed));
+        let problem =
+            Problem::new(format!("{}: {} requests failed: {why}", asking.name(), record.accounting.failed));
         return Err(Failure::environment(problem.with_hint("see `plimsoll demo` for what goes wrong")));
     }
     let busy: f64 =
         record.workers.iter().map(|worker| (worker.cpu_user + worker.cpu_system).as_secs_f64()).sum();
-    let [taken, late] = [|worker: &plimsoll_metrics::WorkerRecord| worker.bodies, |worker| worker.bodies_late]
-        .map(|of| record.workers.iter().map(of).sum::<u64>() as f64);
+    let [taken, late] =
+        [|worker: &plimsoll_metrics::WorkerRecord| worker.bodies, |worker| worker.bodies_late]
+            .map(|of| record.workers.iter().map(of).sum::<u64>() as f64);
     let signature_us = match asking.pem() {
         Some(_) => (cost(&asking.identity()?) - encoding_us).max(0.0),
         None => 0.0,

@@ -359,6 +359,21 @@ struct RequestArgs {
     /// Another name of --timeout
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     stream_timeout: Option<String>,
+    /// Abort so many percent of the requests on purpose: close the connection, or cancel the stream
+    ///
+    /// Which, and where, is drawn by the seed. Such requests are counted apart, as aborted: they are no
+    /// failures, and no response times. On a pipelined connection those beside one are aborted with it.
+    #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abort_pct: Option<String>,
+    /// In the middle of what: request, response or either [default: either]
+    #[arg(long, value_name = "PART", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abort_at: Option<String>,
+    /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
+    #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abandon_pct: Option<String>,
+    /// How long that is, from the start of the request; then the connection is closed, or the stream cancelled
+    #[arg(long, value_name = "TIME", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abandon_after: Option<String>,
     /// Follow redirects, also to other servers, at most N in a row [default: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(hide_short_help = true)]
@@ -735,6 +750,10 @@ impl PlanArgs {
             jwt_alg: given("--jwt-alg", request.jwt_alg.as_ref()),
             jwt_claims: given("--jwt-claims", request.jwt_claims.as_ref()),
             jwt_lifetime: given("--jwt-lifetime", request.jwt_lifetime.as_ref()),
+            abort_pct: given("--abort-pct", request.abort_pct.as_ref()),
+            abort_at: given("--abort-at", request.abort_at.as_ref()),
+            abandon_pct: given("--abandon-pct", request.abandon_pct.as_ref()),
+            abandon_after: given("--abandon-after", request.abandon_after.as_ref()),
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
             crud: crud.to_patch(),

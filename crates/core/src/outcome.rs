@@ -14,6 +14,13 @@ pub enum Outcome {
     TimedOut,
 }
 
+impl Outcome {
+    /// Whether the request ended without a good response, and not because we wished so.
+    pub const fn is_bad(self) -> bool {
+        !matches!(self, Self::Ok | Self::Failed(ErrorClass::AbortedByUs))
+    }
+}
+
 macro_rules! error_classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
         /// Why a request or a connection failed, by cause. The names are part of the result contract.
@@ -91,6 +98,8 @@ error_classes! {
     Scenario = "scenario",
     /// Any other error of the system on an open connection.
     Io = "io",
+    /// We aborted the request on purpose, as a fault of the client: no failure, and counted apart from those.
+    AbortedByUs = "aborted_by_us",
 }
 
 impl ErrorClass {

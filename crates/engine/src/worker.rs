@@ -10,6 +10,7 @@ mod ending;
 mod failing;
 mod judging;
 mod making;
+mod misbehaving;
 mod polling;
 mod proceeding;
 mod receiving;
@@ -46,6 +47,7 @@ use crate::session::Sessions;
 use crate::sites::Site;
 use crate::supply::Taps;
 use crate::timers::Timers;
+use misbehaving::Misbehaviour;
 use polling::Parked;
 use sending::{Facts, Unsent};
 use tokens::TokenPurse;
@@ -221,6 +223,8 @@ pub struct Worker<'p, B> {
     taps: Taps,
     scripts: Option<Box<dyn Scripts>>,
     tokens: TokenPurse,
+    /// What clients do wrong on purpose, if they do.
+    misbehaviour: Option<Box<Misbehaviour>>,
     /// What is kept of responses, by step.
     needs: Vec<Needs>,
     /// Whether any body is.
@@ -397,6 +401,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             taps,
             scripts,
             tokens: TokenPurse::new(plan, shard, unix_now),
+            misbehaviour: Misbehaviour::of(plan, shard),
             needs: plan
                 .steps
                 .iter()
@@ -449,7 +454,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))
                 .min()
-                .unwrap_or(plan.timeout),
+                .unwrap_or(plan.timeout)
+                .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
@@ -556,6 +562,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();
+            if self.misbehaviour.is_some() {
+                self.cut_off();
+            }
             if now < self.times.end && self.is_through() {
                 self.times.end = self.counts.last_done.max(self.times.measure).max(self.counts.last_edge);
                 self.times.drained = self.times.end;

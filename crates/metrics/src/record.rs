@@ -116,6 +116,11 @@ impl StepRecord {
         self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class as usize]).sum::<u64>()
     }
 
+    /// Requests that we aborted on purpose: no failures.
+    pub const fn aborted(&self) -> u64 {
+        self.errors[ErrorClass::AbortedByUs as usize]
+    }
+
     /// Adds what became of requests in a further time. Of single statuses, first bytes and failed responses a
     /// tally tells nothing; the sum of the service times is as exact as their buckets.
     pub fn add(&mut self, tally: &Tally) {

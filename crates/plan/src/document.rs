@@ -126,6 +126,14 @@ settings! {
     connect_timeout: Text,
     /// Seed of every random choice.
     seed: Text,
+    /// Percentage of the requests that clients abort on purpose: they close the connection, or the stream.
+    abort_pct: Text,
+    /// In the middle of what: `request`, `response` or `either`. Default: `either`.
+    abort_at: Text,
+    /// Percentage of the requests whose answer clients wait for only as long as `abandon_after` says.
+    abandon_pct: Text,
+    /// How long they do.
+    abandon_after: Text,
     /// Redirects to follow in a row.
     follow_redirects: Text,
     /// Headers of every request, `Name: value`.

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod problem;
 
 mod canister;
+mod client_faults;
 mod compile;
 mod connections;
 mod crud;
@@ -58,8 +59,8 @@ pub use length::IterationLength;
 pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
-    Address, Away, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember,
-    Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
+    Address, Away, BackendChoice, ClientFaults, Connections, End, Family, Load, Overload, Pacing, Parts,
+    Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

@@ -148,6 +148,14 @@ pub struct PlanPatch {
     pub jwt_claims: Option<Given>,
     /// Its lifetime.
     pub jwt_lifetime: Option<Given>,
+    /// Share of the requests that clients abort, in percent.
+    pub abort_pct: Option<Given>,
+    /// In the middle of what: `request`, `response` or `either`.
+    pub abort_at: Option<Given>,
+    /// Share of the requests whose answer clients do not wait for, in percent.
+    pub abandon_pct: Option<Given>,
+    /// For how long they wait then.
+    pub abandon_after: Option<Given>,
     /// Redirects to follow.
     pub follow_redirects: Option<Given>,
 

@@ -75,6 +75,8 @@ pub struct Plan {
     pub timeout: Nanos,
     /// A connection that is not established after this time has failed.
     pub connect_timeout: Nanos,
+    /// What clients do wrong on purpose, if they do.
+    pub client_faults: Option<ClientFaults>,
     /// Follow at most this many redirects in a row; 0 takes them as responses.
     pub redirects: u32,
     /// How the open model spends wake-ups.
@@ -316,6 +318,30 @@ pub struct TlsTarget {
     pub server_name: String,
     /// Identifies what `config` was built from, except keys: it cannot be read back from it.
     pub settings: Fingerprint,
+}
+
+/// Faults that clients commit, drawn for each request by the seed. Of a request at most one happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientFaults {
+    /// Share of the requests that are aborted, of [`WHOLE`](Self::WHOLE).
+    pub abort: u64,
+    /// In the middle of what.
+    pub abort_at: Parts,
+    /// Share of the requests whose answer is given up early, of [`WHOLE`](Self::WHOLE).
+    pub abandon: u64,
+    /// After this time, counted from the start of the request as its timeout is.
+    pub abandon_after: Nanos,
+}
+
+/// Parts of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The request: a part of it is sent.
+    Request,
+    /// The response: it is broken off when it begins.
+    Response,
+    /// One of them, each as likely as the other.
+    Either,
 }
 
 /// Who decides when the next iteration starts.

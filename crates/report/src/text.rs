@@ -227,11 +227,12 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     page.field(
         "",
         &format!(
-            "started {} = ok {} + failed {} + timed out {} + in flight at stop {}",
+            "started {} = ok {} + failed {} + timed out {}{} + in flight at stop {}",
             figure::count(accounting.started),
             figure::count(accounting.ok),
             figure::count(accounting.failed),
             figure::count(accounting.timed_out),
+            aborted(accounting.aborted),
             figure::count(accounting.in_flight_at_stop),
         ),
     );
@@ -321,13 +322,18 @@ fn several_steps(result: &RunResult) -> bool {
         .any(|pair| pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO)
 }
 
+/// The part of the accounts about requests that were aborted, where there are any.
+pub(crate) fn aborted(count: u64) -> String {
+    if count > 0 { format!(" + aborted {}", figure::count(count)) } else { String::new() }
+}
+
 /// Whether iterations have accounts that are not those of requests.
 pub(crate) fn iterations_differ(result: &RunResult) -> bool {
     let (iterations, accounting) = (&result.iterations, &result.accounting);
     let as_requests = IterationResult {
         started: accounting.started,
         completed: accounting.ok,
-        failed: accounting.failed + accounting.timed_out,
+        failed: accounting.failed + accounting.timed_out + accounting.aborted,
         unfinished: accounting.in_flight_at_stop,
     };
     iterations.started > 0 && (*iterations != as_requests || several_steps(result))

@@ -384,6 +384,11 @@ impl RequestTemplate {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
+    /// Whether its template has a body.
+    pub fn has_body(&self) -> bool {
+        !matches!(self.content, Content::None)
+    }
+
     /// Whether a secret is in it, from `${secret(NAME)}`.
     pub fn has_secret(&self) -> bool {
         self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)

@@ -40,7 +40,11 @@ fn codes(summary: &str) -> BTreeMap<u16, u64> {
 fn told(summary: &str, name: &str) -> u64 {
     let at = summary.find(name).unwrap_or_else(|| panic!("no {name} in {summary}"));
     let rest = &summary[at + name.len()..];
-    rest.trim_start_matches([':', ' ']).split([' ', ',', '\n']).next().and_then(|n| n.parse().ok()).expect("a number")
+    rest.trim_start_matches([':', ' '])
+        .split([' ', ',', '\n'])
+        .next()
+        .and_then(|n| n.parse().ok())
+        .expect("a number")
 }
 
 fn step<'r>(result: &'r Value, name: &str) -> &'r Value {
@@ -89,7 +93,11 @@ fn what_becomes_of_queries_is_told_as_the_sink_has_it() {
     let codes = codes(&summary);
     let code = |code: u16| codes.get(&code).copied().unwrap_or_default();
     assert_eq!(codes.values().sum::<u64>(), 1_000, "{summary}");
-    assert_eq!((code(200), code(503), code(429)), (of("replied"), of("503"), of("429")), "{actions:?} {summary}");
+    assert_eq!(
+        (code(200), code(503), code(429)),
+        (of("replied"), of("503"), of("429")),
+        "{actions:?} {summary}"
+    );
     assert_eq!((code(11), code(44)), (of("reset"), of("dropped")), "{actions:?} {summary}");
     assert!(code(11) > 0 && code(44) > 0 && code(503) > 0, "{summary}");
     assert_eq!(told(&summary, "submit failures"), code(11) + code(503) + code(429));
@@ -99,7 +107,8 @@ fn what_becomes_of_queries_is_told_as_the_sink_has_it() {
 #[test]
 fn what_is_wrong_is_said_before_anything_is_sent() {
     let folder = Folder::new();
-    let certificate = folder.write("certificate.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
+    let certificate =
+        folder.write("certificate.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
     let ed25519 = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n-----END PRIVATE KEY-----\n";
     let key = folder.write("key.pem", ed25519);
     for (args, expected) in [
@@ -112,7 +121,10 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         ("canister http://127.0.0.1:1 --payload-size 9MB", "an argument is at most 2 MiB"),
         ("canister http://127.0.0.1:1 --expiry 1h", "messages are valid for 10s to 5m"),
         ("canister http://127.0.0.1:1 -n 0", "-n 0: there is no such time"),
-        ("canister http://127.0.0.1:1 --verify 1%", "--verify has no effect: answers to queries have no certificate"),
+        (
+            "canister http://127.0.0.1:1 --verify 1%",
+            "--verify has no effect: answers to queries have no certificate",
+        ),
         ("canister http://127.0.0.1:1 --verify 200% -u", "write a share above 0"),
         ("canister http://127.0.0.1:1 --status-timeout 1ms", "no answer from http://127.0.0.1:1"),
         (&format!("canister http://127.0.0.1:1 --pem-file {certificate}"), "certificate"),

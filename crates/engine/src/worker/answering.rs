@@ -13,7 +13,7 @@ use super::proceeding::{Course, Fate};
 use super::routing::NoWay;
 use crate::capture::Detour;
 use crate::connection::{Client, Reply, State};
-use crate::request::{AT_SEND, InFlight};
+use crate::request::{AT_SEND, InFlight, Intent};
 
 /// A redirect that was answered.
 struct Redirect {
@@ -62,7 +62,13 @@ impl<B: Backend> Worker<'_, B> {
                 self.conns[slot as usize].state = State::Doomed;
             }
         }
-        if request.abandoned {
+        if request.is_given_up() {
+            self.settle(slot);
+            return;
+        }
+        if matches!(request.intent, Intent::CutRequest | Intent::CutResponse) {
+            // All of it has come at once, or before all was sent: nobody reads it.
+            self.fail(lane, &request, ErrorClass::AbortedByUs, 0, at);
             self.settle(slot);
             return;
         }

@@ -60,7 +60,7 @@ impl<B: Backend> Worker<'_, B> {
         let Client::InTurn(InTurn::Http1(client)) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let needs = &self.needs[request.step as usize];
-        if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.abandoned {
+        if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.is_given_up() {
             request.capture = self.captures.begin();
         }
         let captured = self.captures.get_mut(request.capture);

@@ -8,6 +8,7 @@ mod ends;
 mod growing;
 mod http1;
 mod http2;
+mod misbehaving;
 mod phases;
 mod plans;
 mod polling;

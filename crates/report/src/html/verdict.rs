@@ -216,6 +216,7 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
             ("ok", accounting.ok, "good"),
             ("failed", accounting.failed, "bad"),
             ("timed_out", accounting.timed_out, "bad"),
+            ("aborted", accounting.aborted, "doubtful"),
             ("in_flight_at_stop", accounting.in_flight_at_stop, "doubtful"),
         ],
     );

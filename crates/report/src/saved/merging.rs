@@ -96,6 +96,8 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.ok += more.ok;
     sum.failed += more.failed;
     sum.timed_out += more.timed_out;
+    sum.aborted += more.aborted;
+    sum.cut_short += more.cut_short;
     sum.in_flight_at_stop += more.in_flight_at_stop;
     sum.undelivered += more.undelivered;
     sum.unmeasured += more.unmeasured;
