@@ -17,6 +17,7 @@ use plimsoll_plan::{CanisterNotes, CertificateSample, Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_scenario::{Bodies, Made, Supply};
 use plimsoll_workloads::canister::{CanisterLoad, QUERY, SUBMIT, WAIT};
 use serde_json::json;
 
@@ -36,6 +37,8 @@ const LOOK: Nanos = Nanos::from_millis(500);
 const LONGEST_STATUS: usize = 1 << 20;
 /// Certificates that wait to be verified, at most: each has some kilobytes.
 const MOST_WAITING: usize = 4_096;
+/// The number of the first message that is made before the load.
+const STOCK: u64 = 1 << 63;
 /// Certificates that are shown of those that prove nothing.
 const EXAMPLES: usize = 5;
 
@@ -76,6 +79,7 @@ struct Calls<'a> {
 impl Workload for Calls<'_> {
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
         self.notes = Arc::clone(&plan.canisters);
+        presign(plan, self.args.presign(), self.args.run.output.quiet);
         if let Some((verifier, spec)) = self.verifier.take() {
             let (send, receive) = sync_channel(MOST_WAITING);
             self.notes.sample(spec.share, send);
@@ -121,6 +125,28 @@ impl Workload for Calls<'_> {
         run.result.reconciliation = Some(checks);
         Ok(exit)
     }
+}
+
+/// Makes messages that are sent before any other, on all cores.
+fn presign(plan: &mut Plan, count: u64, quiet: bool) {
+    let Some(seed) = (count > 0).then(|| plan.supply_seed(0)) else { return };
+    let Some(Supply { bodies: Bodies::Fresh(source), stock, .. }) = plan.supplies.first_mut() else { return };
+    let start = clock::monotonic();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let part = &|thread: u64| {
+        let (mut maker, mut out) = (source.open(seed), Vec::new());
+        let numbers = count * thread / threads..count * (thread + 1) / threads;
+        // Those that are made while the load goes on have other numbers.
+        numbers.map(|number| maker.made(STOCK + number, clock::unix().0, &mut out)).collect::<Vec<Made>>()
+    };
+    let made: Vec<Made> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let seconds = clock::monotonic().since(start).as_secs_f64();
+    let per_s = made.len() as f64 / seconds.max(1e-9);
+    *stock = made.into();
+    run::say(quiet)(&format!("made {count} messages in {seconds:.1} s, {}", figure::per_second(per_s)));
 }
 
 /// Asks a replica how it is.

@@ -81,6 +81,9 @@ struct IdentityArgs {
     /// Threads per worker that sign messages before they are due
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     signers: u32,
+    /// Make so many messages before the load, and send them first [default: those of the next 100 ms, always]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    presign: u64,
     /// How long messages are valid, 10s to 5m [default: 4m]
     #[arg(long, value_name = "TIME")]
     expiry: Option<String>,
@@ -273,6 +276,11 @@ impl CanisterArgs {
         let canister = principal("--canister-id", &self.calls.canister_id)?;
         let root_key = self.replica.root_key.as_deref().map(root_key).transpose()?;
         Ok(Some(VerifySpec { share, root_key, canister }))
+    }
+
+    /// Messages that are made before the load.
+    pub(crate) const fn presign(&self) -> u64 {
+        self.identity.presign
     }
 
     /// Whether the key is of the principal that is named.

@@ -32,7 +32,39 @@ const FIRST_GUESS: usize = 1 << 16;
 /// The supplies of a plan, as one worker takes bodies from them.
 #[derive(Default)]
 pub struct Taps {
-    taps: Vec<Tap>,
+    taps: Vec<(Stock, Tap)>,
+}
+
+/// What one worker takes of the bodies that were made before the run.
+struct Stock {
+    bodies: Arc<[Made]>,
+    /// The next one of this worker's, and how far it is to the one after that.
+    next: usize,
+    stride: usize,
+    expired: u64,
+}
+
+impl Stock {
+    fn new(bodies: &Arc<[Made]>, worker: Shard) -> Self {
+        let (next, stride) = (worker.index as usize, worker.of.max(1) as usize);
+        Self { bodies: Arc::clone(bodies), next, stride, expired: 0 }
+    }
+
+    fn take(&mut self, unix_ns: u64) -> Option<Made> {
+        loop {
+            let made = self.bodies.get(self.next)?;
+            self.next += self.stride;
+            if may_be_sent(made, unix_ns) {
+                return Some(made.clone());
+            }
+            self.expired += 1;
+        }
+    }
+}
+
+#[inline]
+fn may_be_sent(made: &Made, unix_ns: u64) -> bool {
+    made.window == ALWAYS || made.window.contains(&unix_ns)
 }
 
 enum Tap {
@@ -105,7 +137,7 @@ impl Taps {
     pub(crate) fn open(plan: &Plan, worker: Shard, at_once: bool) -> Result<Self, RunError> {
         let taps = plan.supplies.iter().enumerate().map(|(number, supply)| {
             let seed = plan.supply_seed(number);
-            Ok(match &supply.bodies {
+            let tap = match &supply.bodies {
                 Bodies::Ready(bodies) => {
                     // Workers begin at different places, so that they do not all send the same.
                     let next = bodies.len() * worker.index as usize / worker.of.max(1) as usize;
@@ -126,7 +158,8 @@ impl Taps {
                     let (signed, count) = (source.is_signed(), BodyCount::default());
                     Tap::Fresh { queue, own: own(), signed, count }
                 }
-            })
+            };
+            Ok((Stock::new(&supply.stock, worker), tap))
         });
         Ok(Self { taps: taps.collect::<Result<_, RunError>>()? })
     }
@@ -136,7 +169,11 @@ impl Taps {
     /// # Panics
     /// If there is no such supply.
     pub(crate) fn take(&mut self, supply: u16, unix_ns: u64) -> Made {
-        match &mut self.taps[usize::from(supply)] {
+        let (stock, tap) = &mut self.taps[usize::from(supply)];
+        if let Some(made) = stock.take(unix_ns) {
+            return made;
+        }
+        match tap {
             Tap::Ready { bodies, next } => {
                 let body = bodies[*next].clone();
                 *next = (*next + 1) % bodies.len();
@@ -146,7 +183,7 @@ impl Taps {
                 count.taken += 1;
                 if let Some(queue) = queue {
                     while let Some(made) = queue.next() {
-                        if made.window == ALWAYS || made.window.contains(&unix_ns) {
+                        if may_be_sent(&made, unix_ns) {
                             return made;
                         }
                         count.expired += 1;
@@ -161,7 +198,7 @@ impl Taps {
 
     /// How the bodies that were made for this run were come by.
     pub(crate) fn count(&self) -> BodyCount {
-        self.taps.iter().fold(BodyCount::default(), |sum, tap| match tap {
+        self.taps.iter().fold(BodyCount::default(), |sum, (stock, tap)| match tap {
             Tap::Ready { .. } => sum,
             Tap::Fresh { count, .. } => {
                 let BodyCount { taken, late, unsigned, expired } = *count;
@@ -169,7 +206,7 @@ impl Taps {
                     taken: sum.taken + taken,
                     late: sum.late + late,
                     unsigned: sum.unsigned + unsigned,
-                    expired: sum.expired + expired,
+                    expired: sum.expired + expired + stock.expired,
                 }
             }
         })

@@ -11,6 +11,8 @@ pub struct Supply {
     pub records: u32,
     /// The bodies.
     pub bodies: Bodies,
+    /// Bodies that were made before the run, each of which is taken before any other, and once.
+    pub stock: Arc<[Made]>,
 }
 
 /// The bodies of a supply.

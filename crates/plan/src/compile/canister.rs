@@ -170,7 +170,11 @@ impl Compiler<'_, '_> {
         let of: Arc<str> = messages.text().into();
         let asked = if kind == Kind::Query { Asked::Query } else { Asked::Update };
         let judge = self.canister_judge(asked, pending);
-        self.supplies.push(Supply { records: 0, bodies: Bodies::Fresh(Arc::new(messages)) });
+        self.supplies.push(Supply {
+            records: 0,
+            bodies: Bodies::Fresh(Arc::new(messages)),
+            stock: Arc::from([]),
+        });
         Some(Content {
             body: Body::Supplied { supply, inquiry: false, of },
             headers: cbor(),

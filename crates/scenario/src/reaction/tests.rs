@@ -71,6 +71,7 @@ fn applied(spec: &ReactionSpec, status: u16, session: &mut Session) -> Result<()
     let received = Received::new(status, &fields, JSON.as_bytes());
     reaction
         .apply(&received, session)
+        .map(|_| ())
         .map_err(|failure| (failure.class, reaction.describe(failure, &received)))
 }
 
