@@ -486,6 +486,8 @@ pub(crate) fn huge() -> RunResult {
         ok: 12_900_000_000_000,
         failed: 59_000_000_000,
         timed_out: 900_000_000,
+        aborted: 0,
+        cut_short: 0,
         in_flight_at_stop: 100_000_000,
         undelivered: 12_345_678,
         unmeasured: 1_000_000_000,

@@ -286,7 +286,10 @@ impl<'s> Parser<'s> {
         let advice = match synonym.or_else(|| suggest::closest(name, variables().chain(names()))) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                let can_be_used = |form: &&str| self.scope.constants.is_some() || !form.ends_with("(NAME)");
+                let can_be_used = |form: &&str| match *form {
+                    "token(name)" => !self.scope.tokens.is_empty(),
+                    form => self.scope.constants.is_some() || !form.ends_with("(NAME)"),
+                };
                 let forms = Slot::FORMS.iter().copied().filter(can_be_used);
                 let known: Vec<&str> = variables().chain(forms).collect();
                 format!("known: {}", known.join(", "))
