@@ -233,9 +233,11 @@ fn row(asking: Asking, record: &RunRecord, encoding_us: f64) -> Result<Row, Fail
     }
     let busy: f64 =
         record.workers.iter().map(|worker| (worker.cpu_user + worker.cpu_system).as_secs_f64()).sum();
-    let [taken, late] =
-        [|worker: &plimsoll_metrics::WorkerRecord| worker.bodies, |worker| worker.bodies_late]
-            .map(|of| record.workers.iter().map(of).sum::<u64>() as f64);
+    let [taken, late] = [
+        |worker: &plimsoll_metrics::WorkerRecord| worker.bodies,
+        |worker: &plimsoll_metrics::WorkerRecord| worker.bodies_late,
+    ]
+    .map(|of| record.workers.iter().map(of).sum::<u64>() as f64);
     let signature_us = match asking.pem() {
         Some(_) => (cost(&asking.identity()?) - encoding_us).max(0.0),
         None => 0.0,

@@ -207,7 +207,8 @@ pub(crate) fn start(options: SinkOptions, uring: bool) -> Result<Sink, Failure> 
 
 /// The faults in force, in words; empty if there are none.
 fn faults(options: &SinkOptions) -> String {
-    let Faults { drop, reset, refuse, statuses, close_idle_after, go_away_after } = &options.faults;
+    let Faults { drop, reset, refuse, statuses, reject, garbage, close_idle_after, go_away_after } =
+        &options.faults;
     let mut found = Vec::new();
     let mut add = |share: f64, what: &str| {
         if share > 0.0 {
@@ -220,6 +221,8 @@ fn faults(options: &SinkOptions) -> String {
     for (status, share) in statuses {
         add(*share, &format!("answered {status}"));
     }
+    add(*reject, "rejected");
+    add(*garbage, "answered with garbage");
     if !found.is_empty() {
         found.push(format!("seed {}", options.seed));
     }
@@ -235,10 +238,15 @@ fn faults(options: &SinkOptions) -> String {
 /// How the requests ended.
 fn ends(report: &SinkReport) -> String {
     let SinkReport { replied, statuses, dropped, resets, refusals, abandoned, .. } = *report;
+    let SinkReport { rejections, garbage, .. } = *report;
+    let of_canisters = match (rejections, garbage) {
+        (0, 0) => String::new(),
+        _ => format!("{} rejected, {} answered with garbage, ", grouped(rejections), grouped(garbage)),
+    };
     let [replied, statuses, dropped, resets, refusals, abandoned] =
         [replied, statuses, dropped, resets, refusals, abandoned].map(grouped);
     format!(
-        "{replied} answered, {statuses} failed on purpose, {dropped} dropped, {resets} reset, \
+        "{replied} answered, {of_canisters}{statuses} failed on purpose, {dropped} dropped, {resets} reset, \
          {refusals} refused, {abandoned} abandoned"
     )
 }
@@ -277,13 +285,15 @@ mod tests {
             reset: 0.07,
             refuse: 0.000_015,
             statuses: vec![(404, 0.1), (503, 1.0 / 3.0)],
+            reject: 0.02,
+            garbage: 0.01,
             close_idle_after: Some(1),
             go_away_after: Some(1500),
         };
         assert_eq!(
             faults(&options),
             "3% never answered, 7% reset, 0.0015% refused, 10% answered 404, 33.333333% answered 503, \
-             seed 5, connections closed after 1 request, connections announced to end after 1,500 requests"
+             2% rejected, 1% answered with garbage, seed 5, connections closed after 1 request, connections announced to end after 1,500 requests"
         );
     }
 
@@ -294,5 +304,7 @@ mod tests {
             ends(&report),
             "1,234 answered, 0 failed on purpose, 5 dropped, 0 reset, 0 refused, 1 abandoned"
         );
+        let report = SinkReport { rejections: 2, ..report };
+        assert!(ends(&report).starts_with("1,234 answered, 2 rejected, 0 answered with garbage, 0 failed"));
     }
 }

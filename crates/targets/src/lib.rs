@@ -6,9 +6,9 @@
 //! the measuring of Plimsoll is tested against (the targets T1 to T5), and it must not be the bottleneck of a
 //! run.
 //!
-//! What it answers is a [`Service`]: always the same, or [`Crud`], a service of resources that are created,
-//! changed and deleted, for scenarios whose later steps depend on the earlier ones. Everything else, from
-//! laws and faults to the log, is the same for every service.
+//! What it answers is a [`Service`]: always the same; or [`Crud`], a service of resources that are created,
+//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or [`Canister`], a replica
+//! of the Internet Computer. Everything else, from laws and faults to the log, is the same for every service.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter
@@ -44,7 +44,7 @@ pub use crew::Stopper;
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
 pub use sink::{
-    Action, Body, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId, Service,
-    SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
+    Action, Body, Canister, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId,
+    Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };
 pub use start_error::StartError;

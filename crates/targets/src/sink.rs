@@ -2,6 +2,7 @@
 
 mod agenda;
 mod backlog;
+mod canister;
 mod connection;
 mod desk;
 mod error;
@@ -29,7 +30,7 @@ pub use error::SinkError;
 pub use law::{Fate, Intent, Law};
 pub use options::{Delay, Freeze, SinkOptions, Truth};
 pub use queue::{SingleServer, TokenServer};
-pub use service::{Body, Crud, Faults, Location, Reply, Service, SlowData};
+pub use service::{Body, Canister, Crud, Faults, Location, Reply, Service, SlowData};
 pub use truth::{Action, RequestId, TruthRow};
 
 use setup::{Setup, Tally};
@@ -51,7 +52,7 @@ pub struct Sink {
 }
 
 /// What a sink did. The identity
-/// `counter = replied + statuses + dropped + resets + refusals + abandoned` always holds.
+/// `counter = replied + rejections + garbage + statuses + dropped + resets + refusals + abandoned` always holds.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Requests that were read as a whole.
@@ -64,6 +65,10 @@ pub struct SinkReport {
     pub http2_connections: u64,
     /// Requests answered by the [`Service`], whatever its status.
     pub replied: u64,
+    /// Queries and updates that a [`Canister`] has rejected.
+    pub rejections: u64,
+    /// Requests that a [`Canister`] has answered without a meaning.
+    pub garbage: u64,
     /// Requests answered with a status from [`Faults::statuses`].
     pub statuses: u64,
     /// Requests whose reply was held back on purpose.
@@ -189,6 +194,8 @@ fn report(setup: &Setup, ended: Vec<Ended>) -> SinkReport {
         http1_connections: tally.http1,
         http2_connections: tally.http2,
         replied: tally.replied,
+        rejections: tally.rejections,
+        garbage: tally.garbage,
         statuses: tally.statuses,
         dropped: tally.dropped,
         resets: tally.resets,

@@ -39,4 +39,4 @@ pub use error::{ConnectionError, ErrorCode};
 pub use frame::PREFACE;
 pub use hpack::{FieldLimits, HpackError};
 pub use payload::Payload;
-pub use server::{Request, Server, ServerOptions, Span};
+pub use server::{LONGEST_KEPT_CONTENT, Request, Server, ServerOptions, Span};

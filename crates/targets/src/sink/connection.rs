@@ -69,6 +69,8 @@ pub(crate) enum Told {
 pub(crate) struct State {
     /// Requests read.
     pub(crate) requests: u64,
+    /// What came of the present request's body on HTTP/1.1, where the service reads bodies.
+    pub(crate) body: Vec<u8>,
     /// Requests read that wait for their due time, or for the next piece of their body.
     pub(crate) outstanding: u32,
     /// The latest due time so far, on HTTP/1.1: replies leave in the order of their requests.

@@ -18,6 +18,8 @@ pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most requests of one HTTP/1.1 connection that may wait for their replies, lest they fill the memory. On
 /// HTTP/2 the open streams are bounded; those that a client gives up are kept until they would be due.
 const MAX_OUTSTANDING: u32 = 1 << 16;
+/// The memory for a connection's next body that is kept after a large one.
+const BODY_ROOM: usize = 16 << 10;
 /// A buffer that grew beyond this for large bodies is not kept.
 const OUT_KEPT: usize = 1 << 20;
 
@@ -34,6 +36,8 @@ pub(crate) struct Desk {
     memo: RequestMemo,
     http2: ServerOptions,
     at_once: bool,
+    /// The service looks into the bodies of requests.
+    reads_bodies: bool,
     logs: bool,
     /// HTTP/2 requests that were read last.
     requests: Vec<http2::Request>,
@@ -57,14 +61,17 @@ impl Desk {
             && options.work == Nanos::ZERO
             && !options.faults.are_drawn()
             && setup.forms.slow.is_none()
-            && setup.forms.largest().is_inline();
+            && setup.forms.largest().is_inline()
+            && setup.forms.canister().is_none();
+        let reads_bodies = setup.forms.canister().is_some();
         Self {
             setup,
             thread,
             limits: Limits::default(),
             memo: RequestMemo::default(),
-            http2: ServerOptions::default(),
+            http2: ServerOptions { keeps_content: reads_bodies, ..ServerOptions::default() },
             at_once,
+            reads_bodies,
             logs,
             requests: Vec::new(),
             path: Vec::new(),
@@ -154,9 +161,20 @@ impl Desk {
                 return;
             }
             let mut rest = input;
-            match server.next(&self.limits, &mut self.memo, &mut rest) {
-                Ok(Some(request)) => self.take_http1(conn, state, at, &request),
-                Ok(None) => break,
+            let mut body = std::mem::take(&mut state.body);
+            let kept = self.reads_bodies.then_some(&mut body);
+            let next = server.next_into(&self.limits, &mut self.memo, &mut rest, kept);
+            match next {
+                Ok(Some(request)) => {
+                    self.take_http1(conn, state, at, &request, &body);
+                    body.clear();
+                    body.shrink_to(BODY_ROOM);
+                    state.body = body;
+                }
+                Ok(None) => {
+                    state.body = body;
+                    break;
+                }
                 Err(_) => {
                     state.deaf = true;
                     state.farewell = Some(Farewell::Refuse);
@@ -176,7 +194,14 @@ impl Desk {
     }
 
     #[inline]
-    fn take_http1(&mut self, conn: ConnId, state: &mut State, at: Nanos, request: &http1::Request<'_>) {
+    fn take_http1(
+        &mut self,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        request: &http1::Request<'_>,
+        body: &[u8],
+    ) {
         state.requests += 1;
         state.continue_owed = false;
         let faults = &self.setup.options.faults;
@@ -190,7 +215,7 @@ impl Desk {
             state.deaf = true;
             state.farewell = Some(Farewell::Silent);
         }
-        let ask = self.setup.forms.ask(request.method, request.target);
+        let ask = self.setup.forms.ask(request.method, request.target, body);
         if !self.at_once {
             state.outstanding += 1;
             let to = Address { stream: 0, head_only: request.head_request, persistence };
@@ -252,7 +277,8 @@ impl Desk {
             state.outstanding += 1;
             let to = Address { stream, head_only, persistence: Persistence::Keep };
             let id = request.id.filter(|_| self.logs).map(|id| server.text(id).into());
-            let ask = forms.ask(server.text(request.method), server.text(request.path)).into_owned();
+            let content = server.text(request.content);
+            let ask = forms.ask(server.text(request.method), server.text(request.path), content).into_owned();
             return self.arrivals.push(Arrival { conn, at, id, to, ask });
         }
         self.path.clear();
@@ -260,7 +286,7 @@ impl Desk {
             // The server cannot lend the path and write the reply at the same time.
             self.path.extend_from_slice(server.text(request.path));
         }
-        let ask = forms.ask(server.text(request.method), &self.path);
+        let ask = forms.ask(server.text(request.method), &self.path, &[]);
         let number = self.setup.count();
         let answer = forms.answer(&ask, number, self.thread);
         let sent = answer.write_http2(server, stream, head_only, &forms.book, &mut self.out);

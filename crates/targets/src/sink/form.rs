@@ -1,5 +1,6 @@
 //! Replies, encoded once for both protocols.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use plimsoll_wire::http1::write_response_head;
@@ -48,6 +49,8 @@ pub(crate) enum FormBody {
     Counter,
     /// Names the id of the resource.
     Resource,
+    /// Comes with the answer.
+    Given,
     Inline(Arc<[u8]>),
     Shared(Arc<[u8]>),
 }
@@ -55,7 +58,7 @@ pub(crate) enum FormBody {
 impl FormBody {
     fn len(&self) -> usize {
         match self {
-            Self::Empty => 0,
+            Self::Empty | Self::Given => 0,
             Self::Counter => COUNTER_BODY.len() + size_of::<u32>(),
             Self::Resource => RESOURCE_BODY.0.len() + ID_DIGITS + RESOURCE_BODY.1.len(),
             Self::Inline(bytes) | Self::Shared(bytes) => bytes.len(),
@@ -72,7 +75,7 @@ impl FormBody {
             }
         };
         match self {
-            Self::Empty => return &[],
+            Self::Empty | Self::Given => return &[],
             Self::Inline(bytes) | Self::Shared(bytes) => return bytes,
             // The counter of the original has 32 bits and wraps.
             Self::Counter => put(&[COUNTER_BODY, &(token as u32).to_le_bytes()]),
@@ -98,7 +101,7 @@ pub(crate) struct Draft<'a> {
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) status: u16,
-    /// Those of a located form end where the location begins.
+    /// Those of a located form end where the location begins, those of a given body where its length does.
     heads: [Vec<u8>; 3],
     block: BlockId,
     body: FormBody,
@@ -114,9 +117,11 @@ impl Form {
         // RFC 9110 8.6: a 204 has no length at all, a 304 that of the 200 it stands for.
         let body = if status == 204 { FormBody::Empty } else { body };
         let content_type = (!matches!(body, FormBody::Empty)).then_some(draft.content_type);
-        let head = |persistence| head1(status, content_type, body.len(), located, extra, persistence);
+        // A given body has no length yet.
+        let length = (!matches!(body, FormBody::Given)).then_some(body.len());
+        let head = |persistence| head1(status, content_type, length, located, extra, persistence);
         let heads = [Persistence::Keep, Persistence::KeepTold, Persistence::Close].map(head);
-        let block = book.add(fields(status, content_type, body.len(), located, extra));
+        let block = book.add(fields(status, content_type, length, located, extra));
         Self { status, heads, block, body, bodiless: matches!(status, 204 | 304), located }
     }
 
@@ -130,6 +135,11 @@ impl Form {
         !matches!(self.body, FormBody::Shared(_))
     }
 
+    /// Whether its head ends with a value that differs from reply to reply.
+    const fn is_open(&self) -> bool {
+        self.located || matches!(self.body, FormBody::Given)
+    }
+
     /// Bytes of the body that is really sent.
     pub(crate) fn sent_body(&self, head_only: bool) -> usize {
         if head_only || self.bodiless { 0 } else { self.body.len() }
@@ -140,7 +150,7 @@ impl Form {
 fn head1(
     status: u16,
     content_type: Option<&str>,
-    length: usize,
+    length: Option<usize>,
     located: bool,
     extra: Option<(&str, &str)>,
     persistence: Persistence,
@@ -159,12 +169,21 @@ fn head1(
     }
     let mut head = Vec::new();
     let close = persistence == Persistence::Close;
-    write_response_head(&mut head, status, content_type, length as u64, close, &more);
+    write_response_head(&mut head, status, content_type, length.unwrap_or(0) as u64, close, &more);
     if located {
         head.truncate(head.len() - HEAD_END.len());
     }
+    if length.is_none() {
+        // The line with the length moves to the end, without its value.
+        let line = memchr::memmem::find(&head, NO_LENGTH).expect("each head has a length");
+        head.drain(line..line + NO_LENGTH.len());
+        head.truncate(head.len() - HEAD_END.len() / 2);
+        head.extend_from_slice(&NO_LENGTH[..NO_LENGTH.len() - b"0\r\n".len()]);
+    }
     head
 }
+
+const NO_LENGTH: &[u8] = b"content-length: 0\r\n";
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
@@ -172,7 +191,7 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 fn fields(
     status: u16,
     content_type: Option<&str>,
-    length: usize,
+    length: Option<usize>,
     located: bool,
     extra: Option<(&str, &str)>,
 ) -> Vec<Field> {
@@ -181,7 +200,10 @@ fn fields(
     let mut fields = vec![fixed(":status", &status.to_string())];
     fields.extend(content_type.map(|content_type| fixed("content-type", content_type)));
     if status != 204 {
-        fields.push(fixed("content-length", &length.to_string()));
+        fields.push(match length {
+            Some(length) => fixed("content-length", &length.to_string()),
+            None => field("content-length", FieldValue::Variable),
+        });
     }
     fields.extend(extra.map(|(name, value)| fixed(name, value)));
     fields.extend(located.then(|| field("location", FieldValue::Variable)));
@@ -196,20 +218,22 @@ pub(crate) struct Answer<'a> {
     pub(crate) token: u64,
     /// What the location of the new resource begins with: an origin, and the path that it was created below.
     pub(crate) below: [&'a [u8]; 2],
+    /// The body, where it comes with the answer.
+    pub(crate) given: &'a [u8],
 }
 
 impl<'a> Answer<'a> {
     /// An answer with nothing but a number.
     pub(crate) const fn plain(form: &'a Form, token: u64) -> Self {
-        Self { form, token, below: [&[], &[]] }
+        Self { form, token, below: [&[], &[]], given: &[] }
     }
 
     /// Appends the head for HTTP/1.1.
     #[inline]
     pub(crate) fn write_head(&self, persistence: Persistence, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.form.heads[persistence as usize]);
-        if self.form.located {
-            self.put_location(out);
+        if self.form.is_open() {
+            self.put_variable(out);
             out.extend_from_slice(HEAD_END);
         }
     }
@@ -239,13 +263,17 @@ impl<'a> Answer<'a> {
     where
         'a: 'b,
     {
-        if head_only || self.form.bodiless { &[] } else { self.form.body.render(self.token, room) }
+        match &self.form.body {
+            _ if head_only || self.form.bodiless => &[],
+            FormBody::Given => self.given,
+            body => body.render(self.token, room),
+        }
     }
 
     /// Appends the header block for HTTP/2.
     #[inline]
     pub(crate) fn write_block(&self, book: &HeaderBook, indexing: &mut Indexing, out: &mut Vec<u8>) {
-        book.write(self.form.block, indexing, out, |_, out| self.put_location(out));
+        book.write(self.form.block, indexing, out, |_, out| self.put_variable(out));
     }
 
     /// Writes the whole reply on a stream of HTTP/2; false if the stream is gone.
@@ -269,7 +297,13 @@ impl<'a> Answer<'a> {
         server.reply(stream, |indexing, out| self.write_block(book, indexing, out), payload, out)
     }
 
-    fn put_location(&self, out: &mut Vec<u8>) {
+    /// The value of the field that differs from reply to reply.
+    fn put_variable(&self, out: &mut Vec<u8>) {
+        if matches!(self.form.body, FormBody::Given) {
+            // Writing to a vector does not fail.
+            let _ = write!(out, "{}", self.given.len());
+            return;
+        }
         self.below.iter().for_each(|part| out.extend_from_slice(part));
         out.push(b'/');
         out.extend_from_slice(&digits(self.token));
@@ -356,7 +390,7 @@ mod tests {
         };
         let mut book = HeaderBook::new();
         let located = Form::new(draft(FormBody::Empty, true), &mut book);
-        let answer = Answer { form: &located, token: 0xab, below: [b"http://a:1", b"/b"] };
+        let answer = Answer { form: &located, token: 0xab, below: [b"http://a:1", b"/b"], given: &[] };
         let mut out = Vec::new();
         assert!(answer.write(false, Persistence::Keep, &mut out).is_none());
         assert_eq!(

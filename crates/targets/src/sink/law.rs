@@ -17,6 +17,10 @@ pub enum Intent {
     Reset,
     /// A refusal, which is a reset on HTTP/1.1.
     Refuse,
+    /// A rejection of a call.
+    Reject,
+    /// An answer without a meaning.
+    Garbage,
 }
 
 /// What was drawn for one request.
@@ -49,7 +53,9 @@ impl Law {
             (options.faults.refuse, Intent::Refuse),
         ];
         let statuses = options.faults.statuses.iter().map(|&(status, share)| (share, Intent::Status(status)));
-        let faults = shares.into_iter().chain(statuses).map(|(share, intent)| {
+        let of_canisters =
+            [(options.faults.reject, Intent::Reject), (options.faults.garbage, Intent::Garbage)];
+        let faults = shares.into_iter().chain(statuses).chain(of_canisters).map(|(share, intent)| {
             end += share;
             (end, intent)
         });

@@ -6,11 +6,12 @@ use plimsoll_core::Nanos;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::HeaderBook;
 
+use super::canister::{Asked, Subnet, Written, now_ns};
 use super::form::{Answer, Draft, Form, FormBody, INLINE_LIMIT};
 use super::law::Intent;
 use super::options::SinkOptions;
-use super::resources::{Ask, Resources, Verb};
-use super::service::{Body, Crud, Reply, Service, SlowData};
+use super::resources::{Ask, Resources, Verb, path_of};
+use super::service::{Body, Canister, Crud, Reply, Service, SlowData};
 use super::truth::Action;
 
 /// The longest body of no meaning that is held in memory as a whole.
@@ -31,6 +32,17 @@ pub(crate) struct Forms {
 enum Menu {
     Usual(Form),
     Crud(Box<CrudForms>),
+    Canister(Box<CanisterForms>),
+}
+
+/// The replies of a replica, but for their bodies.
+#[derive(Debug)]
+pub(crate) struct CanisterForms {
+    pub(crate) subnet: Subnet,
+    usual: Form,
+    accepted: Form,
+    refused: Form,
+    nowhere: Form,
 }
 
 #[derive(Debug)]
@@ -60,6 +72,10 @@ impl Forms {
                 let forms = CrudForms::new(crud, options.threads, &mut book);
                 (Menu::Crud(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
             }
+            Service::Canister(canister) => {
+                let forms = CanisterForms::new(canister, &mut book);
+                (Menu::Canister(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
+            }
         };
         book.seal();
         Self { menu, faults, book, slow: options.service.slow() }
@@ -67,15 +83,27 @@ impl Forms {
 
     /// Whether what is answered depends on what is asked.
     pub(crate) const fn are_many(&self) -> bool {
-        matches!(self.menu, Menu::Crud(_))
+        !matches!(self.menu, Menu::Usual(_))
+    }
+
+    /// The replies of a replica, if it is one.
+    pub(crate) const fn canister(&self) -> Option<&CanisterForms> {
+        match &self.menu {
+            Menu::Canister(forms) => Some(forms),
+            Menu::Usual(_) | Menu::Crud(_) => None,
+        }
     }
 
     /// What a request asks for, as far as the service cares.
     #[inline]
-    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8]) -> Ask<'a> {
-        match self.menu {
+    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &[u8]) -> Ask<'a> {
+        match &self.menu {
             Menu::Usual(_) => Ask::Usual,
             Menu::Crud(_) => Ask::read(method, target),
+            Menu::Canister(forms) => {
+                let path = path_of(target);
+                Ask::Canister(Box::new(Asked::read(&forms.subnet, method, path, body, now_ns())))
+            }
         }
     }
 
@@ -85,6 +113,8 @@ impl Forms {
         match &self.menu {
             Menu::Usual(form) => Answer::plain(form, number),
             Menu::Crud(crud) => crud.answer(ask, thread),
+            // Those are answered by a clerk.
+            Menu::Canister(forms) => Answer::plain(&forms.nowhere, number),
         }
     }
 
@@ -113,6 +143,7 @@ impl Forms {
         match &self.menu {
             Menu::Usual(form) => form,
             Menu::Crud(crud) => &crud.found,
+            Menu::Canister(forms) => &forms.usual,
         }
     }
 
@@ -122,7 +153,9 @@ impl Forms {
         let form = match intent {
             Intent::Reply => self.largest(),
             Intent::Status(status) => self.fault(status, 0).form,
-            Intent::Drop | Intent::Reset | Intent::Refuse => return Nanos::ZERO,
+            Intent::Drop | Intent::Reset | Intent::Refuse | Intent::Reject | Intent::Garbage => {
+                return Nanos::ZERO;
+            }
         };
         slow.span(form.sent_body(head_only))
     }
@@ -137,8 +170,8 @@ impl Forms {
     /// How many resources there are.
     pub(crate) fn resources(&self) -> u64 {
         match &self.menu {
-            Menu::Usual(_) => 0,
             Menu::Crud(crud) => crud.resources.count(),
+            Menu::Usual(_) | Menu::Canister(_) => 0,
         }
     }
 }
@@ -167,7 +200,7 @@ impl CrudForms {
             Ask::Create(parent) => match self.resources.create(thread, parent) {
                 Some(token) => {
                     let origin = self.origin.get().map_or(&[][..], Vec::as_slice);
-                    Answer { form: &self.created, token, below: [origin, parent] }
+                    Answer { below: [origin, parent], ..Answer::plain(&self.created, token) }
                 }
                 None => Answer::plain(&self.full, 0),
             },
@@ -180,8 +213,32 @@ impl CrudForms {
                 };
                 Answer::plain(if exists { form } else { &self.nowhere }, key.id)
             }
-            Ask::Nowhere | Ask::Usual => Answer::plain(&self.nowhere, 0),
+            Ask::Nowhere | Ask::Usual | Ask::Canister(_) => Answer::plain(&self.nowhere, 0),
         }
+    }
+}
+
+impl CanisterForms {
+    fn new(canister: &Canister, book: &mut HeaderBook) -> Self {
+        let given = |content_type, status| Draft { content_type, body: FormBody::Given, ..draft(status) };
+        Self {
+            subnet: Subnet::new(canister),
+            usual: Form::new(given("application/cbor", 200), book),
+            accepted: bare(202, book),
+            refused: Form::new(given("text/plain; charset=utf-8", 400), book),
+            nowhere: bare(404, book),
+        }
+    }
+
+    /// What a clerk has written, in its form.
+    pub(crate) fn answer<'a>(&'a self, written: Written<'a>) -> (Answer<'a>, Action) {
+        let form = match written.status {
+            200 => &self.usual,
+            202 => &self.accepted,
+            400 => &self.refused,
+            _ => &self.nowhere,
+        };
+        (Answer { given: written.body, ..Answer::plain(form, 0) }, written.action)
     }
 }
 
@@ -259,10 +316,10 @@ mod tests {
     fn resources_come_and_go() {
         let forms = forms(Service::Crud(Crud { max_resources: 1, ..Crud::default() }));
         let status = |method: &str, target: &[u8]| {
-            let ask = forms.ask(method.as_bytes(), target);
+            let ask = forms.ask(method.as_bytes(), target, &[]);
             forms.answer(&ask, 0, 0).form.status
         };
-        let created = forms.ask(b"POST", b"/a/?q");
+        let created = forms.ask(b"POST", b"/a/?q", &[]);
         let mut out = Vec::new();
         assert!(forms.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out).is_none());
         let head = String::from_utf8(out).unwrap();
@@ -284,13 +341,13 @@ mod tests {
     fn a_location_names_no_host() {
         let forms = forms(Service::Crud(Crud::default()));
         let mut out = Vec::new();
-        let created = forms.ask(b"POST", b"//users");
+        let created = forms.ask(b"POST", b"//users", &[]);
         forms.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out);
         let head = String::from_utf8(out).unwrap();
         let location = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
         assert!(location.starts_with("/users/"), "{location}");
         for target in [location.to_owned(), format!("/{location}")] {
-            let asked = forms.ask(b"GET", target.as_bytes());
+            let asked = forms.ask(b"GET", target.as_bytes(), &[]);
             assert_eq!(forms.answer(&asked, 0, 0).form.status, 200, "{target}");
         }
     }

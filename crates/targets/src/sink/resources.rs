@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::canister::Asked;
+
 /// Digits of an id in a path: those of 64 bits, so that every reply has the same length.
 pub(crate) const ID_DIGITS: usize = 16;
 
@@ -18,6 +20,8 @@ pub(crate) enum Ask<'a> {
     On(Verb, Key),
     /// Something with a path that cannot be one of a resource.
     Nowhere,
+    /// What a replica is asked for.
+    Canister(Box<Asked>),
 }
 
 /// What is to be done with a resource.
@@ -56,6 +60,7 @@ impl<'a> Ask<'a> {
     pub(crate) fn into_owned(self) -> Ask<'static> {
         match self {
             Self::Usual => Ask::Usual,
+            Self::Canister(asked) => Ask::Canister(asked),
             Self::Create(parent) => Ask::Create(Cow::Owned(parent.into_owned())),
             Self::On(verb, key) => Ask::On(verb, key),
             Self::Nowhere => Ask::Nowhere,
@@ -65,7 +70,7 @@ impl<'a> Ask<'a> {
 
 /// The path of a request target, without its query, the slashes at its end, and all but one of those at its
 /// front.
-fn path_of(target: &[u8]) -> &[u8] {
+pub(crate) fn path_of(target: &[u8]) -> &[u8] {
     // The absolute form, which clients send to proxies: the path begins behind the authority.
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| target.starts_with(scheme));
     let path = match scheme {

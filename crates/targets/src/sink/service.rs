@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_ic::Principal;
 
 use super::options::is_share;
 use super::reply::LARGEST_BODY;
 
 /// What the requests of a sink are answered with, unless a fault is drawn for them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Service {
     /// Always the same.
     Reply(Reply),
     /// Resources that are created, read, changed and deleted.
     Crud(Crud),
+    /// A replica of the Internet Computer with a canister that counts.
+    Canister(Canister),
 }
 
 impl Default for Service {
@@ -28,6 +31,7 @@ impl Service {
         match self {
             Self::Reply(reply) => reply.problems(require),
             Self::Crud(crud) => crud.problems(listen, require),
+            Self::Canister(canister) => canister.problems(require),
         }
     }
 
@@ -35,7 +39,7 @@ impl Service {
     pub(crate) const fn slow(&self) -> Option<SlowData> {
         match self {
             Self::Reply(reply) => reply.slow,
-            Self::Crud(_) => None,
+            Self::Crud(_) | Self::Canister(_) => None,
         }
     }
 }
@@ -205,6 +209,62 @@ impl Crud {
     }
 }
 
+/// A replica of the Internet Computer, as far as its clients see one: `/api/v2/status`, and below
+/// `/api/vN/canister/ID` the addresses `query` (versions 2 and 3), `call` (2 to 4) and `read_state` (2 and 3).
+///
+/// * Every canister counts, together with the others: the method `read` gives the counter as 4 bytes,
+///   little-endian, `write` increases it and gives it. Any other method gives its argument back.
+/// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at once.
+///   A call is carried out once, however often the same message comes.
+/// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does whatever
+///   is none. Addresses that a replica does not have get `404`.
+/// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
+///
+/// A request for which a fault is drawn changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Canister {
+    /// The only canister that there is; calls of others are rejected with code 3. `None`: any.
+    pub id: Option<Principal>,
+    /// Reject unknown methods, with code 5.
+    pub strict: bool,
+    /// Look whether messages are from their senders; others get `400`. It costs about as much as all the rest.
+    pub check_signatures: bool,
+    /// Sign answers to queries as a node does.
+    pub sign_queries: bool,
+    /// Share of the calls of versions 3 and 4 that get `202` and have to be asked for.
+    pub accepted: f64,
+    /// So long clients who ask for a call learn that it is being carried out.
+    pub processing: Nanos,
+    /// So long `/api/v2/status` says `starting`.
+    pub unhealthy_for: Nanos,
+    /// Calls whose fate is remembered, at least 1, each in about 200 bytes; then the oldest are forgotten.
+    pub max_calls: u64,
+}
+
+impl Default for Canister {
+    /// Any canister, healthy at once, with a certificate for every call of versions 3 and 4; a hundred thousand
+    /// calls are remembered.
+    fn default() -> Self {
+        Self {
+            id: None,
+            strict: false,
+            check_signatures: false,
+            sign_queries: false,
+            accepted: 0.0,
+            processing: Nanos::ZERO,
+            unhealthy_for: Nanos::ZERO,
+            max_calls: 100_000,
+        }
+    }
+}
+
+impl Canister {
+    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
+        require(is_share(self.accepted), "the share of calls to be asked for is between 0 and 1");
+        require(self.max_calls > 0, "at least one call has to be remembered");
+    }
+}
+
 /// What goes wrong, as shares of the requests. Every request is counted first; which of these happens to it
 /// is drawn once, and happens when its reply would be due.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -219,6 +279,11 @@ pub struct Faults {
     pub refuse: f64,
     /// Shares that are answered with another status.
     pub statuses: Vec<(u16, f64)>,
+    /// Share of queries and updates that a [`Canister`] rejects, with code 4. On its other addresses it is
+    /// answered as usual.
+    pub reject: f64,
+    /// Share that a [`Canister`] answers with `200` and bytes that are no CBOR.
+    pub garbage: f64,
     /// Close a connection after this many requests, without announcing it. What an HTTP/2 client sent in the
     /// same piece is still served.
     pub close_idle_after: Option<u64>,
@@ -237,7 +302,7 @@ impl Faults {
     /// The shares of requests that something happens to.
     fn shares(&self) -> impl Iterator<Item = f64> {
         let statuses = self.statuses.iter().map(|&(_, share)| share);
-        [self.drop, self.reset, self.refuse].into_iter().chain(statuses)
+        [self.drop, self.reset, self.refuse, self.reject, self.garbage].into_iter().chain(statuses)
     }
 
     pub(crate) fn problems(&self, require: &mut impl FnMut(bool, &str)) {

@@ -10,6 +10,7 @@ use super::connection::{Connection, Protocol};
 use super::form::{Answer, Room};
 use super::law::Intent;
 use super::reply::Forms;
+use super::resources::Ask;
 use super::truth::{Action, RequestId, TruthRow};
 use super::worker::Worker;
 
@@ -52,7 +53,9 @@ impl<B: Backend> Worker<B> {
             return false;
         }
         match (due.intent, &connection.protocol) {
-            (Intent::Reply | Intent::Status(_), _) => return self.reply(due),
+            (Intent::Reply | Intent::Status(_) | Intent::Reject | Intent::Garbage, _) => {
+                return self.reply(due);
+            }
             (Intent::Drop, Protocol::Http2(_)) => self.log(due, Action::Dropped),
             (Intent::Drop, _) => {
                 connection.state.mute = true;
@@ -94,7 +97,13 @@ impl<B: Backend> Worker<B> {
         }
         let Some(connection) = self.table.get(due.arrival.conn) else { return false };
         let forms = &self.setup.forms;
-        let (answer, action) = forms.decided(due.intent, &due.arrival.ask, due.number, self.desk.thread);
+        let (answer, action) = match (forms.canister(), &due.arrival.ask, due.intent) {
+            (Some(canister), Ask::Canister(asked), Intent::Reply | Intent::Reject | Intent::Garbage) => {
+                let seed = self.setup.options.seed;
+                canister.answer(self.clerk.answer(&canister.subnet, asked, due.intent, seed, due.number))
+            }
+            (_, ask, intent) => forms.decided(intent, ask, due.number, self.desk.thread),
+        };
         if forms.slow.is_none() && is_in_pieces(connection, &answer, due.arrival.to.head_only) {
             connection.state.outstanding += 1;
             connection.backlog.begin(due);

@@ -56,6 +56,8 @@ pub(crate) struct Tally {
     pub(crate) dropped: u64,
     pub(crate) resets: u64,
     pub(crate) refusals: u64,
+    pub(crate) rejections: u64,
+    pub(crate) garbage: u64,
     pub(crate) abandoned: u64,
     pub(crate) refused: u64,
 }
@@ -68,6 +70,8 @@ impl Tally {
             Action::Dropped => &mut self.dropped,
             Action::Reset => &mut self.resets,
             Action::Refused => &mut self.refusals,
+            Action::Rejected => &mut self.rejections,
+            Action::Garbage => &mut self.garbage,
             Action::Abandoned => &mut self.abandoned,
         };
         *counter += 1;
@@ -85,6 +89,8 @@ impl AddAssign for Tally {
         self.dropped += other.dropped;
         self.resets += other.resets;
         self.refusals += other.refusals;
+        self.rejections += other.rejections;
+        self.garbage += other.garbage;
         self.abandoned += other.abandoned;
         self.refused += other.refused;
     }

@@ -22,6 +22,10 @@ pub enum Action {
     Reset,
     /// The HTTP/2 stream was refused.
     Refused,
+    /// A canister has rejected the query or the update; where clients have to ask for it, they learn it then.
+    Rejected,
+    /// An answer without a meaning was sent.
+    Garbage,
     /// No reply could be sent: the client had reset the stream, the connection had ended, or owed a dropped
     /// reply before this one, or the sink was stopped.
     Abandoned,
@@ -36,6 +40,8 @@ impl Action {
             Self::Dropped => "dropped",
             Self::Reset => "reset",
             Self::Refused => "refused",
+            Self::Rejected => "rejected",
+            Self::Garbage => "garbage",
             Self::Abandoned => "abandoned",
         }
     }

@@ -8,6 +8,7 @@ use plimsoll_wire::tls::Session;
 
 use super::agenda::Agenda;
 use super::backlog::Stalled;
+use super::canister::Clerk;
 use super::connection::{Connection, Farewell, Protocol};
 use super::desk::{CONTINUE, Desk};
 use super::freeze::Freezes;
@@ -41,6 +42,7 @@ pub(crate) struct Worker<B> {
     pub(super) agenda: Agenda,
     pub(super) stalled: Stalled,
     freezes: Freezes,
+    pub(super) clerk: Clerk,
     pub(super) sheet: Sheet,
     pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
@@ -69,6 +71,7 @@ impl<B: Backend> Worker<B> {
             agenda: Agenda::new(Arc::clone(&setup)),
             stalled: Stalled::default(),
             freezes: Freezes::new(&options.freezes, start),
+            clerk: Clerk::default(),
             sheet,
             tally: Tally::default(),
             plain: Vec::new(),
@@ -252,7 +255,12 @@ impl<B: Backend> Worker<B> {
         }
         let now = self.outlet.backend.now();
         let works = self.setup.options.work > Nanos::ZERO;
+        let gathers = self.setup.forms.canister().is_some();
         while let Some(due) = self.agenda.pop(now) {
+            if gathers {
+                self.clerk.gathered.push(due);
+                continue;
+            }
             self.settle(due);
             // Replies that are worked for become ready one by one, so they are also sent one by one.
             if works || self.outlet.replies >= FLUSH_REPLIES {
@@ -263,6 +271,23 @@ impl<B: Backend> Worker<B> {
                 break;
             }
         }
+        self.settle_gathered();
+    }
+
+    /// Certifies what was gathered, and answers it.
+    fn settle_gathered(&mut self) {
+        let setup = Arc::clone(&self.setup);
+        let Some(canister) = setup.forms.canister() else { return };
+        self.clerk.certify(&canister.subnet, setup.options.seed);
+        let mut gathered = std::mem::take(&mut self.clerk.gathered);
+        for due in gathered.drain(..) {
+            self.settle(due);
+            if self.outlet.replies >= FLUSH_REPLIES {
+                self.flush();
+            }
+        }
+        // Given back for its memory.
+        self.clerk.gathered = gathered;
     }
 
     /// Sends what had to wait for the last outstanding reply, and parts from the client if it is time.

@@ -431,6 +431,7 @@ fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
                     assert_eq!((response.status, response.counter()), (status, number as u32));
                     failed += 1;
                 }
+                Intent::Reject | Intent::Garbage => panic!("nobody asked for these"),
                 // HTTP/1.1 has no word for a refusal.
                 Intent::Reset | Intent::Refuse => {
                     assert_eq!(client.end(conn), End::Reset);

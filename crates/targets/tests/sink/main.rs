@@ -25,6 +25,7 @@ macro_rules! on_every_backend {
 
 mod cache;
 mod cache_http;
+mod canister;
 mod client;
 mod crud;
 mod http1;
@@ -57,7 +58,8 @@ pub(crate) fn start<O: Open + 'static>(options: SinkOptions, open: &Arc<O>) -> S
 
 pub(crate) fn assert_identity(report: &SinkReport) {
     let faults = report.statuses + report.dropped + report.resets + report.refusals;
-    assert_eq!(report.counter, report.replied + faults + report.abandoned, "{report:?}");
+    let of_canisters = report.rejections + report.garbage;
+    assert_eq!(report.counter, report.replied + of_canisters + faults + report.abandoned, "{report:?}");
     assert!(report.http1_connections + report.http2_connections <= report.connections, "{report:?}");
     assert_eq!(report.truth_failure, None);
     if !report.truth.is_empty() {

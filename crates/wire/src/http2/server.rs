@@ -41,7 +41,13 @@ pub struct ServerOptions {
     pub max_frame_size: u32,
     /// What a request head may hold; its bytes are told to the client (SETTINGS_MAX_HEADER_LIST_SIZE).
     pub limits: FieldLimits,
+    /// Keep what comes as content of requests, up to [`LONGEST_KEPT_CONTENT`] bytes of each, instead of only
+    /// counting it.
+    pub keeps_content: bool,
 }
+
+/// So many bytes of the content of one request are kept at most: all streams together stay below 4 GiB.
+pub const LONGEST_KEPT_CONTENT: usize = 4 << 20;
 
 impl Default for ServerOptions {
     /// The table and frame sizes of the RFC; 1,000 streams; windows of 1 MiB for a stream and 1 GiB for a
@@ -54,6 +60,7 @@ impl Default for ServerOptions {
             connection_window: (1 << 30) - 1,
             max_frame_size: MIN_MAX_FRAME_SIZE,
             limits: FieldLimits { list_bytes: 64 * 1024, fields: 256 },
+            keeps_content: false,
         }
     }
 }
@@ -96,6 +103,8 @@ pub struct Request {
     pub head_request: bool,
     /// Bytes of the content, without padding.
     pub body_bytes: u64,
+    /// The content, as far as it was [kept](ServerOptions::keeps_content).
+    pub content: Span,
 }
 
 /// One connection, seen from the server: requests out, replies in, in any order.
@@ -106,7 +115,7 @@ pub struct Request {
 /// must be sent in that order. After an error the connection is over: send `out` (a GOAWAY is in it) and
 /// close.
 ///
-/// Content of requests is counted and dropped. Content of replies that the client's windows hold back is kept
+/// Content of requests is counted, and dropped unless the [options](ServerOptions) say otherwise. Content of replies that the client's windows hold back is kept
 /// and follows in `receive`, the streams taking turns: at most one reply for each of the streams that may be
 /// open, and shared content is not copied. A request and its reply allocate nothing once a connection has had
 /// as many streams at once before, unless content has to wait.
@@ -121,6 +130,8 @@ pub struct Server {
     slots: Vec<Stream>,
     /// By slot, as far as requests had content: the heads of those that are not whole yet.
     heads: Vec<RequestHead>,
+    /// By slot, where content is kept: what came of those that are not whole yet.
+    contents: Vec<Vec<u8>>,
     outflow: Outflow,
 
     indexing: Indexing,
@@ -159,18 +170,23 @@ impl Server {
     /// A server on a fresh connection.
     pub fn new(options: &ServerOptions) -> Self {
         let options = options.within_bounds();
+        let mut intake = Intake::default();
+        if options.keeps_content {
+            intake.tell_content();
+        }
         Self {
             options,
             streams: StreamTable::new(),
             slots: Vec::new(),
             heads: Vec::new(),
+            contents: Vec::new(),
             outflow: Outflow::new(),
             indexing: Indexing::default(),
             peer: PeerSettings::default(),
             prefaced: 0,
             settled: false,
             awaits_ack: true,
-            intake: Intake::default(),
+            intake,
             receive_window: ReceiveWindow::new(options.connection_window),
             block: BlockAssembly::new(options.limits.list_bytes),
             decoder: Decoder::new(options.header_table_size),

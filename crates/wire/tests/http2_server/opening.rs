@@ -17,6 +17,7 @@ fn the_server_tells_its_settings_and_its_window() {
         connection_window: 100_000,
         max_frame_size: 1 << 30,
         limits: FieldLimits { list_bytes: 9_000, fields: 10 },
+        keeps_content: false,
     };
     let mut out = Vec::new();
     Server::new(&options).start(&mut out);

@@ -77,6 +77,36 @@ fn content_is_counted_without_padding_and_the_request_comes_with_its_end() {
 }
 
 #[test]
+fn content_is_kept_where_that_is_asked_for() {
+    let options = ServerOptions { keeps_content: true, ..ServerOptions::default() };
+    for cut in [1, 7, 1000] {
+        let mut link = Link::new(&options, &[]);
+        let bytes = [
+            headers(1, 0, &POST),
+            headers(3, 0, &POST),
+            frame(DATA, PADDED, 1, b"\x02ab\0\0"),
+            data(3, 0, b"12"),
+            headers(5, END_STREAM, &GET),
+            data(1, END_STREAM, b"c"),
+            data(3, END_STREAM, b""),
+            headers(7, 0, &POST),
+            data(7, END_STREAM, b"xyz"),
+        ]
+        .concat();
+        let mut heard = Vec::new();
+        for piece in bytes.chunks(cut) {
+            link.hear(piece);
+            // What spans refer to lasts until more is received.
+            let requests = std::mem::take(&mut link.requests);
+            heard.extend(requests.iter().map(|request| (request.stream, link.text(request.content))));
+        }
+        heard.sort_unstable();
+        let expected = [(1, "abc"), (3, "12"), (5, ""), (7, "xyz")];
+        assert_eq!(heard, expected.map(|(stream, content)| (stream, content.to_owned())), "{cut}");
+    }
+}
+
+#[test]
 fn trailers_end_a_request() {
     let mut link = Link::usual();
     link.hear(

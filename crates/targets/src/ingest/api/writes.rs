@@ -70,7 +70,8 @@ impl Api {
             let fate = law.fate(self.setup.number.fetch_add(1, Ordering::Relaxed));
             service = fate.service;
             match fate.intent {
-                Intent::Reply => {}
+                // The last two are for those who have a canister.
+                Intent::Reply | Intent::Reject | Intent::Garbage => {}
                 Intent::Status(status) => {
                     self.counts.failures += 1;
                     return Answer::Reply(problem(status, "refused on purpose"), service);

@@ -10,11 +10,14 @@ use crate::http2::window::ReceiveWindow;
 
 use super::head::RequestHead;
 use super::stream::{ANY_LENGTH, State, Stream};
-use super::{Request, Server};
+use super::{LONGEST_KEPT_CONTENT, Request, Server, Span};
 
 /// A buffer for text that grew beyond this is given back before the next one. It holds the heads of a
 /// thousand ordinary requests.
 const TEXT_KEPT: usize = 64 * 1024;
+
+/// The memory for the content of a slot's next request that is kept after a large one.
+const CONTENT_ROOM: usize = 16 * 1024;
 
 /// Where the effects of a frame go.
 pub(super) struct Sinks<'s> {
@@ -114,7 +117,14 @@ impl Server {
                 self.block.admit(head)?;
                 self.data_frame(head, content, sinks)
             }
-            Piece::Content { .. } => Ok(()),
+            Piece::Content { stream, bytes } => {
+                let slot = self.streams.find(stream);
+                if let Some(kept) = slot.and_then(|slot| self.contents.get_mut(slot as usize)) {
+                    let room = LONGEST_KEPT_CONTENT.saturating_sub(kept.len());
+                    kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                }
+                Ok(())
+            }
             Piece::End { stream } => {
                 if let Some(slot) = self.streams.find(stream) {
                     self.request_ends(slot, sinks);
@@ -228,6 +238,13 @@ impl Server {
             self.heads.resize_with(slot + 1, RequestHead::default);
         }
         self.heads[slot].clone_from(&self.reader.head);
+        if self.options.keeps_content {
+            if self.contents.len() <= slot {
+                self.contents.resize_with(slot + 1, Vec::new);
+            }
+            self.contents[slot].clear();
+            self.contents[slot].shrink_to(CONTENT_ROOM);
+        }
         Ok(())
     }
 
@@ -287,7 +304,12 @@ impl Server {
         entry.state = State::Waiting;
         entry.whole_at = self.calls;
         let head = &self.heads[slot as usize];
-        sinks.requests.push(hand_over(stream, head, body_bytes, &mut self.text));
+        let mut request = hand_over(stream, head, body_bytes, &mut self.text);
+        if let Some(content) = self.contents.get(slot as usize) {
+            request.content = Span { start: self.text.len() as u32, len: content.len() as u32 };
+            self.text.extend_from_slice(content);
+        }
+        sinks.requests.push(request);
     }
 
     /// Decodes a block for the dynamic table only.
@@ -394,6 +416,7 @@ fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8
         id: head.id.map(|id| id.shifted(at)),
         head_request: head.head_request,
         body_bytes,
+        content: Span::default(),
     }
 }
 

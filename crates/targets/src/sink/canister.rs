@@ -1,0 +1,146 @@
+//! The sink as a replica of the Internet Computer: a subnet of one node, with one key, and canisters that
+//! count.
+
+mod ask;
+mod calls;
+mod clerk;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_ic::witness::{self, Node, Outcome};
+use plimsoll_ic::{Authority, Identity, Principal, RequestId, cbor};
+
+use super::service::Canister;
+use calls::Calls;
+
+pub(crate) use ask::{Asked, Call};
+pub(crate) use clerk::{Clerk, Written};
+
+/// The seed of the key that certifies. It is no secret: who has the program can sign as this subnet.
+const ROOT_SEED: &[u8; 32] = b"plimsoll sink: a test root key  ";
+/// The seed of the key of the one node.
+const NODE_SEED: &[u8; 32] = b"plimsoll sink: a test node key  ";
+/// "Reject codes" of the interface specification.
+const DESTINATION_INVALID: u64 = 3;
+const CANISTER_REJECT: u64 = 4;
+const CANISTER_ERROR: u64 = 5;
+
+/// What the threads share.
+#[derive(Debug)]
+pub(crate) struct Subnet {
+    pub(crate) options: Canister,
+    authority: Authority,
+    node: Identity,
+    /// What `/subnet` certifies, and the node's key.
+    description: Node,
+    counter: AtomicU32,
+    calls: Calls,
+    /// In nanoseconds since 1970.
+    healthy_from_ns: u64,
+}
+
+impl Subnet {
+    pub(crate) fn new(options: &Canister) -> Self {
+        let authority = Authority::from_seed(ROOT_SEED);
+        let node = Identity::ed25519(NODE_SEED).expect("any 32 bytes are an Ed25519 key");
+        Self {
+            description: description(&authority, &node),
+            authority,
+            node,
+            counter: AtomicU32::new(0),
+            calls: Calls::new(options.max_calls),
+            healthy_from_ns: (clock::unix() + options.unhealthy_for).0,
+            options: options.clone(),
+        }
+    }
+
+    fn health(&self, now_ns: u64) -> &'static str {
+        if now_ns < self.healthy_from_ns { "starting" } else { "healthy" }
+    }
+
+    /// What a call comes to. `count` says how the counter is increased.
+    fn outcome_of(&self, call: &Call, count: impl FnOnce(&AtomicU32) -> u32) -> Outcome {
+        if let Some(known) = &self.options.id
+            && *known != call.canister
+        {
+            let message = format!("Canister {} not found", call.canister);
+            return Outcome::Rejected(DESTINATION_INVALID, message);
+        }
+        match &*call.method {
+            "read" => Outcome::Replied(self.counter.load(Ordering::Relaxed).to_le_bytes().to_vec()),
+            "write" => Outcome::Replied(count(&self.counter).to_le_bytes().to_vec()),
+            method if self.options.strict => {
+                let message = format!("Canister {} has no method '{method}'", call.canister);
+                Outcome::Rejected(CANISTER_ERROR, message)
+            }
+            _ => Outcome::Replied(call.arg.to_vec()),
+        }
+    }
+
+    /// What a query comes to: nothing that it changes lasts.
+    fn query(&self, call: &Call, rejected: bool) -> Outcome {
+        if rejected {
+            return on_purpose();
+        }
+        self.outcome_of(call, |counter| counter.load(Ordering::Relaxed).wrapping_add(1))
+    }
+
+    /// Carries a call out, once: one with the same id is the same call. What came of it can be asked for from
+    /// `ready_ns` on.
+    fn execute(&self, call: &Call, rejected: bool, ready_ns: u64) -> Outcome {
+        self.calls.once(call.id, ready_ns, || {
+            if rejected {
+                return on_purpose();
+            }
+            self.outcome_of(call, |counter| counter.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+        })
+    }
+
+    /// What is known of a call.
+    fn status(&self, id: &RequestId, now_ns: u64) -> Outcome {
+        self.calls.status(id, now_ns)
+    }
+
+    /// A certificate that shows the time, these calls, and if that is asked for the subnet with its node.
+    fn certificate(&self, calls: &[RequestId], describe: bool, now_ns: u64) -> Vec<u8> {
+        let statuses = calls.iter().map(|id| (id.0.to_vec(), self.status(id, now_ns).tree()));
+        let mut parts = vec![
+            (b"request_status".to_vec(), Node::forest(statuses)),
+            (b"time".to_vec(), Node::number(now_ns)),
+        ];
+        if describe {
+            parts.push((b"subnet".to_vec(), self.description.clone()));
+        }
+        witness::certificate(&self.authority, &Node::forest(parts), None)
+    }
+}
+
+fn on_purpose() -> Outcome {
+    Outcome::Rejected(CANISTER_REJECT, "rejected on purpose".to_owned())
+}
+
+/// What is below `/subnet`: one subnet, which has all canisters, and its node.
+fn description(authority: &Authority, node: &Identity) -> Node {
+    let key = authority.public_key_der();
+    let id = Principal::self_authenticating(key);
+    let mut ranges = Vec::new();
+    cbor::write_array(&mut ranges, 1);
+    cbor::write_array(&mut ranges, 2);
+    cbor::write_bytes(&mut ranges, &[]);
+    cbor::write_bytes(&mut ranges, &[0xff; 29]);
+    let node_key = Node::labelled(b"public_key", Node::leaf(node.public_key_der().unwrap_or_default()));
+    let parts = [
+        (b"canister_ranges".to_vec(), Node::leaf(&ranges)),
+        (b"node".to_vec(), Node::labelled(node.sender().as_bytes(), node_key)),
+        (b"public_key".to_vec(), Node::leaf(key)),
+    ];
+    Node::labelled(id.as_bytes(), Node::forest(parts))
+}
+
+/// The present time, in nanoseconds since 1970: messages expire by it, and certificates tell it.
+pub(crate) fn now_ns() -> u64 {
+    let Nanos(now) = clock::unix();
+    now
+}
