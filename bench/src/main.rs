@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod cache;
+mod canister;
 mod child;
 mod closed;
 mod command;
@@ -83,6 +84,7 @@ fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
         Case::Rate => rate::measure(session),
         Case::Cache => cache::measure(session),
         Case::Resource => resource::measure(session),
+        Case::Canister => canister::measure(session),
         Case::Ingest => ingest::measure(session),
         Case::Observers => observers::measure(session),
         Case::Memory => memory::measure(session),

@@ -84,6 +84,8 @@ pub(crate) enum Case {
     Ingest,
     /// What creating, changing and deleting the items of a REST resource costs above plain requests
     Resource,
+    /// Queries of a canister that were signed before the run, beside plain requests
+    Canister,
     /// What every output turned on costs above none
     Observers,
     /// All of these

@@ -24,16 +24,18 @@ use crate::campaign::Campaign;
 use crate::flags::PlanArgs;
 use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::script_host::Terminal;
-use crate::{Exit, Failure, certificate, describe, environment, import, outputs, run, serve};
+use crate::{
+    Exit, Failure, calibrate_canister, certificate, describe, environment, import, outputs, run, serve,
+};
 
 /// Length of each of the two runs of a cell where nothing says another.
 const LENGTH: Nanos = Nanos::from_secs(2);
 /// Time for connections to be opened and caches to be filled.
-const WARMUP: Nanos = Nanos::from_millis(300);
+pub(crate) const WARMUP: Nanos = Nanos::from_millis(300);
 /// Share of its time for which a worker is busy when its server is not the limit.
 const SATURATED: f64 = 0.9;
 /// Connections of the cells that are not about their number.
-const CONNECTIONS: u64 = 64;
+pub(crate) const CONNECTIONS: u64 = 64;
 /// Streams on each of them, for HTTP/2.
 const STREAMS: u64 = 16;
 /// A body that is no longer small.
@@ -64,6 +66,11 @@ pub(crate) struct CalibrateArgs {
     /// System interface: auto, epoll or uring [default: auto]
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
+    /// Compare plain requests with calls of a canister against the same sink, and keep nothing
+    ///
+    /// What a call costs is told apart: its encoding and hashing, its signature, and HTTP.
+    #[arg(long, conflicts_with = "store")]
+    canister: bool,
     #[command(flatten)]
     output: TableOutputArgs,
 }
@@ -119,6 +126,14 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     let backend = backend.map_err(|error| usage(format!("--backend: {error}")))?.unwrap_or_default();
     if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
+    }
+    if args.canister {
+        let (text, json) = calibrate_canister::report(backend, length, args.output.quiet)?;
+        run::to_stdout(|out| match args.output.output {
+            TableOutputFormat::Text => out.write_all(text.as_bytes()),
+            _ => writeln!(out, "{json:#}"),
+        })?;
+        return Ok(Exit::Success);
     }
     let store = match args.store.clone().or_else(default_store) {
         Some(store) => store,
@@ -233,7 +248,7 @@ fn measure_on<O: Open + Clone + 'static>(
     Ok((cell, full))
 }
 
-fn interrupted<O: Open + Clone + 'static>(campaign: &Campaign<'_, O>) -> Result<(), Failure> {
+pub(crate) fn interrupted<O: Open + Clone + 'static>(campaign: &Campaign<'_, O>) -> Result<(), Failure> {
     match campaign.interrupted() {
         None => Ok(()),
         Some(signal) => Err(Failure {
@@ -288,7 +303,7 @@ impl Kind {
     }
 }
 
-const fn backend_name(backend: BackendChoice) -> &'static str {
+pub(crate) const fn backend_name(backend: BackendChoice) -> &'static str {
     match backend {
         BackendChoice::Auto => "auto",
         BackendChoice::Epoll => "epoll",

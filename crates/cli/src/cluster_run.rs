@@ -307,7 +307,7 @@ impl Workload for UnderTest {
         let listeners: Vec<_> = self.books.iter().map(|(_, books)| books.listener()).collect();
         let listener = (!listeners.is_empty()).then(|| all_of(listeners));
         if self.cluster.spec().faults.is_empty() {
-            return Beside { watched, listener, accompany: None };
+            return Beside { watched, listener, ..Beside::default() };
         }
         let (cluster, bell, say) = (self.cluster.clone(), self.bell.clone(), run::say(self.quiet));
         let (send, begun) = channel();
@@ -328,7 +328,7 @@ impl Workload for UnderTest {
                 let _ = send.send(thread);
             }
         };
-        Beside { watched, listener, accompany: Some(Box::new(accompany)) }
+        Beside { watched, listener, accompany: Some(Box::new(accompany)), ..Beside::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {

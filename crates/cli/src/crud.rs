@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::Reconciliation;
@@ -124,8 +124,18 @@ impl Workload for Crud<'_> {
 
 /// How servers are reached, and as whom.
 fn beside(flags: &PlanPatch) -> PlanPatch {
-    let (basic, bearer, headers) = (flags.basic.clone(), flags.bearer.clone(), flags.headers.clone());
-    PlanPatch { basic, bearer, headers, follow_redirects: flags.follow_redirects.clone(), ..transport(flags) }
+    PlanPatch {
+        basic: flags.basic.clone(),
+        bearer: flags.bearer.clone(),
+        auth: flags.auth.clone(),
+        jwt_key: flags.jwt_key.clone(),
+        jwt_alg: flags.jwt_alg.clone(),
+        jwt_claims: flags.jwt_claims.clone(),
+        jwt_lifetime: flags.jwt_lifetime.clone(),
+        headers: flags.headers.clone(),
+        follow_redirects: flags.follow_redirects.clone(),
+        ..transport(flags)
+    }
 }
 
 /// The rows that the answers to creates come to.
@@ -187,6 +197,8 @@ struct Tally {
     ok: u64,
     failed: u64,
     timed_out: u64,
+    /// Aborted by us: they may have happened or not.
+    aborted: u64,
     /// The item was gone, and that was to be expected: its id was one that the server had named.
     nothing: u64,
     /// Of what was acknowledged.
@@ -203,6 +215,7 @@ impl Tally {
             tally.nothing += nothing;
             tally.failed += step.failed;
             tally.timed_out += step.timed_out;
+            tally.aborted += aborted(step);
             tally.items += ok
                 * match Operation::of_step(&step.step) {
                     Some(Operation::Create) => load.items_of(&step.step),
@@ -218,6 +231,11 @@ fn found_nothing(step: &StepResult) -> u64 {
     let missing = step.statuses.get("404").copied().unwrap_or(0);
     // Where it was no good response it is among the failed ones.
     if missing <= step.ok { missing } else { 0 }
+}
+
+/// Requests of a step that we aborted on purpose.
+fn aborted(step: &StepResult) -> u64 {
+    step.errors.get(ErrorClass::AbortedByUs.name()).copied().unwrap_or(0)
 }
 
 /// The lines that the generator of the Lithair project prints, with figures that are what they are called:
@@ -246,7 +264,7 @@ fn summary(load: &CrudLoad, result: &RunResult) -> String {
         text,
         " acknowledged={done} {unit} requests={} failed={} timed_out={} in_flight_at_end={} dur={seconds:.2}s \
          throughput={:.2} {unit}/s mode={mode} bulk_size={} concurrency={} leader={}",
-        all.ok + all.nothing + all.failed + all.timed_out,
+        all.ok + all.nothing + all.failed + all.timed_out + all.aborted,
         all.failed,
         all.timed_out,
         result.accounting.in_flight_at_stop,
@@ -255,6 +273,9 @@ fn summary(load: &CrudLoad, result: &RunResult) -> String {
         result.connections.limit / if load.reads_elsewhere() { 2 } else { 1 },
         load.leader,
     );
+    if all.aborted > 0 {
+        let _ = write!(text, " aborted={}", all.aborted);
+    }
     if all.nothing > 0 {
         let _ = write!(text, " found_nothing={}", all.nothing);
     }

@@ -237,6 +237,9 @@ pub(crate) fn preflight(record: &RunRecord) -> Option<Preflight> {
 /// What stands where a secret was.
 pub(crate) const HIDDEN: &str = "<redacted>";
 
+/// Flags whose values are not shown. A key's file is none, but somebody may write the key in its place.
+const CREDENTIALS: [&str; 4] = ["--basic", "--bearer", "--control-token", "--jwt-key"];
+
 /// The command line without secrets: credentials, secret headers, user and password in a URL.
 pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
     let mut shown = Vec::new();
@@ -247,11 +250,11 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
             continue;
         }
         match arg.split_once('=') {
-            Some((flag @ ("--basic" | "--bearer" | "--control-token"), _)) => {
+            Some((flag, _)) if CREDENTIALS.contains(&flag) => {
                 shown.push(format!("{flag}={HIDDEN}"));
             }
             Some((flag @ "--header", value)) => shown.push(format!("{flag}={}", header(value))),
-            _ if ["--basic", "--bearer", "--control-token"].contains(&arg.as_str()) => {
+            _ if CREDENTIALS.contains(&arg.as_str()) => {
                 hide_next = Some("credential");
                 shown.push(arg);
             }

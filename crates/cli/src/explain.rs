@@ -225,6 +225,8 @@ fn shown(name: &str, given: &Given) -> String {
     let text = given.text.trim();
     match (name, text.split_once(':')) {
         ("basic" | "bearer", _) if !text.starts_with('@') => HIDDEN.to_owned(),
+        // It may be the key itself, by mistake.
+        ("jwt_key", _) if !text.starts_with("env:") => HIDDEN.to_owned(),
         ("headers", Some((header, _))) if is_secret(header.trim()) => format!("{header}: {HIDDEN}"),
         // A header without a colon would have been refused.
         _ => text.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'"),

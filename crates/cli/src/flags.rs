@@ -13,6 +13,7 @@ use plimsoll_scenario::suggest;
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
+use crate::canister_flags::CanisterArgs;
 use crate::cluster_flags::ClusterArgs;
 use crate::compare_flags::{CompareArgs, HistoryArgs};
 use crate::control_flags::ControlArgs;
@@ -98,6 +99,13 @@ pub(crate) enum Command {
     /// /api/NAME/random-id), which is counted apart. The flags come to a plan, which --print-plan shows; all
     /// flags of `run` hold. Without a server at hand, `plimsoll target crud-cluster` is one.
     Crud(Box<CrudLoadArgs>),
+    /// Call a canister of the Internet Computer: queries, or updates whose outcome is waited for
+    ///
+    /// Messages are signed ahead of need, and never sent when they have expired; if too few are ready the run
+    /// says that signing was the limit. By default queries of `read` for 10 seconds, as fast as they are
+    /// answered, on 64 connections. The flags come to a plan, which --print-plan shows; all flags of `run`
+    /// hold. Without a replica at hand, `plimsoll sink --canister` is one.
+    Canister(Box<CanisterArgs>),
     /// Send metrics, logs, traces or events to a store, in batches, at so many records a second
     ///
     /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
@@ -327,12 +335,45 @@ struct RequestArgs {
     /// Bearer token, or @file
     #[arg(long, value_name = "TOKEN")]
     bearer: Option<String>,
+    /// Which credentials are meant: basic, bearer or jwt, a token that is signed here [default: those given]
+    #[arg(long, value_name = "KIND", hide_short_help = true)]
+    auth: Option<String>,
+    /// Sign a JSON Web Token for every request with this key: a file, or env:NAME
+    ///
+    /// For HS256, HS384 and HS512 any bytes, else a private key in PEM. The token has `iat` and `exp`, and is
+    /// signed again in time before it expires. Several tokens, and one for each user, are a matter of plans.
+    #[arg(long, value_name = "KEY")]
+    jwt_key: Option<String>,
+    /// How it is signed: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
+    #[arg(long, value_name = "ALGORITHM", hide_short_help = true)]
+    jwt_alg: Option<String>,
+    /// Its claims besides iat and exp, a JSON object
+    #[arg(long, value_name = "JSON", hide_short_help = true)]
+    jwt_claims: Option<String>,
+    /// Its lifetime in whole seconds; signed again a quarter of it before its end, at most 30s [default: 5m]
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    jwt_lifetime: Option<String>,
     /// Limit for a whole response, from its start [default: 30s]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     timeout: Option<String>,
     /// Another name of --timeout
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     stream_timeout: Option<String>,
+    /// Abort so many percent of the requests on purpose: close the connection, or cancel the stream
+    ///
+    /// Which, and where, is drawn by the seed. Such requests are counted apart, as aborted: they are no
+    /// failures, and no response times. On a pipelined connection those beside one are aborted with it.
+    #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abort_pct: Option<String>,
+    /// In the middle of what: request, response or either [default: either]
+    #[arg(long, value_name = "PART", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abort_at: Option<String>,
+    /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
+    #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abandon_pct: Option<String>,
+    /// How long that is, from the start of the request; then the connection is closed, or the stream cancelled
+    #[arg(long, value_name = "TIME", help_heading = "Clients that misbehave", hide_short_help = true)]
+    abandon_after: Option<String>,
     /// Follow redirects, also to other servers, at most N in a row [default: 10]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(hide_short_help = true)]
@@ -617,6 +658,11 @@ const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey'
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 
 impl PlanArgs {
+    /// The URLs, and what may be the name of a plan file.
+    pub(crate) fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
     /// Whether a plan file or a URL is named.
     pub(crate) fn has_urls(&self) -> bool {
         !self.urls.is_empty() || self.h2loadrunner.is_some()
@@ -666,7 +712,8 @@ impl PlanArgs {
         let (connection, instrument) = (&self.connection, &self.instrument);
         let (crud, http2) = (&self.crud, &self.http2);
         PlanPatch {
-            urls: given_all("URL", &self.urls),
+            // Those of a plan that was made are in it.
+            urls: if self.made.get().is_some() { Vec::new() } else { given_all("URL", &self.urls) },
             document: None,
 
             connections: given("--connections", load.connections.as_ref()),
@@ -698,6 +745,15 @@ impl PlanArgs {
             body: given("--body", request.body.as_ref()),
             basic: given("--basic", request.basic.as_ref()),
             bearer: given("--bearer", request.bearer.as_ref()),
+            auth: given("--auth", request.auth.as_ref()),
+            jwt_key: given("--jwt-key", request.jwt_key.as_ref()),
+            jwt_alg: given("--jwt-alg", request.jwt_alg.as_ref()),
+            jwt_claims: given("--jwt-claims", request.jwt_claims.as_ref()),
+            jwt_lifetime: given("--jwt-lifetime", request.jwt_lifetime.as_ref()),
+            abort_pct: given("--abort-pct", request.abort_pct.as_ref()),
+            abort_at: given("--abort-at", request.abort_at.as_ref()),
+            abandon_pct: given("--abandon-pct", request.abandon_pct.as_ref()),
+            abandon_after: given("--abandon-after", request.abandon_after.as_ref()),
             follow_redirects: given("--follow-redirects", request.follow_redirects.as_ref()),
 
             crud: crud.to_patch(),
@@ -810,12 +866,13 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
 }
 
 /// The commands, for suggestions.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "run",
     "check",
     "explain",
     "cache",
     "crud",
+    "canister",
     "ingest",
     "find",
     "calibrate",

@@ -1,13 +1,11 @@
 //! `plimsoll ingest`: observability data for a store, as a plan that a few flags come to.
 
-use std::sync::Arc;
-
 use plimsoll_core::{Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
 use plimsoll_report::{RunResult, SavedRun, Style, TableFormat};
-use plimsoll_scenario::Bodies;
+use plimsoll_scenario::{Bodies, Made};
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 use serde_json::json;
 
@@ -202,16 +200,15 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
         let turns = Turns::new(source.span_ns(), Shard::WHOLE).starting_at(source.start_ns());
         let mut out = Vec::new();
         let mut bar = Preparing::new(count, quiet);
-        let bodies: Vec<Arc<[u8]>> = (0..count)
+        let bodies: Vec<Made> = (0..count)
             .map(|made| {
                 bar.show(made);
                 let (number, begin) = turns.take(clock::unix().0);
-                maker.make(number, begin, &mut out);
-                Arc::from(&out[..])
+                maker.made(number, begin, &mut out)
             })
             .collect();
         drop(bar);
-        let bytes: usize = bodies.iter().map(|body| body.len()).sum();
+        let bytes: usize = bodies.iter().map(|made| made.body.len()).sum();
         say(&format!(
             "made {count} batches in {:.1} s: {:.1} KB on average, {:.1} MB in all; they are sent over and over",
             clock::monotonic().since(start).as_secs_f64(),

@@ -8,7 +8,7 @@ use plimsoll_driver::clock;
 use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{PlanPatch, Problem, Problems};
 use plimsoll_report::{Style, rfc3339};
-use plimsoll_scenario::Bodies;
+use plimsoll_scenario::{Bodies, Made};
 use plimsoll_synth::Kind;
 use plimsoll_synth::campaign::{span, story};
 use plimsoll_workloads::ingest::Store as Dialect;
@@ -184,7 +184,7 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     let steps: Vec<Value> = batches.iter().map(|batch| demo.write(batch)).collect();
     let answers = answers_with(store.origin, &steps, store.flags.clone(), FailedExchange::LONGEST, |plan| {
         for (supply, batch) in plan.supplies.iter_mut().zip(&batches) {
-            supply.bodies = Bodies::Ready([Arc::from(&batch.body[..])].into());
+            supply.bodies = Bodies::Ready([Made::plain(Arc::from(&batch.body[..]))].into());
         }
     })?;
     for (batch, answer) in batches.iter().zip(&answers) {

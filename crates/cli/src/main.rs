@@ -6,7 +6,11 @@ mod cache;
 mod cache_flags;
 mod cache_target_flags;
 mod calibrate;
+mod calibrate_canister;
 mod campaign;
+mod canister;
+mod canister_charts;
+mod canister_flags;
 mod certificate;
 mod check;
 mod cluster;
@@ -209,6 +213,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),
         Command::Cache(args) => cache::command(args, environment::look(cli.color), &style),
         Command::Crud(args) => crud::command(args, environment::look(cli.color), &style),
+        Command::Canister(args) => canister::command(args, environment::look(cli.color), &style),
         Command::Ingest(args) => ingest::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, &style),

@@ -12,16 +12,25 @@ use crate::steering::per_second;
 pub(crate) struct ProgressLine {
     on: bool,
     shown: bool,
+    /// Whether each line stays.
+    stays: bool,
 }
 
 impl ProgressLine {
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { on: !quiet && std::io::stderr().is_terminal(), shown: false }
+        Self { on: !quiet && std::io::stderr().is_terminal(), shown: false, stays: false }
+    }
+
+    /// Shows a line below the other, wherever stderr leads.
+    pub(crate) fn lines() -> Self {
+        Self { on: true, shown: false, stays: true }
     }
 
     /// Renews the line.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
-        if self.on {
+        if self.stays {
+            let _ = writeln!(std::io::stderr(), "{}", line(progress));
+        } else if self.on {
             self.shown = true;
             // A terminal that has gone away is no reason to end a run.
             let _ = write!(std::io::stderr(), "\r\x1b[2K{}", line(progress));

@@ -80,6 +80,8 @@ pub(crate) struct Beside {
     pub(crate) accompany: Option<Accompany>,
     /// Who is told of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
+    /// Whether the figures so far are printed every second, one line below the other.
+    pub(crate) periodic: bool,
 }
 
 /// What is told and heard while a run goes on.
@@ -291,13 +293,15 @@ fn execute_on<O: Open + Clone + 'static>(
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
     let mut keeper = before.keep(&plan, &context)?;
-    let screen = match look.zip(stage.as_ref()) {
+    let periodic = before.beside.periodic;
+    let screen = match look.filter(|_| !periodic).zip(stage.as_ref()) {
         Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
             Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
         })?),
         None => None,
     };
-    let mut line = ProgressLine::new(output.quiet || statistics.is_on_stderr() || screen.is_some());
+    let silent = output.quiet || statistics.is_on_stderr() || screen.is_some();
+    let mut line = if periodic { ProgressLine::lines() } else { ProgressLine::new(silent) };
     let mut ends = Ends::new(&say);
     if let Some(accompany) = before.beside.accompany.take() {
         accompany(&control);
@@ -410,10 +414,10 @@ pub(crate) fn conclude(
     before: &Before,
     notice: &Say,
 ) -> (RunResult, Exit) {
-    for Accounting { started, undelivered, redirects_followed, unmeasured, .. } in
+    for Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } in
         first.iter().chain(&probe).map(|record| record.accounting)
     {
-        record.accounting.unmeasured += started - undelivered + redirects_followed + unmeasured;
+        record.accounting.unmeasured += started - undelivered + redirects_followed + polls + unmeasured;
     }
     context.probe = probe.map(Box::new);
     match calibrate::used(record, plan, before.calibration.as_ref(), &context.host) {

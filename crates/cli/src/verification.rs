@@ -108,7 +108,7 @@ impl<'a> Verification<'a> {
         });
         // Of these it is not known which step they were of.
         let accounting = &result.accounting;
-        let others = accounting.in_flight_at_stop + accounting.unmeasured;
+        let others = accounting.in_flight_at_stop + accounting.unmeasured + accounting.aborted;
         let largest = streams().map(|(_, spec)| u64::from(spec.batch_size)).max().unwrap_or(0);
         (acknowledged, failed + others * largest)
     }

@@ -14,6 +14,13 @@ pub enum Outcome {
     TimedOut,
 }
 
+impl Outcome {
+    /// Whether the request ended without a good response, and not because we wished so.
+    pub const fn is_bad(self) -> bool {
+        !matches!(self, Self::Ok | Self::Failed(ErrorClass::AbortedByUs))
+    }
+}
+
 macro_rules! error_classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
         /// Why a request or a connection failed, by cause. The names are part of the result contract.
@@ -83,12 +90,16 @@ error_classes! {
     /// A whole response came, and it is not what its step expects: another status below 400, or a check that
     /// does not hold.
     Check = "check",
+    /// A whole response came whose status is good and whose content says that the request was rejected.
+    Rejected = "rejected",
     /// A script failed, or could not make the request.
     Script = "script",
     /// A scenario could not go on: its data has ended or could not be read, or it never sends anything.
     Scenario = "scenario",
     /// Any other error of the system on an open connection.
     Io = "io",
+    /// We aborted the request on purpose, as a fault of the client: no failure, and counted apart from those.
+    AbortedByUs = "aborted_by_us",
 }
 
 impl ErrorClass {

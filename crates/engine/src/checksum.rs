@@ -110,6 +110,8 @@ fn rendered(
                 authority: lanes.get(step.target).map_or(&[], Lane::authority),
                 // The text that tells supplies apart is in the fingerprint of the step.
                 body: None,
+                // They depend on the time.
+                tokens: None,
             };
             out.clear();
             step.request.render(&context, &mut random, &mut scratch, &mut out);

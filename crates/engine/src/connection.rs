@@ -124,7 +124,7 @@ fn next_response(
     let index = request.step as usize;
     let needs = &keeping.needs[index];
     let capture = Capture::of(needs.fields != FieldNeeds::Nothing, needs.body);
-    if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.abandoned {
+    if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.is_given_up() {
         request.capture = keeping.captures.begin();
     }
     let owed = Owed { head_request: request.head_request, capture };
@@ -153,7 +153,7 @@ fn next_reply(
 ) -> Result<Option<Completed>, Fault> {
     let index = request.step as usize;
     let keep = keeping.needs[index].body;
-    if keep && request.capture == NO_CAPTURE && !request.abandoned {
+    if keep && request.capture == NO_CAPTURE && !request.is_given_up() {
         request.capture = keeping.captures.begin();
     }
     // A step that addresses a cache has an operation.
@@ -387,7 +387,7 @@ impl Conn {
             state if state.is_early() => self.since + plan.connect_timeout,
             _ => self.retires.min(self.silent_until(plan)).min(self.ping),
         };
-        let waiting = self.requests.iter().filter(|request| !request.abandoned);
+        let waiting = self.requests.iter().filter(|request| !request.is_given_up());
         own.min(waiting.map(|request| request.deadline(plan)).min().unwrap_or(Nanos::MAX))
     }
 

@@ -43,15 +43,43 @@ pub(crate) struct InFlight {
     pub(crate) head_request: bool,
     /// Whether it belongs to the measured part (else to the warm-up).
     pub(crate) measured: bool,
-    /// Whether it was already recorded as timed out; its response, should it come, is skipped.
-    pub(crate) abandoned: bool,
+    /// What becomes of it by our own doing.
+    pub(crate) intent: Intent,
+}
+
+/// What a client has in mind with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// To have its answer, within its timeout.
+    Await,
+    /// To send a part of it, and abort it.
+    CutRequest,
+    /// To abort it when its response begins.
+    CutResponse,
+    /// Not to wait for its answer as long as others.
+    Abandon,
+    /// Nothing more: it was recorded as timed out, and its response, should it come, is skipped.
+    GiveUp,
 }
 
 impl InFlight {
     /// When it times out: counted from when it was taken up, so never while that is to come.
     #[inline]
     pub(crate) fn deadline(&self, plan: &Plan) -> Nanos {
-        if self.started == AT_SEND { Nanos::MAX } else { self.started + plan.timeout_of(self.step) }
+        if self.started == AT_SEND {
+            return Nanos::MAX;
+        }
+        let patience = match (self.intent, &plan.client_faults) {
+            (Intent::Abandon, Some(faults)) => faults.abandon_after,
+            _ => Nanos::MAX,
+        };
+        self.started + plan.timeout_of(self.step).min(patience)
+    }
+
+    /// Whether nobody waits for its response any more.
+    #[inline]
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.intent == Intent::GiveUp
     }
 }
 
@@ -71,7 +99,7 @@ pub(crate) fn new_request(intended: Nanos, index: u64, step: u32, measured: bool
         redirects: 0,
         head_request: false,
         measured,
-        abandoned: false,
+        intent: Intent::Await,
     }
 }
 
@@ -221,7 +249,7 @@ impl Requests {
 
     /// The tickets of the requests whose deadline has come and that were not given up before.
     pub(crate) fn overdue(&self, plan: &Plan, now: Nanos, into: &mut Vec<u32>) {
-        let is_overdue = |request: &InFlight| !request.abandoned && request.deadline(plan) <= now;
+        let is_overdue = |request: &InFlight| !request.is_given_up() && request.deadline(plan) <= now;
         match self {
             Self::Queue { first, rest, ticket } => {
                 let all = first.iter().chain(rest);
@@ -240,7 +268,7 @@ impl Requests {
     pub(crate) fn forget_abandoned(&mut self) {
         let mut kept = Self::default();
         while let Some(request) = self.pop() {
-            if !request.abandoned {
+            if !request.is_given_up() {
                 kept.push(&request);
             }
         }
@@ -318,7 +346,7 @@ mod tests {
         }
         queue.pop();
         for requests in [&mut queue, &mut table] {
-            requests.get_mut(2).expect("there").abandoned = true;
+            requests.get_mut(2).expect("there").intent = Intent::GiveUp;
             let mut overdue = Vec::new();
             requests.overdue(&plan(Nanos(10)), Nanos(13), &mut overdue);
             assert_eq!(overdue.iter().filter(|t| **t != 0).collect::<Vec<_>>(), [&1, &3]);

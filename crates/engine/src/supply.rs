@@ -13,14 +13,15 @@ use std::thread;
 use plimsoll_core::{Nanos, Shard, Turns};
 use plimsoll_driver::clock;
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{Bodies, BodyMaker};
+use plimsoll_scenario::{ALWAYS, Bodies, BodyMaker, BodySource, Made, Supplied};
 
 use crate::error::RunError;
+use crate::session::Sessions;
 
 /// For how long bodies are made ahead: long enough for a thread that has lost its core for a while, and short
 /// enough that a time in a body is still the time of its request.
 const AHEAD: Nanos = Nanos::from_millis(100);
-/// Bodies that are made ahead, at least and at most.
+/// Batches of bodies that are made ahead, at least and at most.
 const FEWEST: f64 = 2.0;
 const MOST: f64 = 64.0;
 /// The same where there is no rate.
@@ -31,14 +32,62 @@ const FIRST_GUESS: usize = 1 << 16;
 /// The supplies of a plan, as one worker takes bodies from them.
 #[derive(Default)]
 pub struct Taps {
-    taps: Vec<Tap>,
+    taps: Vec<(Stock, Tap)>,
+}
+
+/// What one worker takes of the bodies that were made before the run.
+struct Stock {
+    bodies: Arc<[Made]>,
+    /// The next one of this worker's, and how far it is to the one after that.
+    next: usize,
+    stride: usize,
+    expired: u64,
+}
+
+impl Stock {
+    fn new(bodies: &Arc<[Made]>, worker: Shard) -> Self {
+        let (next, stride) = (worker.index as usize, worker.of.max(1) as usize);
+        Self { bodies: Arc::clone(bodies), next, stride, expired: 0 }
+    }
+
+    fn take(&mut self, unix_ns: u64) -> Option<Made> {
+        loop {
+            let made = self.bodies.get(self.next)?;
+            self.next += self.stride;
+            if may_be_sent(made, unix_ns) {
+                return Some(made.clone());
+            }
+            self.expired += 1;
+        }
+    }
+}
+
+#[inline]
+fn may_be_sent(made: &Made, unix_ns: u64) -> bool {
+    made.window == ALWAYS || made.window.contains(&unix_ns)
 }
 
 enum Tap {
     /// These in turn.
-    Ready { bodies: Arc<[Arc<[u8]>]>, next: usize },
+    Ready { bodies: Arc<[Made]>, next: usize },
     /// Made ahead; when there is none, by the worker. Where nothing is made ahead there is no queue.
-    Fresh { made: Option<Receiver<Arc<[u8]>>>, own: Own, count: BodyCount },
+    Fresh { queue: Option<Queue>, own: Own, signed: bool, count: BodyCount },
+}
+
+/// Bodies that were made ahead, in the order in which they were made.
+struct Queue {
+    batches: Receiver<Vec<Made>>,
+    /// The batch that is being taken from, the next body at its end.
+    batch: Vec<Made>,
+}
+
+impl Queue {
+    fn next(&mut self) -> Option<Made> {
+        if self.batch.is_empty() {
+            self.batch = self.batches.try_recv().ok()?;
+        }
+        self.batch.pop()
+    }
 }
 
 /// What a thread makes bodies with.
@@ -53,10 +102,9 @@ impl Own {
         Self { maker, turns: Arc::clone(turns), out: Vec::with_capacity(FIRST_GUESS) }
     }
 
-    fn make(&mut self, unix_ns: u64) -> Arc<[u8]> {
+    fn make(&mut self, unix_ns: u64) -> Made {
         let (number, begin) = self.turns.take(unix_ns);
-        self.maker.make(number, begin, &mut self.out);
-        Arc::from(&self.out[..])
+        self.maker.made(number, begin, &mut self.out)
     }
 }
 
@@ -67,6 +115,11 @@ pub(crate) struct BodyCount {
     pub(crate) taken: u64,
     /// Of them those that were made when they were due, for want of one that was made ahead.
     pub(crate) late: u64,
+    /// Of these those that had to be signed, too.
+    pub(crate) unsigned: u64,
+    /// Bodies that were made ahead and not taken, because they were not to be sent at that time any more, or
+    /// not yet.
+    pub(crate) expired: u64,
 }
 
 impl fmt::Debug for Taps {
@@ -82,10 +135,9 @@ impl Taps {
     /// # Errors
     /// A thread cannot be started.
     pub(crate) fn open(plan: &Plan, worker: Shard, at_once: bool) -> Result<Self, RunError> {
-        let depth = depth(plan, worker);
         let taps = plan.supplies.iter().enumerate().map(|(number, supply)| {
             let seed = plan.supply_seed(number);
-            Ok(match &supply.bodies {
+            let tap = match &supply.bodies {
                 Bodies::Ready(bodies) => {
                     // Workers begin at different places, so that they do not all send the same.
                     let next = bodies.len() * worker.index as usize / worker.of.max(1) as usize;
@@ -95,13 +147,19 @@ impl Taps {
                     // The thread and the worker take turns, so that their bodies have nothing in common.
                     let turns = Arc::new(Turns::new(source.span_ns(), worker).starting_at(source.start_ns()));
                     let own = || Own::new(source.open(seed), &turns);
-                    let made = match at_once {
+                    let queue = match at_once {
                         true => None,
-                        false => Some(ahead(own(), worker, depth)?),
+                        false => {
+                            let makers = (0..source.makers().max(1)).map(|_| own());
+                            let (depth, batch) = (depth(plan, worker, &**source), source.batch());
+                            Some(ahead(makers, worker, depth, batch)?)
+                        }
                     };
-                    Tap::Fresh { made, own: own(), count: BodyCount::default() }
+                    let (signed, count) = (source.is_signed(), BodyCount::default());
+                    Tap::Fresh { queue, own: own(), signed, count }
                 }
-            })
+            };
+            Ok((Stock::new(&supply.stock, worker), tap))
         });
         Ok(Self { taps: taps.collect::<Result<_, RunError>>()? })
     }
@@ -110,20 +168,28 @@ impl Taps {
     ///
     /// # Panics
     /// If there is no such supply.
-    pub(crate) fn take(&mut self, supply: u16, unix_ns: u64) -> Arc<[u8]> {
-        match &mut self.taps[usize::from(supply)] {
+    pub(crate) fn take(&mut self, supply: u16, unix_ns: u64) -> Made {
+        let (stock, tap) = &mut self.taps[usize::from(supply)];
+        if let Some(made) = stock.take(unix_ns) {
+            return made;
+        }
+        match tap {
             Tap::Ready { bodies, next } => {
-                let body = Arc::clone(&bodies[*next]);
+                let body = bodies[*next].clone();
                 *next = (*next + 1) % bodies.len();
                 body
             }
-            Tap::Fresh { made, own, count } => {
+            Tap::Fresh { queue, own, signed, count } => {
                 count.taken += 1;
-                if let Some(made) = made {
-                    if let Ok(body) = made.try_recv() {
-                        return body;
+                if let Some(queue) = queue {
+                    while let Some(made) = queue.next() {
+                        if may_be_sent(&made, unix_ns) {
+                            return made;
+                        }
+                        count.expired += 1;
                     }
                     count.late += 1;
+                    count.unsigned += u64::from(*signed);
                 }
                 own.make(unix_ns)
             }
@@ -132,33 +198,78 @@ impl Taps {
 
     /// How the bodies that were made for this run were come by.
     pub(crate) fn count(&self) -> BodyCount {
-        self.taps.iter().fold(BodyCount::default(), |sum, tap| match tap {
+        self.taps.iter().fold(BodyCount::default(), |sum, (stock, tap)| match tap {
             Tap::Ready { .. } => sum,
             Tap::Fresh { count, .. } => {
-                BodyCount { taken: sum.taken + count.taken, late: sum.late + count.late }
+                let BodyCount { taken, late, unsigned, expired } = *count;
+                BodyCount {
+                    taken: sum.taken + taken,
+                    late: sum.late + late,
+                    unsigned: sum.unsigned + unsigned,
+                    expired: sum.expired + expired + stock.expired,
+                }
             }
         })
     }
 }
 
-/// Starts a thread that makes bodies ahead, until the queue that it fills is dropped.
-fn ahead(mut own: Own, worker: Shard, depth: usize) -> Result<Receiver<Arc<[u8]>>, RunError> {
-    let (send, made) = sync_channel(depth);
-    thread::Builder::new()
-        .name(format!("bodies-{}", worker.index))
-        // Until nobody wants them.
-        .spawn(move || while send.send(own.make(clock::unix().0)).is_ok() {})
-        .map_err(|error| RunError::Worker(error.to_string()))?;
-    Ok(made)
+/// The body that a request gets: the next of a supply, which the session then may ask after, or the inquiry
+/// after its last one.
+#[inline(never)]
+pub(crate) fn body_of(
+    supplied: Supplied,
+    taps: &mut Taps,
+    sessions: &mut Sessions,
+    session: u32,
+    unix_ns: u64,
+) -> Arc<[u8]> {
+    let session = sessions.get_mut(session);
+    if supplied.inquiry {
+        let sequel = session.and_then(|session| session.state.sequel.as_ref());
+        return sequel.map_or_else(Arc::default, |sequel| Arc::clone(&sequel.inquiry));
+    }
+    let made = taps.take(supplied.supply, unix_ns);
+    if let Some(session) = session {
+        session.state.sequel = made.sequel;
+    }
+    made.body
+}
+
+/// Starts threads that make bodies ahead, so many at a time, until the queue that they fill is dropped. It
+/// has room for `depth` of them.
+fn ahead(
+    makers: impl Iterator<Item = Own>,
+    worker: Shard,
+    depth: usize,
+    batch: usize,
+) -> Result<Queue, RunError> {
+    let (send, batches) = sync_channel(depth.div_ceil(batch));
+    for mut own in makers {
+        let send = send.clone();
+        // Taken from the end.
+        let mut make = move || {
+            let mut made: Vec<Made> = (0..batch).map(|_| own.make(clock::unix().0)).collect();
+            made.reverse();
+            made
+        };
+        thread::Builder::new()
+            .name(format!("bodies-{}", worker.index))
+            // Until nobody wants them.
+            .spawn(move || while send.send(make()).is_ok() {})
+            .map_err(|error| RunError::Worker(error.to_string()))?;
+    }
+    Ok(Queue { batches, batch: Vec::new() })
 }
 
 /// Bodies that are made ahead for one worker and supply.
-fn depth(plan: &Plan, worker: Shard) -> usize {
-    match &plan.load {
+fn depth(plan: &Plan, worker: Shard, source: &dyn BodySource) -> usize {
+    let batches = match &plan.load {
         Load::Open { profile, .. } => {
             let rate = profile.peak() / f64::from(worker.of.max(1));
-            (rate * AHEAD.as_secs_f64()).clamp(FEWEST, MOST) as usize
+            let each = source.batch().max(1) as f64;
+            (rate * AHEAD.as_secs_f64() / each).ceil().clamp(FEWEST, MOST) as usize
         }
         Load::Closed => WITHOUT_RATE,
-    }
+    };
+    batches * source.batch()
 }

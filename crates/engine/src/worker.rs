@@ -10,11 +10,14 @@ mod ending;
 mod failing;
 mod judging;
 mod making;
+mod misbehaving;
+mod polling;
 mod proceeding;
 mod receiving;
 mod routing;
 mod sending;
 mod starting;
+mod tokens;
 mod users;
 mod watching;
 
@@ -44,7 +47,10 @@ use crate::session::Sessions;
 use crate::sites::Site;
 use crate::supply::Taps;
 use crate::timers::Timers;
+use misbehaving::Misbehaviour;
+use polling::Parked;
 use sending::{Facts, Unsent};
+use tokens::TokenPurse;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -199,6 +205,8 @@ pub struct Worker<'p, B> {
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Requests whose answer is still to come, and that are to be sent again.
+    parked: Parked,
     /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
     /// shared.
     programs: Vec<Program>,
@@ -214,6 +222,9 @@ pub struct Worker<'p, B> {
     feeds: Feeds,
     taps: Taps,
     scripts: Option<Box<dyn Scripts>>,
+    tokens: TokenPurse,
+    /// What clients do wrong on purpose, if they do.
+    misbehaviour: Option<Box<Misbehaviour>>,
     /// What is kept of responses, by step.
     needs: Vec<Needs>,
     /// Whether any body is.
@@ -333,6 +344,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
         let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let quotes = !plan.supplies.is_empty();
+        let unix_now = io.now().0.wrapping_add(unix_offset);
         let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
@@ -379,6 +391,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
             sleepers: BinaryHeap::new(),
+            parked: Parked::default(),
             programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
             reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
@@ -387,6 +400,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             feeds,
             taps,
             scripts,
+            tokens: TokenPurse::new(plan, shard, unix_now),
+            misbehaviour: Misbehaviour::of(plan, shard),
             needs: plan
                 .steps
                 .iter()
@@ -439,7 +454,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))
                 .min()
-                .unwrap_or(plan.timeout),
+                .unwrap_or(plan.timeout)
+                .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
@@ -540,11 +556,15 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.asked > 0 {
                 self.ask_directory(now);
             }
+            self.start_parked(now);
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);
             self.start_arrivals(now);
             self.flush();
+            if self.misbehaviour.is_some() {
+                self.cut_off();
+            }
             if now < self.times.end && self.is_through() {
                 self.times.end = self.counts.last_done.max(self.times.measure).max(self.counts.last_edge);
                 self.times.drained = self.times.end;
@@ -564,8 +584,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             if over && (self.counts.in_flight == 0 || now >= self.times.drained) {
                 break;
             }
-            let busy_until = self.io.now();
+            let mut busy_until = self.io.now();
             self.note_pass(now, busy_until);
+            if busy_until >= self.tokens.due {
+                self.renew_tokens(busy_until);
+                busy_until = self.io.now();
+            }
             let outlook = self.outlook(busy_until, next_edge);
             let wait = self.pacer.wait(outlook);
             if wait.want > 1 {

@@ -107,7 +107,8 @@ impl GrowingRecord {
     /// The verdict as it stands; `None` before there is anything to judge: in the warm-up, and until a
     /// request has ended.
     pub fn verdict(&self) -> Option<Verdict> {
-        let ended = self.record.total.ok + self.record.total.failed + self.record.total.timed_out;
+        let total = &self.record.total;
+        let ended = total.ok + total.failed + total.timed_out + total.aborted();
         (ended > 0 && !self.standings.is_empty()).then(|| verdict::judge(&self.record))
     }
 
@@ -132,7 +133,7 @@ impl GrowingRecord {
         let accounts = &mut record.accounting;
         (accounts.never_started, accounts.scheduled) =
             (accounts.never_started + waiting, accounts.scheduled + waiting);
-        let ended = accounts.ok + accounts.failed + accounts.timed_out;
+        let ended = accounts.ok + accounts.failed + accounts.timed_out + accounts.aborted;
         accounts.in_flight_at_stop = accounts.started.saturating_sub(ended);
         let over = record.iterations.completed + record.iterations.failed;
         record.iterations.unfinished = record.iterations.started.saturating_sub(over);

@@ -116,6 +116,11 @@ impl StepRecord {
         self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class as usize]).sum::<u64>()
     }
 
+    /// Requests that we aborted on purpose: no failures.
+    pub const fn aborted(&self) -> u64 {
+        self.errors[ErrorClass::AbortedByUs as usize]
+    }
+
     /// Adds what became of requests in a further time. Of single statuses, first bytes and failed responses a
     /// tally tells nothing; the sum of the service times is as exact as their buckets.
     pub fn add(&mut self, tally: &Tally) {
@@ -240,6 +245,10 @@ pub struct WorkerRecord {
     pub bodies: u64,
     /// Of them those whose body was made when they were due: none of those that are made ahead was left.
     pub bodies_late: u64,
+    /// Of these those that had to be signed, too.
+    pub bodies_unsigned: u64,
+    /// Bodies that were made ahead and thrown away, because they had expired when it was their turn.
+    pub bodies_expired: u64,
     /// Of stamped responses: from the kernel's stamp to when the worker took them up. The times of a
     /// generator without stamps have it in them.
     pub receive_lag: Histogram,

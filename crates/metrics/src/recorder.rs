@@ -1,6 +1,6 @@
 //! The recorder of one worker: a few array writes per request, no lock and no allocation in steady state.
 
-use plimsoll_core::{Nanos, Outcome};
+use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
 use crate::{Censored, ConnectionRecord, Histogram, Sample, Snapshot, StepRecord, Tally};
@@ -219,6 +219,8 @@ impl StepRecorder {
         let response = sample.response_time();
         match sample.outcome {
             Outcome::Ok => {}
+            // A class of its own: what we did says nothing about the target.
+            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class as usize] += 1,
             Outcome::Failed(class) => {
                 record.failed += 1;
                 record.errors[class as usize] += 1;

@@ -44,9 +44,14 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Requests that we aborted on purpose: no failures.
+    pub const fn aborted(&self) -> u64 {
+        self.errors[ErrorClass::AbortedByUs as usize]
+    }
+
     /// Requests that ended in it, however they did.
     pub const fn ended(&self) -> u64 {
-        self.ok + self.failed + self.timed_out
+        self.ok + self.failed + self.timed_out + self.aborted()
     }
 
     /// Whether nothing was started and nothing ended.

@@ -407,8 +407,22 @@ impl Judge<'_> {
 
     fn bodies(&mut self) {
         let workers = &self.record.workers;
-        let [all, late] = [|worker: &WorkerRecord| worker.bodies, |worker: &WorkerRecord| worker.bodies_late]
-            .map(|of| workers.iter().map(of).sum::<u64>());
+        let [all, late, unsigned] = [
+            |worker: &WorkerRecord| worker.bodies,
+            |worker: &WorkerRecord| worker.bodies_late,
+            |worker: &WorkerRecord| worker.bodies_unsigned,
+        ]
+        .map(|of| workers.iter().map(of).sum::<u64>());
+        if ratio(unsigned, all).unwrap_or(0.0) > LATE_BODIES {
+            let evidence = format!(
+                "{} of {} messages were signed when they were due, for want of one that was signed ahead",
+                figure::count(unsigned),
+                figure::count(all),
+            );
+            let hint = "signing is the limit, not the target: ask for a lower rate, give the generator more \
+                        cores and signers (--signers), or sign with Ed25519, or not at all";
+            return self.find(Finding::Invalid, ReasonCode::SigningLimited, evidence, hint);
+        }
         if ratio(late, all).unwrap_or(0.0) <= LATE_BODIES {
             return;
         }

@@ -24,6 +24,7 @@ fn defined(samples: &[Sample]) -> StepRecord {
                 record.service_time.record((sample.done - sample.sent).0);
                 record.first_byte_time.record((sample.first_byte.min(sample.done) - sample.sent).0);
             }
+            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class as usize] += 1,
             Outcome::Failed(class) => {
                 record.failed += 1;
                 record.errors[class as usize] += 1;

@@ -13,11 +13,13 @@
 mod batch;
 mod body;
 mod cache;
+mod canister;
 mod control;
 mod data;
 mod extraction;
 mod known;
 mod matching;
+mod poll;
 mod pool;
 mod request;
 mod scenario;
@@ -25,12 +27,14 @@ mod script;
 mod server;
 mod step;
 mod text;
+mod token;
 mod variables;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, Template, TemplateError, suggest};
+use plimsoll_scenario::token::Signer;
+use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
@@ -38,7 +42,7 @@ use crate::protocol::Wish;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem};
+use crate::{CanisterNotes, Place, PlanPatch, Problem};
 
 use data::SourceDraft;
 use pool::PoolDraft;
@@ -61,6 +65,8 @@ struct Compiler<'r, 'a> {
     /// The values of the secrets that were named so far.
     secrets: BTreeMap<String, String>,
     constants: Constants,
+    /// What `${token(name)}` stands for.
+    tokens: Vec<Arc<Signer>>,
     /// The names of all variables; a variable's position in it is its number.
     variables: Arc<[String]>,
     /// The numbers of the variables, by their names.
@@ -71,6 +77,7 @@ struct Compiler<'r, 'a> {
     scripts: Vec<ScriptText>,
     /// Those of the steps that were compiled so far.
     supplies: Vec<Supply>,
+    canisters: Arc<CanisterNotes>,
     /// What steps keep.
     pools: Vec<PoolDraft>,
 }
@@ -87,7 +94,8 @@ impl Resolver<'_> {
     ) -> Option<Requests> {
         let routes = self.routes(patch);
         let headers = self.headers(patch, wish);
-        let authorization = self.authorization(patch);
+        let token = self.run_token(patch);
+        let authorization = self.authorization(patch, token.as_ref()?.as_deref());
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
         let mut compiler = Compiler {
@@ -100,6 +108,7 @@ impl Resolver<'_> {
             environment: BTreeMap::new(),
             secrets: BTreeMap::new(),
             constants: Constants::default(),
+            tokens: token.into_iter().flatten().collect(),
             variables: Arc::from([]),
             numbers: HashMap::new(),
             servers: Servers::default(),
@@ -107,6 +116,7 @@ impl Resolver<'_> {
             sources: Vec::new(),
             scripts: Vec::new(),
             supplies: Vec::new(),
+            canisters: Arc::default(),
             pools: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
@@ -128,11 +138,11 @@ impl Resolver<'_> {
     ) -> Option<Vec<(String, String)>> {
         let Some(value) = authorization else { return Some(headers) };
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-            let flag = patch.basic.as_ref().or(patch.bearer.as_ref()).map_or("", |given| &given.by);
+            let flag = patch.credentials().map_or("", |given| &given.by);
             let message = format!("the header `Authorization` and {flag} exclude each other");
             return self.fail(Problem::new(message));
         }
-        headers.push(("Authorization".to_owned(), Template::escape(&value)));
+        headers.push(("Authorization".to_owned(), value));
         Some(headers)
     }
 }
@@ -141,6 +151,7 @@ impl Compiler<'_, '_> {
     fn work(&mut self, patch: &PlanPatch) -> Option<Work> {
         let loaded = self.loaded;
         let document = &loaded.document;
+        self.name_tokens();
         self.name_targets();
         self.name_sources();
         self.name_pools();
@@ -167,10 +178,12 @@ impl Compiler<'_, '_> {
             feeds,
             pools,
             supplies: std::mem::take(&mut self.supplies),
+            canisters: Arc::clone(&self.canisters),
             scripts,
             wrk: None,
             logic: self.logic(),
             constants: self.constants.clone(),
+            tokens: self.tokens.clone(),
             closes: false,
         })
     }
@@ -237,8 +250,8 @@ impl Compiler<'_, '_> {
     }
 
     /// What templates may name, with secrets.
-    fn scope<'s>(&self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
-        Scope { variables, constants: Some(constants) }
+    fn scope<'s>(&'s self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
+        Scope { variables, constants: Some(constants), tokens: &self.tokens }
     }
 }
 

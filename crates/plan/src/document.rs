@@ -56,6 +56,9 @@ pub struct Document {
     /// Sources of data. Each iteration takes a row of every source that its scenario uses.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub data: Keyed<DataSpec>,
+    /// JSON Web Tokens that are signed here, by the names that `${token(name)}` uses.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub tokens: Keyed<TokenSettings>,
     /// What users do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Field<ScenarioSpec>>,
@@ -123,6 +126,14 @@ settings! {
     connect_timeout: Text,
     /// Seed of every random choice.
     seed: Text,
+    /// Percentage of the requests that clients abort on purpose: they close the connection, or the stream.
+    abort_pct: Text,
+    /// In the middle of what: `request`, `response` or `either`. Default: `either`.
+    abort_at: Text,
+    /// Percentage of the requests whose answer clients wait for only as long as `abandon_after` says.
+    abandon_pct: Text,
+    /// How long they do.
+    abandon_after: Text,
     /// Redirects to follow in a row.
     follow_redirects: Text,
     /// Headers of every request, `Name: value`.
@@ -131,6 +142,16 @@ settings! {
     basic: Text,
     /// Token of every request.
     bearer: Text,
+    /// Credentials of every request: `basic`, `bearer` or `jwt`.
+    auth: Text,
+    /// Key that a JSON Web Token of every request is signed with: a file, or `env:NAME`.
+    jwt_key: Text,
+    /// How that is signed: `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
+    jwt_alg: Text,
+    /// Its claims besides `iat` and `exp`: a text with a JSON object.
+    jwt_claims: Text,
+    /// Its lifetime in whole seconds; it is signed again in time. Default: `5m`.
+    jwt_lifetime: Text,
     /// Requests in flight on one HTTP/1.1 connection.
     pipeline: Text,
     /// Requests in flight on one HTTP/2 connection.
@@ -259,6 +280,34 @@ pub struct TargetSpec {
     pub fail_back: Field<bool>,
 }
 
+/// A JSON Web Token: signed by every worker before the run, and again before it expires.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TokenSettings {
+    /// The key: a file (bytes for HMAC, else PEM), or `env:NAME` for a variable of the environment.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key: Field<Text>,
+    /// `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub algorithm: Field<Text>,
+    /// `kid` of its header.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key_id: Field<Text>,
+    /// Its claims, an object; its texts are templates without variables.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub claims: Field<serde_json::Value>,
+    /// Claims that are made at each signing, of `iat`, `exp`, `nbf` and `jti`. Default: `iat` and `exp`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<Field<Text>>,
+    /// From `iat` to `exp`, in whole seconds. Default: `5m`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub lifetime: Field<Text>,
+    /// It is signed again so long before it expires. Default: a quarter of its lifetime, at most `30s`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub refresh_before: Field<Text>,
+}
+
 /// What one kind of user does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -354,6 +403,14 @@ pub struct StepSpec {
     /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub batch: Field<serde_json::Value>,
+    /// Body as a signed message for a canister of the Internet Computer, another one each time: what
+    /// `plimsoll canister --print-plan` shows.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub canister: Field<CanisterSpec>,
+    /// Send the request again until its answer has come. All of that is one request with one response time
+    /// and one time limit.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub poll: Field<PollSpec>,
     /// Limit for the whole response, instead of the run's.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub timeout: Field<Text>,
@@ -436,6 +493,69 @@ pub struct CacheSpec {
     /// File with what is stored, sent as it is.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub value_file: Field<Text>,
+}
+
+/// A message for a canister: exactly one of query, update and state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CanisterSpec {
+    /// Call this method as a query.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub query: Field<Text>,
+    /// Call this method as an update.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub update: Field<Text>,
+    /// Ask what became of the update that this iteration has called last.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub state: Field<bool>,
+    /// The canister: a principal as text, `aaaaa-aa`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub id: Field<Text>,
+    /// The argument: bytes in hexadecimal. Default: none.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub arg: Field<Text>,
+    /// An argument of so many bytes instead: zeros, or other bytes each time with `random`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub arg_size: Field<Text>,
+    /// Whether the bytes of `arg_size` are random, and so other ones each time.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub random: Field<bool>,
+    /// Whether each message has a nonce, so that no two are the same. Default: true for updates.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub nonce: Field<bool>,
+    /// A PEM file with the key that signs, Ed25519 or secp256k1. Default: none; messages are anonymous.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub key: Field<Text>,
+    /// How long messages are valid. Default: 4m; replicas take no more than 5m.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub expiry: Field<Text>,
+    /// Threads per worker that sign ahead. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub signers: Field<Text>,
+    /// A variable that is set while the answer to an update is still to come.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub pending: Field<Text>,
+}
+
+/// How a request is sent again until its answer has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PollSpec {
+    /// What a response has to be, so that it is the answer; what else the step expects is looked at then.
+    /// A canister's `state` knows that by itself.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub until: Field<ExpectSpec>,
+    /// The first pause. Default: 100ms.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub every: Field<Text>,
+    /// By what factor each pause is longer than the one before. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub backoff: Field<Text>,
+    /// The longest pause. Default: 10s.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub at_most: Field<Text>,
 }
 
 /// How long a user thinks: a duration, or one of these.

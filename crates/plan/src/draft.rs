@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, Reaction, ReactionSpec,
     RequestSpec, RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
@@ -13,7 +14,7 @@ use plimsoll_script::WrkScript;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers, Targets};
-use crate::{Away, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
+use crate::{Away, CanisterNotes, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
@@ -29,6 +30,10 @@ pub(crate) struct Requests {
     pub(crate) pools: Vec<PoolSpec>,
     /// Where bodies come from that are made for requests.
     pub(crate) supplies: Vec<Supply>,
+    /// What is noted of the answers of canisters.
+    pub(crate) canisters: Arc<CanisterNotes>,
+    /// The tokens that are signed for them.
+    pub(crate) tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
@@ -49,6 +54,7 @@ pub(crate) struct Work {
     /// What iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) supplies: Vec<Supply>,
+    pub(crate) canisters: Arc<CanisterNotes>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
@@ -58,6 +64,8 @@ pub(crate) struct Work {
     pub(crate) closes: bool,
     /// What stands for `${secret(NAME)}` in the requests.
     pub(crate) constants: Constants,
+    /// What stands for `${token(name)}`.
+    pub(crate) tokens: Vec<Arc<Signer>>,
 }
 
 /// A scenario before its requests are compiled.
@@ -107,11 +115,13 @@ impl Default for Work {
             feeds: Vec::new(),
             pools: Vec::new(),
             supplies: Vec::new(),
+            canisters: Arc::default(),
             scripts: None,
             logic: Fingerprint::EMPTY,
             wrk: None,
             closes: false,
             constants: Constants::default(),
+            tokens: Vec::new(),
         }
     }
 }
@@ -189,6 +199,8 @@ impl Resolver<'_> {
             feeds: work.feeds,
             pools: work.pools,
             supplies: work.supplies,
+            canisters: work.canisters,
+            tokens: work.tokens,
             scripts: work.scripts,
             wrk: work.wrk,
             logic: work.logic,
@@ -236,7 +248,8 @@ impl Resolver<'_> {
         requests: &mut Requests,
     ) {
         let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on());
-        let scope = Scope { variables: &draft.variables, constants: Some(constants) };
+        let tokens = requests.tokens.clone();
+        let scope = Scope { variables: &draft.variables, constants: Some(constants), tokens: &tokens };
         let book = requests.targets[draft.server].book.as_mut();
         let request = RequestTemplate::compile(&spec, &scope, book);
         let reaction = Reaction::compile(&draft.reaction, &scope);

@@ -39,6 +39,9 @@ impl Plan {
         for feed in &self.feeds {
             let _ = writeln!(text, "feed {feed:?}");
         }
+        for signer in &self.tokens {
+            let _ = writeln!(text, "token {:?}", signer.spec());
+        }
         for step in &self.steps {
             let Step { target, request, logic, timeout, make_script, check_script, .. } = step;
             let (request, timeout) = (request.fingerprint(), timeout.map(|timeout| timeout.0));
@@ -93,6 +96,9 @@ impl Plan {
         let _ = writeln!(text, "warmup {} drain {}", self.warmup.0, self.drain.0);
         let _ = writeln!(text, "timeout {} connect {}", self.timeout.0, self.connect_timeout.0);
         let _ = writeln!(text, "redirects {}", self.redirects);
+        if let Some(faults) = &self.client_faults {
+            let _ = writeln!(text, "client {faults:?}");
+        }
     }
 
     fn write_connections(&self, text: &mut String) {

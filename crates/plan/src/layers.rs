@@ -26,7 +26,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&PROTOCOL, &PROTOCOL),
     (&["http1"], &OF_HTTP2),
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
-    (&["basic", "bearer"], &["basic", "bearer"]),
+    (&["basic", "bearer"], &CREDENTIALS),
+    (&["jwt_key"], &["basic", "bearer"]),
     (&["insecure"], &["cacert"]),
     (&["cacert"], &["insecure"]),
     // The certificate's file may hold its key, and another certificate has another key.
@@ -38,6 +39,9 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["disable_keepalive"], &["pipeline", "max_requests_per_connection"]),
     (&["pipeline", "max_requests_per_connection"], &["disable_keepalive"]),
 ];
+
+const CREDENTIALS: [&str; 7] =
+    ["basic", "bearer", "auth", "jwt_key", "jwt_alg", "jwt_claims", "jwt_lifetime"];
 
 const LOADS: [&str; 5] = ["rate", "rps", "stages", "users", "user_stages"];
 
@@ -289,6 +293,15 @@ slots! {
         follow_redirects: follow_redirects,
         basic: basic,
         bearer: bearer,
+        auth: auth,
+        jwt_key: jwt_key,
+        jwt_alg: jwt_alg,
+        jwt_claims: jwt_claims,
+        jwt_lifetime: jwt_lifetime,
+        abort_pct: abort_pct,
+        abort_at: abort_at,
+        abandon_pct: abandon_pct,
+        abandon_after: abandon_after,
         pipeline: pipeline,
         max_requests_per_connection: max_requests_per_connection,
         connection_lifetime: connection_lifetime,

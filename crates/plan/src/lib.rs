@@ -21,6 +21,8 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod canister;
+mod client_faults;
 mod compile;
 mod connections;
 mod crud;
@@ -42,10 +44,12 @@ mod script;
 mod security;
 mod size;
 mod targets;
+mod tokens;
 mod trial;
 mod url;
 mod users;
 
+pub use canister::{CanisterNotes, CertificateSample};
 pub use document::{Document, LoadedDocument, Source};
 pub use elsewhere::{Elsewhere, Newcomer};
 pub use environment::Environment;
@@ -55,8 +59,8 @@ pub use length::IterationLength;
 pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
-    Address, Away, BackendChoice, Connections, End, Family, Load, Overload, Pacing, Plan, PoolMember,
-    Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
+    Address, Away, BackendChoice, ClientFaults, Connections, End, Family, Load, Overload, Pacing, Parts,
+    Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

@@ -138,6 +138,24 @@ pub struct PlanPatch {
     pub basic: Option<Given>,
     /// Token, or `@file`.
     pub bearer: Option<Given>,
+    /// Which of the credentials are meant: `basic`, `bearer` or `jwt`.
+    pub auth: Option<Given>,
+    /// The key that a JSON Web Token is signed with: a file, or `env:NAME`.
+    pub jwt_key: Option<Given>,
+    /// How it is signed.
+    pub jwt_alg: Option<Given>,
+    /// Its claims, a JSON object.
+    pub jwt_claims: Option<Given>,
+    /// Its lifetime.
+    pub jwt_lifetime: Option<Given>,
+    /// Share of the requests that clients abort, in percent.
+    pub abort_pct: Option<Given>,
+    /// In the middle of what: `request`, `response` or `either`.
+    pub abort_at: Option<Given>,
+    /// Share of the requests whose answer clients do not wait for, in percent.
+    pub abandon_pct: Option<Given>,
+    /// For how long they wait then.
+    pub abandon_after: Option<Given>,
     /// Redirects to follow.
     pub follow_redirects: Option<Given>,
 
@@ -234,6 +252,13 @@ pub struct PlanPatch {
     pub rate_file: Option<Given>,
     /// Address of the control port.
     pub control: Option<Given>,
+}
+
+impl PlanPatch {
+    /// What says who asks, if anything does.
+    pub(crate) fn credentials(&self) -> Option<&Given> {
+        self.basic.as_ref().or(self.bearer.as_ref()).or(self.jwt_key.as_ref())
+    }
 }
 
 /// The scenario of h2loadrunner's command line: create a resource, update it, delete it. Any of these asks

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
+use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supply,
+    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
+    Supply,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -18,7 +20,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBook};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::Elsewhere;
+use crate::{CanisterNotes, Elsewhere};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -36,6 +38,10 @@ pub struct Plan {
     pub pools: Vec<PoolSpec>,
     /// Where bodies of requests come from that are made for them.
     pub supplies: Vec<Supply>,
+    /// What is noted of the answers of canisters.
+    pub canisters: Arc<CanisterNotes>,
+    /// The tokens that are signed for requests.
+    pub tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
@@ -69,6 +75,8 @@ pub struct Plan {
     pub timeout: Nanos,
     /// A connection that is not established after this time has failed.
     pub connect_timeout: Nanos,
+    /// What clients do wrong on purpose, if they do.
+    pub client_faults: Option<ClientFaults>,
     /// Follow at most this many redirects in a row; 0 takes them as responses.
     pub redirects: u32,
     /// How the open model spends wake-ups.
@@ -111,7 +119,10 @@ impl Plan {
 impl Plan {
     /// Records that each request carries, by step; 0 for one that carries none.
     pub fn records(&self) -> Vec<u32> {
-        let of_supply = |supply: u16| self.supplies[usize::from(supply)].records;
+        let of_supply = |supplied: Supplied| match supplied.inquiry {
+            true => 0,
+            false => self.supplies[usize::from(supplied.supply)].records,
+        };
         self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
     }
 
@@ -307,6 +318,30 @@ pub struct TlsTarget {
     pub server_name: String,
     /// Identifies what `config` was built from, except keys: it cannot be read back from it.
     pub settings: Fingerprint,
+}
+
+/// Faults that clients commit, drawn for each request by the seed. Of a request at most one happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientFaults {
+    /// Share of the requests that are aborted, of [`WHOLE`](Self::WHOLE).
+    pub abort: u64,
+    /// In the middle of what.
+    pub abort_at: Parts,
+    /// Share of the requests whose answer is given up early, of [`WHOLE`](Self::WHOLE).
+    pub abandon: u64,
+    /// After this time, counted from the start of the request as its timeout is.
+    pub abandon_after: Nanos,
+}
+
+/// Parts of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The request: a part of it is sent.
+    Request,
+    /// The response: it is broken off when it begins.
+    Response,
+    /// One of them, each as likely as the other.
+    Either,
 }
 
 /// Who decides when the next iteration starts.

@@ -28,7 +28,8 @@ impl Resolver<'_> {
         let headers = self.headers(patch, wish);
         let body = self.body(patch);
         let method = self.method(patch);
-        let authorization = self.authorization(patch);
+        let token = self.run_token(patch);
+        let authorization = self.authorization(patch, token.as_ref()?.as_deref());
         let mut servers = Servers::default();
         let indices: Option<Vec<usize>> = urls.as_ref().map(|urls| {
             let several = urls.iter().map(|url| {
@@ -49,6 +50,7 @@ impl Resolver<'_> {
         let mut work = Work {
             servers,
             variables: if crud.is_some() { crud::VARIABLES } else { 0 },
+            tokens: token.into_iter().flatten().collect(),
             closes: headers.iter().any(|(name, value)| closes(name, value)),
             ..Work::default()
         };
@@ -173,7 +175,7 @@ impl Resolver<'_> {
         headers: &[(String, String)],
         authorization: Option<&str>,
     ) -> Option<Vec<(String, String)>> {
-        let flag = || patch.basic.as_ref().or(patch.bearer.as_ref()).map_or("", |given| &given.by);
+        let flag = || patch.credentials().map_or("", |given| &given.by);
         let in_url = match &url.user_info {
             None => None,
             // A user without a password is legal in a URL.
@@ -191,8 +193,9 @@ impl Resolver<'_> {
             return self.fail(Problem::new(format!("{} exclude each other", places.join(" and "))));
         }
         let mut headers = headers.to_vec();
+        let in_url = in_url.map(|value| Template::escape(&value));
         if let Some(value) = authorization.or(in_url.as_deref()) {
-            headers.push(("Authorization".to_owned(), Template::escape(value)));
+            headers.push(("Authorization".to_owned(), value.to_owned()));
         }
         Some(headers)
     }

@@ -214,6 +214,7 @@ impl Resolver<'_> {
         };
         let limits = self.limits(patch);
         let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
+        let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
@@ -229,6 +230,8 @@ impl Resolver<'_> {
             feeds: requests.feeds,
             pools: requests.pools,
             supplies: requests.supplies,
+            canisters: requests.canisters,
+            tokens: requests.tokens,
             scripts: requests.scripts,
             wrk: requests.wrk,
             logic: requests.logic,
@@ -243,6 +246,7 @@ impl Resolver<'_> {
             threads: usage.threads,
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
+            client_faults: client_faults?,
             redirects: limits.redirects,
             pacing: if patch.precise.is_on() { Pacing::Precise } else { Pacing::Adaptive },
             backend: limits.backend,

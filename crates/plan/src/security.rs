@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use plimsoll_scenario::Template;
+use plimsoll_scenario::token::Signer;
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, KeyLogSink, Versions};
 
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
+use crate::tokens::OF_FLAGS;
 use crate::{Fingerprint, Given, PlanPatch, Problem};
 
 /// TLS towards the targets of a plan, and servers elsewhere.
@@ -131,7 +134,15 @@ impl Resolver<'_> {
     }
 
     /// The value of an Authorization header that the flags ask for.
-    pub(crate) fn authorization(&mut self, patch: &PlanPatch) -> Option<Option<String>> {
+    /// A template.
+    pub(crate) fn authorization(
+        &mut self,
+        patch: &PlanPatch,
+        token: Option<&Signer>,
+    ) -> Option<Option<String>> {
+        if token.is_some() {
+            return Some(Some(format!("Bearer ${{token({OF_FLAGS})}}")));
+        }
         let basic = patch.basic.as_ref().map(|given| (given, self.secret(given)));
         let bearer = patch.bearer.as_ref().map(|given| (given, self.secret(given)));
         match (basic, bearer) {
@@ -141,7 +152,7 @@ impl Resolver<'_> {
                 self.fail(bearer.problem(message))
             }
             (Some((given, secret)), None) => match basic_authorization(&secret?) {
-                Some(value) => Some(Some(value)),
+                Some(value) => Some(Some(Template::escape(&value))),
                 None => self.fail(given.problem(format!("{}: no `:` between user and password", given.by))),
             },
             (None, Some((given, secret))) => {
@@ -151,7 +162,7 @@ impl Resolver<'_> {
                         format!("{}: the token is empty or has characters that no token has", given.by);
                     return self.fail(given.problem(message));
                 }
-                Some(Some(format!("Bearer {token}")))
+                Some(Some(Template::escape(&format!("Bearer {token}"))))
             }
         }
     }

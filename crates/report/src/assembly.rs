@@ -329,10 +329,13 @@ impl AccountingResult {
             ok: accounting.ok,
             failed: accounting.failed,
             timed_out: accounting.timed_out,
+            aborted: accounting.aborted,
+            cut_short: accounting.cut_short,
             in_flight_at_stop: accounting.in_flight_at_stop,
             undelivered: accounting.undelivered,
             unmeasured: accounting.unmeasured,
             redirects_followed: accounting.redirects_followed,
+            polls: accounting.polls,
             incomplete: record.workers.iter().any(|worker| worker.absent),
         }
     }

@@ -23,7 +23,7 @@ const FAILED: &str = "http_req_failed";
 /// The summary as one object.
 pub(crate) fn summary(result: &RunResult) -> Value {
     let accounting = &result.accounting;
-    let ended = accounting.ok + accounting.failed + accounting.timed_out;
+    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
     let bad = accounting.failed + accounting.timed_out;
     let counter = |count: u64| json!({ "count": count, "rate": per_second(count, result.duration_s) });
     let mut metrics = Map::new();

@@ -47,7 +47,7 @@ pub struct RunResult {
     #[serde(default)]
     pub little: Option<LittleResult>,
     /// Where every arrival and every request went: scheduled = started + dropped + never_started, and
-    /// started = ok + failed + timed_out + in_flight_at_stop.
+    /// started = ok + failed + timed_out + aborted + in_flight_at_stop.
     pub accounting: AccountingResult,
     /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
     /// pass through the steps of its scenario; where all of these have one step, it is one request.
@@ -458,6 +458,12 @@ pub struct AccountingResult {
     pub failed: u64,
     /// Requests without a whole response within the timeout.
     pub timed_out: u64,
+    /// Requests that the client aborted on purpose.
+    #[serde(default)]
+    pub aborted: u64,
+    /// Part of aborted: not all of the request was sent, so that the target had nothing to answer.
+    #[serde(default)]
+    pub cut_short: u64,
     /// Requests that had not ended when the run stopped.
     pub in_flight_at_stop: u64,
     /// Part of started: not one byte was handed to a connection, so the target cannot have seen them.
@@ -466,6 +472,9 @@ pub struct AccountingResult {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of started.
     pub redirects_followed: u64,
+    /// Requests sent once more because their answer was still to come. Not part of started.
+    #[serde(default)]
+    pub polls: u64,
     /// Whether a worker did not come back after the end: what it did is not in these figures.
     #[serde(default)]
     pub incomplete: bool,

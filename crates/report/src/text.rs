@@ -227,11 +227,12 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
     page.field(
         "",
         &format!(
-            "started {} = ok {} + failed {} + timed out {} + in flight at stop {}",
+            "started {} = ok {} + failed {} + timed out {}{} + in flight at stop {}",
             figure::count(accounting.started),
             figure::count(accounting.ok),
             figure::count(accounting.failed),
             figure::count(accounting.timed_out),
+            aborted(accounting.aborted),
             figure::count(accounting.in_flight_at_stop),
         ),
     );
@@ -244,6 +245,12 @@ fn figures(page: &mut Page<'_>, result: &RunResult) {
             figure::count(accounting.redirects_followed),
         ),
     );
+    if accounting.polls > 0 {
+        page.field(
+            "",
+            &format!("sent again, for their answer was still to come: {}", figure::count(accounting.polls)),
+        );
+    }
     iterations(page, result);
     let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
     page.field("bytes", &format!("{sent} sent, {received} received"));
@@ -315,13 +322,18 @@ fn several_steps(result: &RunResult) -> bool {
         .any(|pair| pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO)
 }
 
+/// The part of the accounts about requests that were aborted, where there are any.
+pub(crate) fn aborted(count: u64) -> String {
+    if count > 0 { format!(" + aborted {}", figure::count(count)) } else { String::new() }
+}
+
 /// Whether iterations have accounts that are not those of requests.
 pub(crate) fn iterations_differ(result: &RunResult) -> bool {
     let (iterations, accounting) = (&result.iterations, &result.accounting);
     let as_requests = IterationResult {
         started: accounting.started,
         completed: accounting.ok,
-        failed: accounting.failed + accounting.timed_out,
+        failed: accounting.failed + accounting.timed_out + accounting.aborted,
         unfinished: accounting.in_flight_at_stop,
     };
     iterations.started > 0 && (*iterations != as_requests || several_steps(result))

@@ -218,6 +218,7 @@ mod tests {
             unix_ns: 0,
             random: &mut Random::new(0, 0),
             feeds: &mut Feeds::default(),
+            tokens: None,
         };
         condition.holds(session, &mut surroundings)
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::token::{Signer, Tokens};
+
 /// What a rendering may depend on, besides random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context<'a> {
@@ -25,6 +27,15 @@ pub struct Context<'a> {
     pub authority: &'a [u8],
     /// The body of a request that has [one of a supply](crate::Body::Supplied); without it, it is empty.
     pub body: Option<&'a Arc<[u8]>>,
+    /// The worker's tokens, in the order of [`Scope::tokens`]; one that is not there renders nothing.
+    pub tokens: Option<&'a Tokens>,
+}
+
+impl<'a> Context<'a> {
+    /// The token of this number.
+    pub(crate) fn token(&self, number: u16) -> &'a [u8] {
+        self.tokens.map_or(&[], |tokens| tokens.text(number))
+    }
 }
 
 /// What a template may name besides the slots that always are there. The default is: nothing.
@@ -35,12 +46,14 @@ pub struct Scope<'a> {
     pub variables: &'a [String],
     /// What `${env(NAME)}` and `${secret(NAME)}` stand for; without it, both are errors.
     pub constants: Option<&'a Constants>,
+    /// What `${token(name)}` stands for: the [token](Context::tokens) in the place of its name.
+    pub tokens: &'a [Arc<Signer>],
 }
 
 impl<'a> Scope<'a> {
     /// A scope with these variables and no constants.
     pub const fn new(variables: &'a [String]) -> Self {
-        Self { variables, constants: None }
+        Self { variables, constants: None, tokens: &[] }
     }
 }
 

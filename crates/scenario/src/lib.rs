@@ -38,6 +38,7 @@ mod spec;
 pub mod suggest;
 mod supply;
 pub mod template;
+pub mod token;
 
 pub use condition::Condition;
 pub use context::{Constants, Context, Scope};
@@ -55,12 +56,13 @@ pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
 pub use program::{Next, Op, Program, Surroundings};
 pub use reaction::{
-    CheckSpec, CollectSpec, ExtractSpec, Failure, Matching, Reaction, ReactionSpec, Source, StatusRange,
+    CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec, Reaction,
+    ReactionSpec, Source, StatusRange, Verdict,
 };
-pub use request::RequestTemplate;
+pub use request::{RequestTemplate, Supplied};
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, RequestSpec, Scheme};
-pub use supply::{Bodies, BodyMaker, BodySource, Supply};
+pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, Made, Sequel, Supply};
 pub use template::Template;

@@ -81,12 +81,15 @@ pub struct Received<'a> {
     pub secure: bool,
     /// Wall-clock time in seconds since 1970, for the age of cookies.
     pub unix_s: u64,
+    /// By what answers to the last supplied body are known: the id of the session's
+    /// [sequel](crate::Sequel).
+    pub id: Option<[u8; 32]>,
 }
 
 impl<'a> Received<'a> {
     /// A response for which cookies do not matter.
     pub const fn new(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Self {
-        Self { status, fields, body, host: b"", authority: b"", secure: false, unix_s: 0 }
+        Self { status, fields, body, host: b"", authority: b"", secure: false, unix_s: 0, id: None }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::condition::{Condition, variables_of};
 use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
 use crate::session::KeptRow;
+use crate::token::Tokens;
 use crate::{Context, Session, Template, header};
 
 /// One instruction.
@@ -135,16 +136,22 @@ pub struct Surroundings<'a> {
     pub random: &'a mut Random,
     /// The worker's share of the data sources.
     pub feeds: &'a mut Feeds,
+    /// The worker's tokens.
+    pub tokens: Option<&'a Tokens>,
 }
 
-impl Surroundings<'_> {
+impl<'a> Surroundings<'a> {
     /// What a template renders with, beside [`random`](Self::random).
-    pub(crate) fn context<'v>(&self, variables: &'v [Vec<u8>]) -> Context<'v> {
+    pub(crate) fn context<'v>(&self, variables: &'v [Vec<u8>]) -> Context<'v>
+    where
+        'a: 'v,
+    {
         Context {
             index: self.index,
             worker: self.worker,
             unix_ns: self.unix_ns,
             variables,
+            tokens: self.tokens,
             ..Context::default()
         }
     }

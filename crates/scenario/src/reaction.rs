@@ -3,6 +3,7 @@
 mod check;
 mod collect;
 mod describe;
+mod judge;
 mod pattern;
 mod place;
 mod query;
@@ -17,6 +18,7 @@ use plimsoll_core::{ErrorClass, Random};
 
 use self::check::Check;
 use self::collect::Collect;
+pub use self::judge::{Judge, JudgeSpec, Judgement, PollSpec, Verdict};
 use self::place::{Exchange, Parsed, Place};
 use self::take::Take;
 use crate::{Feeds, FieldNeeds, Form, Needs, Received, Scope, Session, TemplateError};
@@ -127,6 +129,10 @@ pub struct ReactionSpec {
     pub extract: Vec<ExtractSpec>,
     /// Rows of pools to take.
     pub collect: Vec<CollectSpec>,
+    /// Who says what a response with an accepted status means, before the checks.
+    pub judge: Option<JudgeSpec>,
+    /// How the request is repeated until there is an answer to it.
+    pub poll: Option<PollSpec>,
     /// Whether Set-Cookie fields go into the session's jar.
     pub cookies: bool,
 }
@@ -134,11 +140,17 @@ pub struct ReactionSpec {
 impl fmt::Debug for ReactionSpec {
     /// Plans are told apart by this text: what a part is not used for does not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses, checks, extract, collect, cookies } = self;
+        let Self { statuses, checks, extract, collect, judge, poll, cookies } = self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
             text.field("collect", collect);
+        }
+        if let Some(judge) = judge {
+            text.field("judge", judge);
+        }
+        if let Some(poll) = poll {
+            text.field("poll", poll);
         }
         text.field("cookies", cookies).finish()
     }
@@ -164,6 +176,8 @@ pub struct Reaction {
     checks: Box<[Check]>,
     takes: Box<[Take]>,
     collects: Box<[Collect]>,
+    /// What has to hold before the checks are made: without it the answer is still to come.
+    until: Box<[Check]>,
     cookies: bool,
     /// What it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
@@ -171,6 +185,8 @@ pub struct Reaction {
 
 /// The number of the status among all that can fail; checks follow, and then values.
 const STATUS: u16 = 0;
+/// That of the [judge](ReactionSpec::judge).
+const JUDGE: u16 = u16::MAX;
 
 impl Reaction {
     /// Compiles one.
@@ -192,12 +208,15 @@ impl Reaction {
             place.add_needs(&mut needs);
             Ok(place)
         };
-        let compile_check = |check: &CheckSpec| Check::compile(check, compile_place(&check.source)?, scope);
-        let checks = spec.checks.iter().map(compile_check).collect::<Result<_, TemplateError>>()?;
+        let mut compile_check =
+            |check: &CheckSpec| Check::compile(check, compile_place(&check.source)?, scope);
+        let checks = spec.checks.iter().map(&mut compile_check).collect::<Result<_, TemplateError>>()?;
+        let until = spec.poll.iter().flat_map(|poll| &poll.until);
+        let until = until.map(compile_check).collect::<Result<_, TemplateError>>()?;
         let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
-        needs.body |= !collects.is_empty();
+        needs.body |= !collects.is_empty() || spec.judge.is_some();
         needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Form::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
@@ -208,6 +227,7 @@ impl Reaction {
             checks,
             takes,
             collects,
+            until,
             cookies: spec.cookies,
             spec: Arc::new(spec.clone()),
         })
@@ -220,7 +240,15 @@ impl Reaction {
 
     /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
     pub fn is_plain(&self) -> bool {
-        self.checks.is_empty() && self.takes.is_empty() && self.collects.is_empty() && !self.cookies
+        let spec = &*self.spec;
+        let is_settled_by_status = spec.judge.is_none() && spec.poll.is_none();
+        let takes_nothing = self.takes.is_empty() && self.collects.is_empty() && !self.cookies;
+        is_settled_by_status && self.checks.is_empty() && takes_nothing
+    }
+
+    /// How the request is repeated as long as its answer is [to come](Verdict::Pending).
+    pub fn poll(&self) -> Option<&PollSpec> {
+        self.spec.poll.as_ref()
     }
 
     /// Checks the response and takes its values and cookies into the session. The status is checked first,
@@ -231,8 +259,8 @@ impl Reaction {
     /// # Errors
     /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`]
     /// for a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
-    /// [`ErrorClass::Extraction`] for a value.
-    pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<(), Failure> {
+    /// [`ErrorClass::Extraction`] for a value, and what a [judge](Judge) says.
+    pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<Verdict, Failure> {
         if self.cookies {
             let Session { cookies, sent, .. } = &mut *session;
             for cookie in received.fields.all("set-cookie") {
@@ -240,12 +268,20 @@ impl Reaction {
             }
         }
         self.accepts(received.status)?;
-        if self.checks.is_empty() && self.takes.is_empty() {
-            return Ok(());
+        if let Some(judge) = &self.spec.judge
+            && judge.ask(received, session).map_err(|class| Failure { class, what: JUDGE })?
+        {
+            return Ok(Verdict::Pending);
+        }
+        if self.checks.is_empty() && self.takes.is_empty() && self.until.is_empty() {
+            return Ok(Verdict::Settled);
         }
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
         let mut parsed = Parsed::default();
         let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        if !self.until.iter().all(|check| check.holds(&mut exchange, variables, looked_at, scratch)) {
+            return Ok(Verdict::Pending);
+        }
         for (number, check) in (STATUS + 1..).zip(&self.checks) {
             if !check.holds(&mut exchange, variables, looked_at, scratch) {
                 return Err(Failure { class: ErrorClass::Check, what: number });
@@ -256,7 +292,7 @@ impl Reaction {
                 return Err(Failure { class: ErrorClass::Extraction, what: number });
             }
         }
-        Ok(())
+        Ok(Verdict::Settled)
     }
 
     /// Puts what is to be collected into the pools: of a response that [passed](Self::apply). Allocates

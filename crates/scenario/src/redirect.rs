@@ -1,5 +1,6 @@
 //! The request that follows a redirect.
 
+use crate::request::Source;
 use crate::{Body, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
 
 impl RequestTemplate {
@@ -47,7 +48,8 @@ impl RequestTemplate {
     }
 
     fn compile_again(&self, spec: RequestSpec) -> Result<Self, TemplateError> {
-        let scope = Scope { variables: &self.source.variables, constants: self.source.constants.as_ref() };
+        let Source { variables, constants, tokens, .. } = &*self.source;
+        let scope = Scope { variables, constants: constants.as_ref(), tokens };
         Self::compile(&spec, &scope, None)
     }
 }

@@ -12,6 +12,7 @@ use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
 use crate::spec::fingerprint;
+use crate::token::Signer;
 use crate::{
     Body, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
     SentRequest, Slot, Template, TemplateError,
@@ -58,6 +59,7 @@ pub(crate) struct Source {
     /// The names of its scope, up to the last one that it reads: a plan has many requests, and many names.
     pub(crate) variables: Vec<String>,
     pub(crate) constants: Option<Constants>,
+    pub(crate) tokens: Vec<Arc<Signer>>,
     /// All fields, for whoever wants them one by one.
     pub(crate) fields: Vec<HeadField>,
 }
@@ -73,7 +75,16 @@ enum Content {
     /// Large and static.
     Shared(Arc<[u8]>),
     /// What the context has, of this supply.
-    Supplied(u16),
+    Supplied(Supplied),
+}
+
+/// A body of a supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supplied {
+    /// The supply, a position in the plan's.
+    pub supply: u16,
+    /// Whether it is the inquiry after the body that the session has taken last.
+    pub inquiry: bool,
 }
 
 /// Static bodies above this many bytes are shared instead of copied: below, one copy is cheaper than a second
@@ -132,6 +143,7 @@ impl RequestTemplate {
                 spec: spec.clone(),
                 variables: scope.variables[..names].to_vec(),
                 constants: scope.constants.cloned(),
+                tokens: scope.tokens.to_vec(),
                 fields,
             }),
         })
@@ -192,6 +204,7 @@ impl RequestTemplate {
                 spec: spec.clone(),
                 variables: scope.variables[..names].to_vec(),
                 constants: scope.constants.cloned(),
+                tokens: scope.tokens.to_vec(),
                 fields: vec![
                     field(":method", &Template::literal(spec.method.as_bytes())),
                     field(":authority", &Template::literal(spec.authority.as_bytes())),
@@ -257,9 +270,9 @@ impl RequestTemplate {
         }
     }
 
-    /// The supply that the body is of, if it is of one: a position in the plan's.
+    /// The supply that the body is of, if it is of one.
     #[inline]
-    pub fn supply(&self) -> Option<u16> {
+    pub fn supply(&self) -> Option<Supplied> {
         match self.content {
             Content::Supplied(supply) => Some(supply),
             _ => None,
@@ -371,6 +384,11 @@ impl RequestTemplate {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
+    /// Whether its template has a body.
+    pub fn has_body(&self) -> bool {
+        !matches!(self.content, Content::None)
+    }
+
     /// Whether a secret is in it, from `${secret(NAME)}`.
     pub fn has_secret(&self) -> bool {
         self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)
@@ -444,7 +462,9 @@ impl Content {
     fn compile(body: &Body, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let template = match body {
             Body::None => return Ok(Self::None),
-            Body::Supplied { supply, .. } => return Ok(Self::Supplied(*supply)),
+            Body::Supplied { supply, inquiry, .. } => {
+                return Ok(Self::Supplied(Supplied { supply: *supply, inquiry: *inquiry }));
+            }
             Body::Raw(bytes) if bytes.len() > LARGEST_COPIED_BODY => {
                 return Ok(Self::Shared(Arc::clone(bytes)));
             }

@@ -1,5 +1,6 @@
 //! What one iteration remembers.
 
+use crate::Sequel;
 use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
@@ -14,6 +15,8 @@ pub struct Session {
     pub known: Vec<bool>,
     /// Cookies that servers have set in this iteration.
     pub cookies: CookieJar,
+    /// How to ask what became of the last request whose body a supply gave, if that can be asked.
+    pub sequel: Option<Sequel>,
     /// The last request, as far as a step needs it.
     pub sent: SentRequest,
     /// The fields of the last response, for scripts.
@@ -69,6 +72,7 @@ impl Session {
         self.variables.iter_mut().for_each(Vec::clear);
         self.known.fill(false);
         self.cookies.clear();
+        self.sequel = None;
         self.sent.method.clear();
         self.sent.path.clear();
         self.sent.authority.clear();

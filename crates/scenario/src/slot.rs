@@ -9,10 +9,11 @@ mod zipf;
 
 use plimsoll_core::Random;
 
+pub(crate) use function::base64url;
 pub use function::{Call, Function, Length};
 pub use parse::slot_end;
 pub(crate) use parse::{Parsed, Parser};
-pub(crate) use write::write_decimal;
+pub(crate) use write::{write_decimal, write_random_hex};
 pub use zipf::Zipf;
 
 use crate::Context;
@@ -79,6 +80,8 @@ pub enum Slot {
         /// How the value is written.
         writing: Writing,
     },
+    /// `token(name)`: the worker's token of this place in [`Context::tokens`].
+    Token(u16),
     /// `upper(text)` and other functions of a text, which is a template of its own.
     Call(Box<Call>),
     /// [`Context::authority`]. It is not written by users.
@@ -149,6 +152,7 @@ impl Slot {
         "json(text)",
         "fill(length,text)",
         "merge(variable,text)",
+        "token(name)",
         "env(NAME)",
         "secret(NAME)",
     ];
@@ -178,16 +182,17 @@ impl Slot {
             | Self::Zipf(_)
             | Self::Timestamp { .. }
             | Self::Variable { .. }
+            | Self::Token(_)
             | Self::Authority
             | Self::Cookies(_) => None,
         }
     }
 
-    /// Most bytes that a rendering of this slot can have, without those of variables and of the context's
-    /// authority and cookies, of which it is not known.
+    /// Most bytes that a rendering of this slot can have, without those of variables, tokens and of the
+    /// context's authority and cookies, of which it is not known.
     pub fn longest(&self) -> usize {
         match self {
-            Self::Variable { .. } | Self::Authority | Self::Cookies(_) => 0,
+            Self::Variable { .. } | Self::Token(_) | Self::Authority | Self::Cookies(_) => 0,
             Self::Pick(texts) => texts.iter().map(|text| text.len()).max().unwrap_or(0),
             Self::Call(call) => call.longest(),
             Self::RandomFloat { low, high, digits } => {
@@ -200,7 +205,7 @@ impl Slot {
     /// Whether the slot reads [`Context::unix_ns`].
     pub fn needs_clock(&self) -> bool {
         match self {
-            Self::Call(call) => call.argument.needs_clock(),
+            Self::Call(call) => call.function.signs() || call.argument.needs_clock(),
             _ => matches!(self, Self::Timestamp { .. }),
         }
     }
@@ -228,14 +233,18 @@ impl Slot {
     /// Whether the value is the same as long as the variables are.
     pub(crate) fn depends_on_variables_alone(&self) -> bool {
         match self {
-            Self::Call(call) => call.argument.depends_on_variables_alone(),
+            Self::Call(call) => !call.function.signs() && call.argument.depends_on_variables_alone(),
             _ => matches!(self, Self::Variable { .. }),
         }
     }
 
     /// Whether a text that it was given has a secret.
     pub(crate) fn has_secret(&self) -> bool {
-        matches!(self, Self::Call(call) if call.argument.has_secret())
+        match self {
+            Self::Token(_) => true,
+            Self::Call(call) => call.function.signs() || call.argument.has_secret(),
+            _ => false,
+        }
     }
 
     /// A byte of a text that it was given, and that it lets through to where it may not be.
@@ -263,12 +272,13 @@ impl Slot {
             Self::RandomInt { .. } | Self::RandomFloat { .. } | Self::Zipf(_) | Self::Pick(_) => 1,
             Self::RandomHex(n) => n.div_ceil(write::HEX_OF_ONE_DRAW as u32),
             Self::RandomString(n) => n.div_ceil(write::CHARACTERS_OF_ONE_DRAW as u32),
-            Self::Call(call) => call.argument.draws(),
+            Self::Call(call) => call.function.draws() + call.argument.draws(),
             Self::Sequence
             | Self::Worker
             | Self::Timestamp { .. }
             | Self::Range { .. }
             | Self::Variable { .. }
+            | Self::Token(_)
             | Self::Authority
             | Self::Cookies(_) => 0,
         }
@@ -298,6 +308,7 @@ impl Slot {
                 let value = context.variables.get(usize::from(*index)).map_or(&[][..], Vec::as_slice);
                 write::write_text(value, *writing, out);
             }
+            Self::Token(number) => out.extend_from_slice(context.token(*number)),
             Self::Call(call) => call.render(context, random, out),
             Self::Authority => out.extend_from_slice(context.authority),
             Self::Cookies(form) => form.render(context.cookies, out),

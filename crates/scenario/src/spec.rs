@@ -99,6 +99,9 @@ pub enum Body {
     Supplied {
         /// The supply that it is of, a position in the plan's.
         supply: u16,
+        /// Whether it is not a body of its own, but the inquiry after the one that the session has taken
+        /// last.
+        inquiry: bool,
         /// What tells this supply from others: the same text, the same bodies.
         of: Arc<str>,
     },
@@ -147,7 +150,9 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
         Body::None => hash.with(&[0]),
         Body::Text(text) => hash.with(&[1]).with_field(text),
         Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
-        Body::Supplied { supply: _, of } => hash.with(&[3]).with_field(of.as_bytes()),
+        Body::Supplied { supply: _, inquiry, of } => {
+            hash.with(&[if *inquiry { 4 } else { 3 }]).with_field(of.as_bytes())
+        }
     };
     // At the end, and only if there is something to say: plans without either keep their fingerprints.
     if let Dialect::Cache { name } = &spec.dialect {

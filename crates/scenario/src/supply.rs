@@ -1,6 +1,7 @@
 //! Bodies that are made while the run goes on, or were made before it.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Where the bodies of requests with [`Body::Supplied`](crate::Body::Supplied) come from.
@@ -10,6 +11,8 @@ pub struct Supply {
     pub records: u32,
     /// The bodies.
     pub bodies: Bodies,
+    /// Bodies that were made before the run, each of which is taken before any other, and once.
+    pub stock: Arc<[Made]>,
 }
 
 /// The bodies of a supply.
@@ -18,8 +21,38 @@ pub enum Bodies {
     /// Another one for each request.
     Fresh(Arc<dyn BodySource>),
     /// These over and over, in their order. There is at least one.
-    Ready(Arc<[Arc<[u8]>]>),
+    Ready(Arc<[Made]>),
 }
+
+/// A body, with what belongs to it.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The body.
+    pub body: Arc<[u8]>,
+    /// What becomes of it is asked for later.
+    pub sequel: Option<Sequel>,
+    /// When it may be sent, in nanoseconds since 1970: what is signed expires.
+    pub window: RangeInclusive<u64>,
+}
+
+/// How to ask what became of a request.
+#[derive(Clone, Debug)]
+pub struct Sequel {
+    /// By what its answers are known: a request id, say.
+    pub id: [u8; 32],
+    /// The body of the request that asks.
+    pub inquiry: Arc<[u8]>,
+}
+
+impl Made {
+    /// A body with nothing beside it, which may be sent at any time.
+    pub fn plain(body: Arc<[u8]>) -> Self {
+        Self { body, sequel: None, window: ALWAYS }
+    }
+}
+
+/// The window of what never expires.
+pub const ALWAYS: RangeInclusive<u64> = 0..=u64::MAX;
 
 /// What can make bodies.
 pub trait BodySource: fmt::Debug + Send + Sync {
@@ -34,6 +67,21 @@ pub trait BodySource: fmt::Debug + Send + Sync {
     fn start_ns(&self) -> Option<u64> {
         None
     }
+
+    /// How many bodies are made and handed over at a time: more than one where they are small and many.
+    fn batch(&self) -> usize {
+        1
+    }
+
+    /// Whether its bodies are signed: if too few are made ahead, signing is what limits a run.
+    fn is_signed(&self) -> bool {
+        false
+    }
+
+    /// Threads that make bodies ahead, for each worker.
+    fn makers(&self) -> usize {
+        1
+    }
 }
 
 /// Makes bodies.
@@ -41,6 +89,27 @@ pub trait BodyMaker: Send {
     /// Replaces what `out` has by body `number`, whose times begin at `unix_ns` (nanoseconds since 1970). No
     /// two bodies of one source that are sent have the same number; they are made in any order.
     fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>);
+
+    /// Replaces what `out` has by the inquiry after the body that was made last, if there is one to make:
+    /// the id by which answers to both are known.
+    fn inquire(&mut self, _out: &mut Vec<u8>) -> Option<[u8; 32]> {
+        None
+    }
+
+    /// When the body that was made last may be sent, in nanoseconds since 1970.
+    fn window(&self) -> RangeInclusive<u64> {
+        ALWAYS
+    }
+}
+
+impl dyn BodyMaker {
+    /// Makes body `number`, with what belongs to it; `scratch` is room to make it in.
+    pub fn made(&mut self, number: u64, unix_ns: u64, scratch: &mut Vec<u8>) -> Made {
+        self.make(number, unix_ns, scratch);
+        let (body, window) = (Arc::from(&scratch[..]), self.window());
+        let sequel = self.inquire(scratch).map(|id| Sequel { id, inquiry: Arc::from(&scratch[..]) });
+        Made { body, sequel, window }
+    }
 }
 
 /// Without the bodies.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod canister;
 pub mod crud;
 mod error;
 pub mod ingest;

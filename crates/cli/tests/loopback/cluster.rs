@@ -276,10 +276,12 @@ fn each_fault_is_marked_with_what_it_did_to_requests() {
 #[test]
 fn links_are_cut_reset_and_slowed_down_by_their_port() {
     let load = "iterations: \"${matrix.iterations}\"";
-    // Requests are under way all the time.
-    let spec =
-        SINKS.replace(load, "duration: 4s, timeout: 400ms").replace("connections: 2", "connections: 8")
-            + "links: [{port: http, from: load}]\n\
+    // Answers take their time, so that requests are owed at whatever instant something breaks.
+    let spec = SINKS
+        .replace("[sink, ", "[sink, --delay, constant:20ms, ")
+        .replace(load, "duration: 4s, timeout: 400ms")
+        .replace("connections: 2", "connections: 8")
+        + "links: [{port: http, from: load}]\n\
         faults:\n\
         \x20 - {fault: isolate, target: 0, at: 500ms, for: 700ms}\n\
         \x20 - {fault: reset, target: 0, at: 2s}\n\

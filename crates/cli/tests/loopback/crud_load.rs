@@ -316,3 +316,25 @@ fn a_cluster_that_lies_is_found_out() {
         assert!(failed.iter().any(|(name, _)| name == check), "{lie}: {failed:?}");
     }
 }
+
+/// Writes that the client aborted may have happened or not: a server that loses none is not accused, and the
+/// accounts say what was aborted.
+#[test]
+fn aborted_writes_are_uncertain_and_no_failures() {
+    let cluster = Cluster::start(1, "");
+    for faults in
+        ["--abort-pct 10", "--abort-pct 10 --abort-at response", "--abandon-pct 20 --abandon-after 1ms"]
+    {
+        let mix = "--create-pct 50 --read-pct 20 --update-pct 20 --delete-pct 10";
+        let finished = load(&cluster, &format!("--total 1500 --concurrency 8 {mix} {faults} --verify"));
+        assert!(matches!(finished.code, Some(0 | 3)), "{faults}: {}", finished.stderr);
+        let result = finished.result();
+        let of = |name: &str| result["accounting"][name].as_u64().expect("a count");
+        assert!(of("aborted") > 0 && of("cut_short") <= of("aborted"), "{faults}");
+        assert_eq!(result["errors"]["aborted_by_us"], of("aborted"), "{faults}");
+        let ended = of("ok") + of("failed") + of("timed_out") + of("aborted") + of("in_flight_at_stop");
+        assert_eq!(of("started"), ended, "{faults}");
+        let audits = audits(&result);
+        assert!(audits.len() == 1 && audits[0].0, "{faults}: {audits:?}");
+    }
+}

@@ -8,11 +8,12 @@ use plimsoll_plan::Load;
 use plimsoll_scenario::{RequestTemplate, Scheme, reference};
 
 use super::Worker;
+use super::judging::Judged;
 use super::proceeding::{Course, Fate};
 use super::routing::NoWay;
 use crate::capture::Detour;
 use crate::connection::{Client, Reply, State};
-use crate::request::{AT_SEND, InFlight};
+use crate::request::{AT_SEND, InFlight, Intent};
 
 /// A redirect that was answered.
 struct Redirect {
@@ -61,7 +62,13 @@ impl<B: Backend> Worker<'_, B> {
                 self.conns[slot as usize].state = State::Doomed;
             }
         }
-        if request.abandoned {
+        if request.is_given_up() {
+            self.settle(slot);
+            return;
+        }
+        if matches!(request.intent, Intent::CutRequest | Intent::CutResponse) {
+            // All of it has come at once, or before all was sent: nobody reads it.
+            self.fail(lane, &request, ErrorClass::AbortedByUs, 0, at);
             self.settle(slot);
             return;
         }
@@ -78,7 +85,17 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        let outcome = self.judge(&request, (lane, site), reply.status);
+        let outcome = match self.judge(&request, (lane, site), reply.status) {
+            Judged::Ended(outcome) => outcome,
+            Judged::Pending(pause) => {
+                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+                self.park(lane, request, at + pause);
+                if usable {
+                    self.list(slot);
+                }
+                return;
+            }
+        };
         self.counts.answered[protocol] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);

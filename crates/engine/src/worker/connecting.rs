@@ -141,7 +141,7 @@ impl<B: Backend> Worker<'_, B> {
         self.release(slot, close);
         let mut class = first;
         while let Some(request) = lost.pop() {
-            if request.abandoned {
+            if request.is_given_up() {
                 continue;
             }
             if (established && answered || fails_over) && request.sent == AT_SEND {
@@ -152,7 +152,8 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             self.fail(lane, &request, class, 0, now);
-            if established && in_turn {
+            // What we close fails for no other reason.
+            if established && in_turn && first != ErrorClass::AbortedByUs {
                 class = ErrorClass::ClosedBeforeResponse;
             }
         }

@@ -12,7 +12,7 @@ use super::{Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, PROTOCOLS, State};
 use crate::control::Stop;
-use crate::request::{AT_SEND, InFlight};
+use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
     /// The recorder that a request belongs to.
@@ -49,7 +49,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.log.wants() {
             self.log.push(entry());
         }
-        if self.log.wants_exchange(outcome != Outcome::Ok) {
+        if self.log.wants_exchange(outcome.is_bad()) {
             let entry = entry();
             self.hand_over(request, entry);
         }
@@ -71,6 +71,10 @@ impl<B: Backend> Worker<'_, B> {
         let accounting = &mut self.counts.accounting;
         match outcome {
             Outcome::Ok => accounting.ok += 1,
+            Outcome::Failed(ErrorClass::AbortedByUs) => {
+                accounting.aborted += 1;
+                accounting.cut_short += u64::from(request.intent == Intent::CutRequest);
+            }
             Outcome::Failed(_) => accounting.failed += 1,
             Outcome::TimedOut => accounting.timed_out += 1,
         }
@@ -123,7 +127,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// No whole response came in time. In the closed model its user goes on.
-    fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
+    pub(super) fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
         let home = self.home_of(request, lane);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         if self.conclude(request, false) == Fate::Over && matches!(self.plan.load, Load::Closed) {
@@ -194,9 +198,16 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         conn.requests.overdue(self.plan, now, &mut overdue);
         self.control_bytes.clear();
-        let mut in_turn = false;
+        let (mut in_turn, mut aborts) = (false, false);
         for &ticket in &overdue {
             let conn = &mut self.conns[slot as usize];
+            if !matches!(conn.client, Client::Http2(_))
+                && conn.requests.get_mut(ticket).is_some_and(|request| request.intent == Intent::Abandon)
+            {
+                // The connection goes with it.
+                aborts = true;
+                continue;
+            }
             let request = match &mut conn.client {
                 Client::Http2(client) if conn.state.is_established() => {
                     // Its slot is free again; a late response finds nobody.
@@ -208,18 +219,26 @@ impl<B: Backend> Worker<'_, B> {
                     in_turn = true;
                     conn.requests.get_mut(ticket).map(|request| {
                         let given_up = *request;
-                        request.abandoned = true;
+                        request.intent = Intent::GiveUp;
                         request.capture = NO_CAPTURE;
                         given_up
                     })
                 }
             };
-            if let Some(request) = request {
-                self.time_out(lane, &request, now);
+            match request {
+                Some(request) if request.intent == Intent::Abandon => {
+                    self.fail(lane, &request, ErrorClass::AbortedByUs, 0, now);
+                }
+                Some(request) => self.time_out(lane, &request, now),
+                None => {}
             }
         }
         self.overdue = overdue;
         self.write_control(slot);
+        if aborts {
+            self.break_off(slot, ErrorClass::AbortedByUs, Some(Close::Now), now);
+            return;
+        }
         if !self.conns[slot as usize].state.is_early() {
             if in_turn {
                 // Its next responses belong to requests that are given up: take no new ones.
@@ -305,11 +324,12 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             // Connections are not closed one by one: that comes with the backend's end, and costs less there.
-            unfinished.extend(conn.requests.iter().filter(|request| !request.abandoned).copied());
+            unfinished.extend(conn.requests.iter().filter(|request| !request.is_given_up()).copied());
         }
         for lane in &self.lanes {
             unfinished.extend(lane.waiting.iter().map(|(_, request)| request));
         }
+        unfinished.extend(self.parked.requests());
         for request in unfinished {
             self.hand_over_unfinished(&request, now);
             if !request.measured {
@@ -349,6 +369,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let bodies = self.taps.count();
         (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
+        (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_scenario::{Needs, Received, ScriptError, Session};
+use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
@@ -10,6 +10,15 @@ use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, InTurn};
 use crate::control::Stop;
 use crate::request::InFlight;
+
+/// What a whole response means for its request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Judged {
+    /// It has ended like this.
+    Ended(Outcome),
+    /// Its answer is still to come: it is to be repeated after so long.
+    Pending(Nanos),
+}
 
 impl<B: Backend> Worker<'_, B> {
     /// HTTP/2: the final head of a response came; keeps what is needed of it.
@@ -51,7 +60,7 @@ impl<B: Backend> Worker<'_, B> {
         let Client::InTurn(InTurn::Http1(client)) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let needs = &self.needs[request.step as usize];
-        if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.abandoned {
+        if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.is_given_up() {
             request.capture = self.captures.begin();
         }
         let captured = self.captures.get_mut(request.capture);
@@ -95,13 +104,13 @@ impl<B: Backend> Worker<'_, B> {
     /// Whether a whole response with this status, from this lane and site, is what the step of its request
     /// expects; takes its values into the session.
     #[inline]
-    pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Outcome {
+    pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Judged {
         if self.facts[request.step as usize].status_alone {
             match self.reactions[request.step as usize].accepts(status) {
-                Ok(()) => return Outcome::Ok,
+                Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
                 Err(failure) if self.keeps || self.is_to_be_quoted(failure.class) => {}
-                Err(failure) => return Outcome::Failed(failure.class),
+                Err(failure) => return Judged::Ended(Outcome::Failed(failure.class)),
             }
         }
         self.judge_in_full(request, place, status)
@@ -113,14 +122,16 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     #[inline(never)]
-    fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Outcome {
+    fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Judged {
         self.reason = None;
         self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
         let lane = &self.lanes[lane as usize];
+        let session = self.sessions.get(request.session);
         let received = Received {
+            id: session.and_then(|session| session.state.sequel.as_ref()).map(|sequel| sequel.id),
             host: &lane.name_of(site).host,
             authority: &lane.name_of(site).authority,
             secure: lane.https,
@@ -131,9 +142,12 @@ impl<B: Backend> Worker<'_, B> {
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let accepted = match self.sessions.get_mut(request.session) {
             Some(session) => reaction.apply(&received, &mut session.state),
-            None => reaction.accepts(status),
+            None => reaction.accepts(status).map(|()| Verdict::Settled),
         };
-        let accepted = accepted.and_then(|()| reaction.collect(&received, &mut self.feeds, &mut self.random));
+        if let (Ok(Verdict::Pending), Some(poll)) = (accepted, reaction.poll()) {
+            return Judged::Pending(poll.pause(self.now.since(request.sent)));
+        }
+        let accepted = accepted.and_then(|_| reaction.collect(&received, &mut self.feeds, &mut self.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
@@ -170,7 +184,7 @@ impl<B: Backend> Worker<'_, B> {
         if plan.scripts.is_some() {
             self.remember(request, status);
         }
-        outcome
+        Judged::Ended(outcome)
     }
 
     /// The response becomes the last one of its session: a script may make the next request of it.

@@ -100,10 +100,11 @@ impl<B: Backend> Worker<'_, B> {
                 self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
-            let (ticket, length) = submit(client, dynamic.is_head(), needs, body, out, |indexing, out| {
-                book.begin(indexing, out);
-                dynamic.write_block(scheme, out);
-            });
+            let (ticket, length) =
+                submit(client, (dynamic.is_head(), false), needs, body, out, |indexing, out| {
+                    book.begin(indexing, out);
+                    dynamic.write_block(scheme, out);
+                });
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
             self.written_request(slot, ticket, place, length, ready);
@@ -183,6 +184,7 @@ impl<B: Backend> Worker<'_, B> {
             authority: &lane.name_of(conn.site).authority,
             // A step has either a script that makes its request, or a supply.
             body: None,
+            tokens: Some(&self.tokens.all),
         };
         template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
         self.scratch.clear();

@@ -60,6 +60,7 @@ impl<B: Backend> Worker<'_, B> {
                 unix_ns: self.now.0.wrapping_add(self.unix_offset),
                 random: &mut self.random,
                 feeds: &mut self.feeds,
+                tokens: Some(&self.tokens.all),
             };
             let steps = match self.programs[scenario as usize].next(&mut session.state, &mut surroundings) {
                 Next::Send(step) => step..step + 1,

@@ -8,7 +8,7 @@ use plimsoll_wire::http2;
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Reply, State};
-use crate::request::{AT_SEND, InFlight};
+use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
@@ -76,6 +76,9 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         if decoded.is_ok() {
+            if self.misbehaviour.is_some() && self.breaks_off_response(slot, at) {
+                return;
+            }
             decoded = match &self.conns[slot as usize].client {
                 Client::Undecided => Ok(()),
                 Client::InTurn(_) => self.receive_in_turn(id, at, secured, data),
@@ -198,6 +201,9 @@ impl<B: Backend> Worker<'_, B> {
             http2::Event::Began { ticket } => {
                 if let Some(request) = self.conns[slot as usize].requests.get_mut(ticket) {
                     request.first_byte = request.first_byte.min(at);
+                    if request.intent == Intent::CutResponse {
+                        self.abort_later(slot, ticket);
+                    }
                 }
             }
             http2::Event::Response { ticket, response } => {
@@ -275,7 +281,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn settle(&mut self, slot: u32) {
         let conn = &self.conns[slot as usize];
         if conn.state == State::Doomed {
-            if conn.requests.iter().all(|request| request.abandoned) {
+            if conn.requests.iter().all(|request| request.is_given_up()) {
                 self.release(slot, Some(Close::Now));
             }
         } else if conn.state == State::Open && conn.is_spent(self.plan.connections.max_requests) {

@@ -9,7 +9,8 @@ use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
 use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::{Client, InTurn, State};
-use crate::request::{AT_SEND, InFlight, Requests};
+use crate::request::{AT_SEND, InFlight, Intent, Requests};
+use crate::supply;
 
 /// Bytes of the head of an HTTP/2 frame.
 const FRAME_HEAD: usize = 9;
@@ -64,11 +65,12 @@ impl Facts {
     }
 }
 
-/// Opens a stream: its ticket, and the bytes of the request on the wire.
+/// Opens a stream, for a HEAD request or another, whole or cut behind its head: its ticket, and the bytes of the
+/// request on the wire.
 #[inline]
 pub(super) fn submit(
     client: &mut http2::Client,
-    head_request: bool,
+    (head_request, cut): (bool, bool),
     needs: &Needs,
     body: Payload<'_>,
     out: &mut Vec<u8>,
@@ -77,14 +79,14 @@ pub(super) fn submit(
     let (before, body_bytes, mut head_end) = (out.len(), body.len(), 0);
     let capture = needs.fields != FieldNeeds::Nothing;
     let spec = Submit { head_request, capture, keep_body: needs.body, body };
-    let ticket = client.submit(
-        spec,
-        |indexing, out| {
-            head(indexing, out);
-            head_end = out.len();
-        },
-        out,
-    );
+    let head = |indexing: &mut Indexing, out: &mut Vec<u8>| {
+        head(indexing, out);
+        head_end = out.len();
+    };
+    if cut {
+        return (client.submit_cut(spec, head, out), out.len() - before);
+    }
+    let ticket = client.submit(spec, head, out);
     // What the windows hold back follows later and is a part of it all the same: the content, and at least
     // one more frame's head.
     let held_back = body_bytes.saturating_sub(out.len() - head_end);
@@ -99,12 +101,18 @@ impl<B: Backend> Worker<'_, B> {
             // Nothing can be kept of it yet, but that it is not the one that its step says.
             return self.transmit_detour(slot, request, ready);
         }
+        if request.sent != AT_SEND {
+            self.count_poll(request);
+        }
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         match step.make_script {
             None => {
                 let facts = self.facts[request.step as usize];
-                self.transmit_as(slot, request, &step.request, facts, ready);
+                if self.misbehaviour.is_some() {
+                    return self.transmit_badly(slot, request, facts, ready);
+                }
+                let _ = self.transmit_as(slot, request, &step.request, facts, ready);
             }
             Some(script) => self.transmit_scripted(slot, request, script, ready),
         }
@@ -118,7 +126,9 @@ impl<B: Backend> Worker<'_, B> {
         }
         let facts = Facts { authority: true, repeated: false, ..self.facts[request.step as usize] };
         match self.captures.detour(request.capture).cloned() {
-            Some(Detour::Template(template)) => self.transmit_as(slot, request, &template, facts, ready),
+            Some(Detour::Template(template)) => {
+                let _ = self.transmit_as(slot, request, &template, facts, ready);
+            }
             Some(Detour::Made(made)) => {
                 self.dynamic.clone_from(&made);
                 self.transmit_made(slot, request, ready);
@@ -127,22 +137,24 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The same for a template, of which the worker knows the `facts`.
-    fn transmit_as(
+    /// The same for a template, of which the worker knows the `facts`; its ticket.
+    pub(super) fn transmit_as(
         &mut self,
         slot: u32,
         request: &mut InFlight,
         template: &RequestTemplate,
         facts: Facts,
         ready: Nanos,
-    ) {
+    ) -> u32 {
         let place = self.mark_written(slot);
         let logic = self.ready(slot, request, template, facts);
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
         let lane = &self.lanes[conn.lane as usize];
-        let body =
-            template.supply().map(|supply| self.taps.take(supply, self.now.0.wrapping_add(self.unix_offset)));
+        let body = template.supply().map(|supplied| {
+            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+            supply::body_of(supplied, &mut self.taps, &mut self.sessions, request.session, unix_ns)
+        });
         let context = Context {
             index: request.index,
             worker: self.shard.index,
@@ -151,6 +163,7 @@ impl<B: Backend> Worker<'_, B> {
             cookies: &self.cookies,
             authority: if logic { &lane.name_of(conn.site).authority } else { &[] },
             body: body.as_ref(),
+            tokens: Some(&self.tokens.all),
         };
         request.head_request = template.head_request();
         let id = conn.id;
@@ -174,7 +187,8 @@ impl<B: Backend> Worker<'_, B> {
             let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
             let random = &mut self.random;
             let body_bytes = body.len();
-            (ticket, length) = submit(client, template.head_request(), needs, body, out, |indexing, out| {
+            let kind = (template.head_request(), request.intent == Intent::CutRequest);
+            (ticket, length) = submit(client, kind, needs, body, out, |indexing, out| {
                 template.render_block(book, indexing, &context, random, body_bytes, out);
             });
             request.bytes_sent += length as u64;
@@ -186,7 +200,10 @@ impl<B: Backend> Worker<'_, B> {
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }
             let mut bytes = out.len() - before;
-            if let Some(body) = template.separate_body(&context) {
+            if request.intent == Intent::CutRequest {
+                bytes = self.misbehaviour.as_mut().map_or(bytes, |faults| faults.part_of(bytes));
+                out.truncate(before + bytes);
+            } else if let Some(body) = template.separate_body(&context) {
                 bytes += body.len();
                 match &mut conn.tls {
                     None => self.io.send_shared(id, body.clone()),
@@ -204,6 +221,7 @@ impl<B: Backend> Worker<'_, B> {
             ticket = conn.requests.push(request);
         }
         self.written_request(slot, ticket, place, length, ready);
+        ticket
     }
 
     /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
@@ -238,6 +256,7 @@ impl<B: Backend> Worker<'_, B> {
             cookies: &[],
             authority: &name.authority,
             body: None,
+            tokens: Some(&self.tokens.all),
         };
         // What the rendering of the request is going to draw, too.
         self.sent.path.clear();
@@ -375,7 +394,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut waiting = std::mem::replace(&mut conn.requests, fresh);
         let lane = conn.lane;
         while let Some(mut request) = waiting.pop() {
-            if request.abandoned {
+            if request.is_given_up() {
                 continue;
             }
             if self.has_room(slot) {

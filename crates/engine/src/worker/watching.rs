@@ -42,7 +42,8 @@ impl<B: Backend> Worker<'_, B> {
         let end = if over { self.times.drained } else { self.times.end };
         let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
         let longest = if self.more { now } else { now + LONGEST_WAIT };
-        let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(longest);
+        let parked = self.parked.next_due().max(now);
+        let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(parked).min(longest);
         let until = if self.asked > 0 { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.lanes.iter().map(Lane::waiting_until).fold(until, Nanos::min);
         let probe = self.lanes.iter().map(|lane| lane.sites.next_probe().max(now)).min();
@@ -62,7 +63,8 @@ impl<B: Backend> Worker<'_, B> {
             next_arrival,
             blocked: waits || over,
             follows: self.follows,
-            in_flight: self.counts.in_flight,
+            // Nothing comes for those that are to be sent again.
+            in_flight: self.counts.in_flight - self.parked.len(),
             room: self.room(),
         }
     }

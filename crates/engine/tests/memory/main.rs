@@ -108,7 +108,8 @@ fn plan(numbers: Numbers) -> Plan {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}", refused.problems.iter().collect::<Vec<_>>()),
     };
-    plan.supplies = vec![Supply { records: RECORDS, bodies: Bodies::Fresh(Arc::new(numbers)) }];
+    plan.supplies =
+        vec![Supply { records: RECORDS, bodies: Bodies::Fresh(Arc::new(numbers)), stock: Arc::from([]) }];
     plan
 }
 

@@ -8,11 +8,14 @@ mod ends;
 mod growing;
 mod http1;
 mod http2;
+mod misbehaving;
 mod phases;
 mod plans;
+mod polling;
 mod scenarios;
 mod steering;
 mod supply;
+mod tokens;
 mod writes;
 
 use std::sync::Arc;
@@ -97,7 +100,7 @@ fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
 /// Requests of which the report says that at least their first byte was handed to the target.
 fn delivered(record: &RunRecord) -> u64 {
     let a = &record.accounting;
-    a.started - a.undelivered + a.unmeasured + a.redirects_followed
+    a.started - a.undelivered + a.unmeasured + a.redirects_followed + a.polls
 }
 
 /// Carries out the plan; the accounts balance in every run.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_plan::Plan;
-use plimsoll_scenario::Bodies;
+use plimsoll_scenario::{Bodies, Made};
 use plimsoll_testkit::{Behaviour, Law, SimOptions, TruthLog};
 
 use super::plans::plan;
@@ -61,7 +61,7 @@ fn each_request_has_a_body_of_its_own() {
 #[test]
 fn bodies_that_are_there_are_sent_over_and_over() {
     let mut plan = logs("iterations: 40, connections: 2, threads: 2", 5);
-    let ready: Vec<Arc<[u8]>> = (0..5_u8).map(|number| Arc::from([b'b', number])).collect();
+    let ready: Vec<Made> = (0..5_u8).map(|number| Made::plain(Arc::from([b'b', number]))).collect();
     plan.supplies[0].bodies = Bodies::Ready(ready.into());
     let (record, truth) = simulate(&plan, options());
     assert_eq!(record.accounting.ok, 40);

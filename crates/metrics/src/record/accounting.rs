@@ -2,7 +2,7 @@
 
 /// Where every arrival went. Two identities hold at the end of each run and are asserted:
 /// `scheduled = started + dropped + never_started` and
-/// `started = ok + failed + timed_out + in_flight_at_stop`.
+/// `started = ok + failed + timed_out + aborted + in_flight_at_stop`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     /// Requests that were due within the measured time: one for every arrival that the plan asked for, and
@@ -22,6 +22,10 @@ pub struct Accounting {
     pub failed: u64,
     /// No whole response within the timeout.
     pub timed_out: u64,
+    /// Aborted by the client on purpose.
+    pub aborted: u64,
+    /// Subset of `aborted`: not all of the request was sent, so that the target had nothing to answer.
+    pub cut_short: u64,
     /// Started and not ended when the run stopped.
     pub in_flight_at_stop: u64,
     /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have
@@ -31,6 +35,9 @@ pub struct Accounting {
     pub unmeasured: u64,
     /// Further requests that followed a redirect. Not part of `started`: a chain of redirects is one request.
     pub redirects_followed: u64,
+    /// Requests sent once more because their answer was still to come. Not part of `started`: all of them are
+    /// one request.
+    pub polls: u64,
 }
 
 impl Accounting {
@@ -46,11 +53,11 @@ impl Accounting {
                 self.scheduled, self.started, self.dropped, self.never_started
             ));
         }
-        let ended = self.ok + self.failed + self.timed_out + self.in_flight_at_stop;
+        let ended = self.ok + self.failed + self.timed_out + self.aborted + self.in_flight_at_stop;
         if self.started != ended {
             return Err(format!(
-                "started {} is not ok {} + failed {} + timed out {} + in flight at stop {}",
-                self.started, self.ok, self.failed, self.timed_out, self.in_flight_at_stop
+                "started {} is not ok {} + failed {} + timed out {} + aborted {} + in flight at stop {}",
+                self.started, self.ok, self.failed, self.timed_out, self.aborted, self.in_flight_at_stop
             ));
         }
         Ok(())
@@ -72,10 +79,13 @@ impl Accounting {
         self.ok += other.ok;
         self.failed += other.failed;
         self.timed_out += other.timed_out;
+        self.aborted += other.aborted;
+        self.cut_short += other.cut_short;
         self.in_flight_at_stop += other.in_flight_at_stop;
         self.undelivered += other.undelivered;
         self.unmeasured += other.unmeasured;
         self.redirects_followed += other.redirects_followed;
+        self.polls += other.polls;
     }
 }
 
@@ -89,7 +99,7 @@ pub struct IterationRecord {
     pub started: u64,
     /// All of their requests ended well.
     pub completed: u64,
-    /// One request failed or timed out, which ended the iteration.
+    /// One request failed, timed out or was aborted, which ended the iteration.
     pub failed: u64,
     /// Neither when the run stopped.
     pub unfinished: u64,

@@ -203,7 +203,8 @@ impl<'a> View<'a> {
     }
 
     const fn ended(&self) -> u64 {
-        self.ok + self.failed + self.timed_out
+        // What we aborted is an end, too, and no failure.
+        self.ok + self.failed + self.timed_out + self.errors[ErrorClass::AbortedByUs as usize]
     }
 
     /// The number, and what it is a share of; `None` if there is nothing to count.

@@ -81,7 +81,11 @@ impl Judge<'_> {
         let own = |reason: &&Reason| {
             use ReasonCode as Code;
             match reason.code {
-                Code::Stall | Code::CpuSaturation | Code::PortsExhausted | Code::DescriptorsExhausted => true,
+                Code::Stall
+                | Code::CpuSaturation
+                | Code::SigningLimited
+                | Code::PortsExhausted
+                | Code::DescriptorsExhausted => true,
                 Code::StartLag => self.blocked_at_limit() <= LIMIT_SHARE,
                 _ => false,
             }

@@ -122,6 +122,8 @@ reason_codes! {
     UnstampedCoalescing = "unstamped_coalescing",
     /// Bodies were made when their requests were due, and not ahead.
     BodiesLate = "bodies_late",
+    /// Messages were signed when their requests were due, and not ahead.
+    SigningLimited = "signing_limited",
 }
 
 impl std::fmt::Display for ReasonCode {

@@ -66,7 +66,11 @@ impl Compiler<'_, '_> {
         let headers = fixed.chain(batch.headers().iter().copied());
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let records = batch.batch_size;
-        self.supplies.push(Supply { records, bodies: Bodies::Fresh(Arc::new(Batches(batch))) });
-        Some(Content { body: Body::Supplied { supply, of }, headers })
+        self.supplies.push(Supply {
+            records,
+            bodies: Bodies::Fresh(Arc::new(Batches(batch))),
+            stock: Arc::from([]),
+        });
+        Some(Content { body: Body::Supplied { supply, inquiry: false, of }, headers, judge: None })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Slot, Template};
+use plimsoll_scenario::{Body, JudgeSpec, Slot, Template};
 use serde_json::Value;
 
 use super::Compiler;
@@ -17,10 +17,12 @@ use crate::{Place, Problem};
 pub(super) struct Content {
     pub(super) body: Body,
     pub(super) headers: Headers,
+    /// Who judges the responses to it.
+    pub(super) judge: Option<JudgeSpec>,
 }
 
 impl Compiler<'_, '_> {
-    /// The body of a step: at most one of its five forms.
+    /// The body of a step: at most one of its forms.
     pub(super) fn body(&mut self, spec: &StepSpec, part: &mut Part<'_>, known: &Known) -> Option<Content> {
         let forms = [
             ("body", spec.body.place()),
@@ -28,13 +30,14 @@ impl Compiler<'_, '_> {
             ("template_file", spec.template_file.place()),
             ("json", spec.json.place()),
             ("batch", spec.batch.place()),
+            ("canister", spec.canister.place()),
         ];
         let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
         if let [(one, _), (other, place), ..] = given.as_slice() {
             let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
             return self.form(*place, problem.with_hint("a request has one body"));
         }
-        let plain = |body| Some(Content { body, headers: Vec::new() });
+        let plain = |body| Some(Content { body, headers: Vec::new(), judge: None });
         match given.first() {
             None => plain(Body::None),
             Some(("body", place)) => {
@@ -53,11 +56,12 @@ impl Compiler<'_, '_> {
                 plain(Body::Text(text))
             }
             Some(("batch", place)) => self.batch(spec, *place),
+            Some(("canister", place)) => self.canister(spec, *place),
             Some((_, place)) => {
                 let text = self.json_text(spec.json.get()?, *place)?;
                 self.template(&text, *place, part, known)?;
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-                Some(Content { body: Body::Text(text.into_bytes()), headers })
+                Some(Content { body: Body::Text(text.into_bytes()), headers, judge: None })
             }
         }
     }
@@ -72,7 +76,7 @@ impl Compiler<'_, '_> {
     }
 
     /// A value as JSON whose texts are templates, with the environment's values filled in.
-    fn json_text(&mut self, value: &Value, place: Option<Place>) -> Option<String> {
+    pub(super) fn json_text(&mut self, value: &Value, place: Option<Place>) -> Option<String> {
         let mut text = String::new();
         self.write_json(value, place, &mut text)?;
         Some(text)

@@ -49,6 +49,7 @@ impl Compiler<'_, '_> {
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
         let collect = self.collections(spec);
+        let poll = self.poll(spec, part, known);
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
         let name = match (method.as_deref(), shown) {
             (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
@@ -64,6 +65,8 @@ impl Compiler<'_, '_> {
         let mut reaction = checks?;
         reaction.extract = extract?;
         reaction.collect = collect?;
+        reaction.poll = poll?;
+        reaction.judge = body.judge;
         reaction.cookies = part.cookies;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
         let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);

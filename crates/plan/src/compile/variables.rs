@@ -64,6 +64,9 @@ impl Compiler<'_, '_> {
             for (name, place) in set.chain(extract).chain(collected) {
                 self.add_variable(&name.0, Some(*place), names);
             }
+            if let Some(name) = step.canister.get().and_then(|canister| canister.pending.get()) {
+                self.add_variable(&name.0, step.canister.place(), names);
+            }
             if !step.same_url.is_absent() {
                 names.add(LAST_PATH);
             }
@@ -107,6 +110,7 @@ fn wrong_name(name: &str) -> Option<Problem> {
 /// Whether `${name}` means something without any variable, or would with arguments.
 pub(super) fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
-    functions.into_iter().any(|function| function == name)
+    // Variables are often called `token`; the function always has arguments, so that both can be there.
+    functions.into_iter().any(|function| function == name && name != "token")
         || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
 }

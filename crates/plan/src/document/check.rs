@@ -89,6 +89,8 @@ impl Deed {
                 "template_file",
                 "json",
                 "batch",
+                "canister",
+                "poll",
                 "timeout",
                 "expect",
                 "extract",

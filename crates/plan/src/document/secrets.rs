@@ -7,8 +7,8 @@ use super::{Document, Source};
 use crate::{Place, Problems};
 
 impl Source {
-    /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, and users in
-    /// URLs. A text that is no YAML has them by its lines.
+    /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, users in URLs,
+    /// and what stands where the name of a file with a key belongs. A text that is no YAML has them by its lines.
     pub fn secrets(&self) -> Vec<Place> {
         let mut found = Vec::new();
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
@@ -26,7 +26,9 @@ impl Source {
 fn is_credential(name: &str) -> bool {
     let name = name.trim().trim_matches(['"', '\'']);
     is_secret(name)
-        || ["basic", "bearer", "password", "token"].iter().any(|key| key.eq_ignore_ascii_case(name))
+        || ["basic", "bearer", "password", "token", "jwt_key"]
+            .iter()
+            .any(|key| key.eq_ignore_ascii_case(name))
 }
 
 fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
@@ -45,6 +47,8 @@ fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
             for entry in entries {
                 if is_credential(&entry.name) {
                     found.push(entry.value.place);
+                } else if entry.name == "tokens" {
+                    keys(&entry.value, found);
                 } else if entry.name == "headers" && !matches!(entry.value.kind, Kind::Map(_)) {
                     nameless(&entry.value, found);
                     walk(&entry.value, text, found);
@@ -53,6 +57,22 @@ fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
                 }
             }
         }
+    }
+}
+
+/// The keys of tokens, whatever is written there.
+fn keys(tokens: &Node, found: &mut Vec<Place>) {
+    match &tokens.kind {
+        Kind::Map(entries) => {
+            for entry in entries {
+                match entry.name.as_str() {
+                    "key" => found.push(entry.value.place),
+                    _ => keys(&entry.value, found),
+                }
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| keys(item, found)),
+        Kind::Scalar { .. } => {}
     }
 }
 

@@ -8,3 +8,4 @@ mod programs;
 mod requests;
 mod secrets;
 mod targets;
+mod tokens;

@@ -1,5 +1,6 @@
 //! What a step sends.
 
+use plimsoll_core::Nanos;
 use plimsoll_scenario::Op;
 
 use crate::plans::{messages, plan, request, resolve, steps};
@@ -136,5 +137,29 @@ fn what_is_wrong_is_said_once_and_all_of_it() {
         for (found, expected) in found.iter().zip(expected) {
             assert!(found.contains(expected), "{step}: {found}");
         }
+    }
+}
+
+#[test]
+fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
+    let polled = plan(&steps(
+        "- {get: /job, poll: {until: {status: 2xx, json: {/status: done}}, every: 200ms, backoff: 1.5, at_most: 5s}}",
+    ));
+    let poll = polled.steps[0].reaction.poll().expect("it is said");
+    assert_eq!((poll.every, poll.growth, poll.at_most), (Nanos::from_millis(200), 500, Nanos::from_secs(5)));
+    assert_eq!(poll.until.len(), 2);
+    assert!(polled.steps[0].needs.body && !polled.steps[0].reaction.is_plain());
+    let fingerprint = |poll: &str| plan(&steps(&format!("- {{get: /job{poll}}}"))).fingerprint();
+    let of = |every: &str| format!(", poll: {{until: {{status: 200}}, every: {every}}}");
+    assert_ne!(fingerprint(&of("1s")), fingerprint(&of("2s")));
+    assert_ne!(fingerprint(&of("1s")), fingerprint(""));
+    for (wrong, expected) in [
+        ("{every: 1s}", "`poll` does not say what the answer looks like"),
+        ("{until: {status: 200}, every: 0s}", "`every` must be above 0"),
+        ("{until: {status: 200}, backoff: 0.5}", "`0.5` is no factor"),
+        ("{until: {status: 900}}", "no response ends with the status `900`"),
+    ] {
+        let said = messages(&steps(&format!("- {{get: /job, poll: {wrong}}}")));
+        assert_eq!(said, [expected], "{wrong}");
     }
 }

@@ -75,9 +75,12 @@ fn around(of: &str, value: Value) -> Value {
         "StepSpec" => step(value),
         "PauseSpec" => step(json!({"think": value})),
         "CacheSpec" => step(json!({"cache": value})),
+        "CanisterSpec" => step(json!({"canister": value})),
+        "PollSpec" => step(json!({"poll": value})),
         "ExpectSpec" => step(json!({"expect": value})),
         "MatchSpec" => step(json!({"expect": {"body": value}})),
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
+        "TokenSettings" => json!({"tokens": {"t": value}}),
         "DataSpec" => json!({"data": {"d": value}}),
         "ThresholdSpec" => json!({"thresholds": [value]}),
         "PhaseSpec" => json!({"phases": [value]}),
@@ -96,7 +99,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 14, "{types:?}");
+    assert_eq!(types.len(), 17, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

@@ -193,7 +193,9 @@ fn list(counts: &BTreeMap<String, u64>) -> String {
 /// Statuses, protocols and errors.
 pub(super) fn answers(page: &mut Markup, result: &RunResult) {
     let rows = |key: &str, counts: &BTreeMap<String, u64>| -> Vec<Vec<Cell>> {
-        let ended = (result.accounting.ok + result.accounting.failed + result.accounting.timed_out).max(1);
+        let accounting = &result.accounting;
+        let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+        let ended = ended.max(1);
         let row = |(name, count): (&String, &u64)| {
             let share = figure::share(*count as f64 / ended as f64);
             vec![

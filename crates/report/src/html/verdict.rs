@@ -216,6 +216,7 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
             ("ok", accounting.ok, "good"),
             ("failed", accounting.failed, "bad"),
             ("timed_out", accounting.timed_out, "bad"),
+            ("aborted", accounting.aborted, "doubtful"),
             ("in_flight_at_stop", accounting.in_flight_at_stop, "doubtful"),
         ],
     );
@@ -230,6 +231,9 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
         ("unmeasured, beside them", count("unmeasured", accounting.unmeasured)),
         ("redirects followed, beside them", count("redirects_followed", accounting.redirects_followed)),
     ];
+    if accounting.polls > 0 {
+        facts.push(("sent again for an answer, beside them", count("polls", accounting.polls)));
+    }
     if accounting.without_data > 0 {
         facts.push(("without data, of the never started", count("without_data", accounting.without_data)));
     }

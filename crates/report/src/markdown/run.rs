@@ -11,7 +11,7 @@ use crate::layout::Emphasis;
 use crate::result::{Finding, ModelKind, RunResult, ThresholdOutcome};
 use crate::summary::{PERCENTILES, Summary};
 use crate::text::records::lines;
-use crate::text::{cell, rate_line, seconds, target_line};
+use crate::text::{aborted, cell, rate_line, seconds, target_line};
 
 /// The whole page.
 pub(crate) fn run(result: &RunResult) -> String {
@@ -118,11 +118,12 @@ fn accounts(out: &mut String, result: &RunResult) {
     );
     table.row(["scheduled", &scheduled]);
     let started = format!(
-        "{} = ok {} + failed {} + timed out {} + in flight at stop {}",
+        "{} = ok {} + failed {} + timed out {}{} + in flight at stop {}",
         count(accounting.started),
         count(accounting.ok),
         count(accounting.failed),
         count(accounting.timed_out),
+        aborted(accounting.aborted),
         count(accounting.in_flight_at_stop),
     );
     table.row(["started", &started]);

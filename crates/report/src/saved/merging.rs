@@ -96,10 +96,13 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.ok += more.ok;
     sum.failed += more.failed;
     sum.timed_out += more.timed_out;
+    sum.aborted += more.aborted;
+    sum.cut_short += more.cut_short;
     sum.in_flight_at_stop += more.in_flight_at_stop;
     sum.undelivered += more.undelivered;
     sum.unmeasured += more.unmeasured;
     sum.redirects_followed += more.redirects_followed;
+    sum.polls += more.polls;
     sum.incomplete |= more.incomplete;
     let (sum, more) = (&mut mine.iterations, &theirs.iterations);
     sum.started += more.started;

@@ -127,7 +127,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
     steps.iter().for_each(|step| total.merge(step));
     let started: u64 = measured().flat_map(|slice| &slice.steps).map(|step| step.started).sum();
     let completed = of(PartKind::Measured).flat_map(|slice| &slice.steps).map(|step| step.completed).sum();
-    let ended = total.ok + total.failed + total.timed_out;
+    let ended = total.ok + total.failed + total.timed_out + total.aborted();
     // Requests of the warm-up may end in the measured part.
     let started = started.max(ended);
     let accounting = Accounting {
@@ -136,6 +136,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         ok: total.ok,
         failed: total.failed,
         timed_out: total.timed_out,
+        aborted: total.aborted(),
         in_flight_at_stop: started - ended,
         ..Accounting::default()
     };

@@ -486,10 +486,13 @@ pub(crate) fn huge() -> RunResult {
         ok: 12_900_000_000_000,
         failed: 59_000_000_000,
         timed_out: 900_000_000,
+        aborted: 0,
+        cut_short: 0,
         in_flight_at_stop: 100_000_000,
         undelivered: 12_345_678,
         unmeasured: 1_000_000_000,
         redirects_followed: 7_000_000_000,
+        polls: 41,
     };
     record.iterations = IterationRecord {
         started: 12_960_000_000_000,

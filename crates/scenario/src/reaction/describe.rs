@@ -1,7 +1,7 @@
 //! What failed, in words.
 
 use super::place::{Exchange, Parsed};
-use super::{CheckSpec, ExtractSpec, Failure, Matching, Reaction, STATUS, Source, StatusRange};
+use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, Reaction, STATUS, Source, StatusRange};
 use crate::header::is_secret;
 use crate::{Form, Received, SentRequest, cookie::CookieJar};
 
@@ -16,7 +16,9 @@ impl Reaction {
     pub fn describe(&self, failure: Failure, received: &Received<'_>) -> String {
         let what = usize::from(failure.what);
         let checks = self.spec.checks.len();
-        let text = if failure.what == STATUS {
+        let text = if let (JUDGE, Some(judge)) = (failure.what, &self.spec.judge) {
+            judge.judge.describe(received.body, received.id.as_ref())
+        } else if failure.what == STATUS {
             let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
             // In words, if the server says it in words and they were kept.
             match std::str::from_utf8(received.body).map(str::trim) {

@@ -71,6 +71,7 @@ fn applied(spec: &ReactionSpec, status: u16, session: &mut Session) -> Result<()
     let received = Received::new(status, &fields, JSON.as_bytes());
     reaction
         .apply(&received, session)
+        .map(|_| ())
         .map_err(|failure| (failure.class, reaction.describe(failure, &received)))
 }
 
@@ -407,7 +408,8 @@ fn malformed_parts_are_refused() {
 fn secrets_of_checks_are_in_neither_debug_nor_descriptions() {
     let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into_iter().collect();
     let constants = crate::Constants::new(one("HOME", "here"), one("KEY", "topsecret"));
-    let scope = Scope { variables: &names(), constants: Some(&constants) };
+    let names = names();
+    let scope = Scope { constants: Some(&constants), ..Scope::new(&names) };
     for matching in [
         Matching::Contains("${secret(KEY)}".to_owned()),
         Matching::Equals("${base64(${secret(KEY)})}".to_owned()),

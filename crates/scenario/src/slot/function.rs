@@ -45,6 +45,13 @@ pub enum Function {
         /// Position of the variable in [`Context::variables`].
         variable: u16,
     },
+    /// `token(name,text)`: a token that is signed for this rendering, with the text as its `sub`.
+    Sign {
+        /// Position of the token in [`Context::tokens`].
+        token: u16,
+        /// Random numbers that its claims draw.
+        draws: u32,
+    },
 }
 
 /// Lengths of texts that are [filled](Function::Fill): that of a text is always the same.
@@ -102,7 +109,7 @@ impl Call {
             Function::Fill(Length::Uniform { low, high }) if low == high && self.writing == Writing::AsIs => {
                 Some(low as usize)
             }
-            Function::Fill(_) | Function::Merge { .. } => None,
+            Function::Fill(_) | Function::Merge { .. } | Function::Sign { .. } => None,
             Function::Base64 => len.map(|len| base64_len(len, true)),
             Function::Base64Url => len.map(|len| base64_len(len, false)),
             Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
@@ -118,8 +125,8 @@ impl Call {
             Function::Base64 | Function::Base64Url => base64_len(len, true),
             Function::UrlEncode => 3 * len,
             Function::Json => 6 * len,
-            // That of the variable is not known here.
-            Function::Upper | Function::Lower | Function::Merge { .. } => len,
+            // That of the variable, or of the other claims, is not known here.
+            Function::Upper | Function::Lower | Function::Merge { .. } | Function::Sign { .. } => len,
             Function::Fill(length) => length.longest(),
         };
         match self.writing {
@@ -137,6 +144,14 @@ impl Call {
             Function::Merge { variable } => {
                 let object = context.variables.get(usize::from(variable)).map_or(&[][..], Vec::as_slice);
                 merge(object, start, out);
+            }
+            Function::Sign { token, .. } => {
+                json_escape(start, out);
+                let end = out.len();
+                if let Some(signer) = context.tokens.and_then(|tokens| tokens.signer(token)) {
+                    signer.write(Some(start..end), context.unix_ns, random, out);
+                }
+                out.drain(start..end);
             }
             function => function.apply(start, out),
         }
@@ -171,6 +186,19 @@ impl Function {
         }
     }
 
+    /// Whether it signs a token, which depends on more than its text.
+    pub(super) fn signs(self) -> bool {
+        matches!(self, Self::Sign { .. })
+    }
+
+    /// How many random numbers it takes beside those of its text.
+    pub(super) fn draws(self) -> u32 {
+        match self {
+            Self::Sign { draws, .. } => draws,
+            _ => 0,
+        }
+    }
+
     /// Replaces what stands in `out` from `start` on.
     fn apply(self, start: usize, out: &mut Vec<u8>) {
         match self {
@@ -185,7 +213,7 @@ impl Function {
                 write_hex(&hash.to_be_bytes(), out);
             }
             Self::Base64 => base64(start, STANDARD, true, out),
-            Self::Base64Url => base64(start, URL_SAFE, false, out),
+            Self::Base64Url => base64url(start, out),
             Self::UrlEncode => {
                 percent_encode(start, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte), out);
             }
@@ -193,8 +221,8 @@ impl Function {
             Self::Lower => out[start..].make_ascii_lowercase(),
             Self::Json => json_escape(start, out),
             Self::Fill(length) => fill(start, length.of(&out[start..]), out),
-            // It needs more than its text.
-            Self::Merge { .. } => {}
+            // They need more than their text.
+            Self::Merge { .. } | Self::Sign { .. } => {}
         }
     }
 }
@@ -276,6 +304,11 @@ fn fill(start: usize, len: usize, out: &mut Vec<u8>) {
         out.extend_from_within(start..start + there.min(len - there));
     }
     out.truncate(start + len);
+}
+
+/// Writes what stands from `start` on as [`Function::Base64Url`] does.
+pub(crate) fn base64url(start: usize, out: &mut Vec<u8>) {
+    base64(start, URL_SAFE, false, out);
 }
 
 /// Characters for `len` bytes.

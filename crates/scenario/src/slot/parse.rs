@@ -4,6 +4,7 @@ use super::function::{Call, Function, Length};
 use super::write::{digits, encode_from};
 use super::{Slot, Writing, Zipf};
 use crate::suggest;
+use crate::token::Signer;
 use crate::{Constants, Scope, Template, TemplateError};
 
 /// Most characters that one random slot may render: a slot is for values that make a request unique.
@@ -116,6 +117,8 @@ impl<'s> Parser<'s> {
             ("fill", [length, _, ..]) => return self.fill(length, inner.unwrap_or_default()),
             ("merge", [name, _, ..]) => return self.merge(name, inner.unwrap_or_default()),
             ("hash", [kind, _, ..]) => return self.hash(kind, inner.unwrap_or_default()),
+            ("token", [name]) => Slot::Token(self.token(unquoted(name))?.0),
+            ("token", [name, _, ..]) => return self.sign(unquoted(name), inner.unwrap_or_default()),
             ("env", [name]) => return self.environment(unquoted(name)),
             ("secret", [name]) => return self.secret(unquoted(name)),
             _ => match self.scope.variables.iter().position(|variable| variable == text) {
@@ -173,11 +176,42 @@ impl<'s> Parser<'s> {
         self.call("merge", Function::Merge { variable }, text)
     }
 
+    /// The place and the signer of a token.
+    fn token(self, name: &str) -> Result<(u16, &'s Signer), TemplateError> {
+        let tokens = self.scope.tokens;
+        let place = tokens.iter().position(|signer| signer.name() == name);
+        if let Some(number) = place
+            && let Ok(token) = u16::try_from(number)
+        {
+            return Ok((token, &tokens[number]));
+        }
+        let names = tokens.iter().map(|signer| signer.name());
+        Err(TemplateError::new(format!("there is no token `{name}`")).with_hint(
+            match suggest::closest(name, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "say under `tokens` what it is".to_owned(),
+            },
+        ))
+    }
+
+    fn sign(self, name: &str, inner: &str) -> Result<Parsed, TemplateError> {
+        let (token, signer) = self.token(name)?;
+        if signer.has_subject() {
+            let error =
+                TemplateError::new(format!("the token `{name}` has a `sub` among its claims already"));
+            return Err(error.with_hint(format!("leave it out there, or write `${{token({name})}}`")));
+        }
+        let (_, text) = inner.split_once(',').unwrap_or_default();
+        self.call("token", Function::Sign { token, draws: signer.draws() }, text)
+    }
+
     fn call(self, name: &str, function: Function, text: &str) -> Result<Parsed, TemplateError> {
         let argument = self.argument(name, text)?;
         let call = Slot::Call(Box::new(Call { function, argument, writing: Writing::AsIs }));
         Ok(match &call {
-            Slot::Call(inner) if inner.argument.is_static() && function.variable().is_none() => {
+            Slot::Call(inner)
+                if inner.argument.is_static() && function.variable().is_none() && !function.signs() =>
+            {
                 let (mut text, secret) = (Vec::new(), inner.argument.has_secret());
                 // Nothing of it depends on what it is given.
                 let mut random = plimsoll_core::Random::new(0, 0);
@@ -252,7 +286,10 @@ impl<'s> Parser<'s> {
         let advice = match synonym.or_else(|| suggest::closest(name, variables().chain(names()))) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                let can_be_used = |form: &&str| self.scope.constants.is_some() || !form.ends_with("(NAME)");
+                let can_be_used = |form: &&str| match *form {
+                    "token(name)" => !self.scope.tokens.is_empty(),
+                    form => self.scope.constants.is_some() || !form.ends_with("(NAME)"),
+                };
                 let forms = Slot::FORMS.iter().copied().filter(can_be_used);
                 let known: Vec<&str> = variables().chain(forms).collect();
                 format!("known: {}", known.join(", "))

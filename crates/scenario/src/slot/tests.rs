@@ -1,12 +1,14 @@
 //! Every slot: how it is written, what it renders, and what is said about mistakes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use proptest::prelude::*;
 
 use super::write::ALPHANUMERIC;
 use super::*;
+use crate::token::{Algorithm, Signer, TokenSpec};
 use crate::{Constants, Scope, Template, TemplateError};
 
 fn parse_in(text: &str, scope: &Scope<'_>) -> Result<Slot, TemplateError> {
@@ -194,7 +196,17 @@ fn a_range_repeats_itself_without_its_end() {
 #[test]
 fn every_form_that_help_lists_is_known() {
     let (constants, names) = (constants(), ["variable".to_owned()]);
-    let scope = Scope { constants: Some(&constants), ..Scope::new(&names) };
+    let spec = TokenSpec {
+        name: "api".to_owned(),
+        algorithm: Algorithm::Hs256,
+        key_id: None,
+        claims: "{}".to_owned(),
+        stamps: Vec::new(),
+        lifetime_s: 300,
+        refresh_before_ns: 0,
+    };
+    let tokens = [Arc::new(Signer::new(spec, b"secret", &Scope::default()).unwrap())];
+    let scope = Scope { constants: Some(&constants), tokens: &tokens, ..Scope::new(&names) };
     for form in Slot::FORMS {
         let written = form
             .replace("low,high", "1,2")
@@ -205,6 +217,7 @@ fn every_form_that_help_lists_is_known() {
             .replace("exponent", "1.1")
             .replace("length", "3")
             .replace("text", "uuid")
+            .replace("token(name)", "token(api)")
             .replace("NAME", "TOKEN");
         Parser::new(&scope).slot(&written).unwrap();
     }
@@ -456,7 +469,7 @@ fn lines_of_the_environment_do_not_get_into_a_header() {
 fn what_comes_into_a_path_fits_there() {
     let constants = constants();
     let names = ["v".to_owned()];
-    let scope = Scope { variables: &names, constants: Some(&constants) };
+    let scope = Scope { constants: Some(&constants), ..Scope::new(&names) };
     let variables = [b"a b".to_vec()];
     for (text, expected) in [
         ("/${upper(v)}", "/A%20B"),

@@ -196,7 +196,7 @@ pub(super) fn write_uuid(random: &mut Random, out: &mut Vec<u8>) {
     out.extend_from_slice(&text);
 }
 
-pub(super) fn write_random_hex(n: usize, random: &mut Random, out: &mut Vec<u8>) {
+pub(crate) fn write_random_hex(n: usize, random: &mut Random, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + n, 0);
     for chunk in out[start..].chunks_mut(HEX_OF_ONE_DRAW) {

@@ -46,7 +46,8 @@ fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: u
     let mut random = Random::new(1, 0);
     let mut trace = Vec::new();
     while trace.len() < most {
-        let mut surroundings = Surroundings { index: 5, worker: 1, unix_ns: 0, random: &mut random, feeds };
+        let mut surroundings =
+            Surroundings { index: 5, worker: 1, unix_ns: 0, random: &mut random, feeds, tokens: None };
         trace.push(program.next(session, &mut surroundings));
         if matches!(trace.last(), Some(Next::End | Next::Exhausted | Next::Fail(_))) {
             break;

@@ -166,6 +166,7 @@ proptest! {
                 worker: 3,
                 unix_ns: index ^ 1_700_000_000,
                 variables: &variables,
+                tokens: None,
                 cookies: cookies.as_bytes(),
                 authority: b"pool-3.test:9",
                 body: None,

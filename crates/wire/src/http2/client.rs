@@ -318,18 +318,47 @@ impl Client {
         head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
         out: &mut Vec<u8>,
     ) -> u32 {
+        let no_body = spec.body.is_empty();
+        let ticket = self.open(&spec, no_body, head, out);
+        if !no_body {
+            let stream = &mut self.slots[ticket as usize];
+            self.outflow.send(ticket, &mut stream.flow, spec.body, true, &self.peer, out);
+        }
+        ticket
+    }
+
+    /// [`submit`](Self::submit) of a request that will be [cancelled](Self::cancel) before it is whole: without
+    /// any of its content. If it has none, it is whole.
+    pub fn submit_cut(
+        &mut self,
+        spec: Submit<'_>,
+        head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> u32 {
+        let no_body = spec.body.is_empty();
+        self.open(&spec, no_body, head, out)
+    }
+
+    /// Opens a stream: everything of a request but its content.
+    #[inline]
+    fn open(
+        &mut self,
+        spec: &Submit<'_>,
+        no_body: bool,
+        head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> u32 {
         debug_assert!(self.capacity() > 0, "a stream was opened without capacity");
         let id = self.next_stream;
         self.next_stream += 2;
         let ticket = self.streams.insert(id);
         let indexing = &mut self.indexing;
-        let no_body = spec.body.is_empty();
         put_headers(out, id, no_body, self.peer.max_frame_size, |out| head(indexing, out));
         if self.slots.len() <= ticket as usize {
             self.slots.push(Stream::vacant());
         }
         let stream = &mut self.slots[ticket as usize];
-        stream.open(id, &self.peer, self.options.stream_window, &spec);
+        stream.open(id, &self.peer, self.options.stream_window, spec);
         if spec.keep_body {
             self.intake.tell_content();
             if self.bodies.len() <= ticket as usize {
@@ -338,10 +367,6 @@ impl Client {
             let body = &mut self.bodies[ticket as usize];
             body.clear();
             body.shrink_to(BODY_ROOM);
-        }
-        let stream = &mut self.slots[ticket as usize];
-        if !no_body {
-            self.outflow.send(ticket, &mut stream.flow, spec.body, true, &self.peer, out);
         }
         ticket
     }

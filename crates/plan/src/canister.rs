@@ -1,0 +1,194 @@
+//! What answers of canisters mean, and what is noted of them while a load goes on.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_core::ErrorClass;
+use plimsoll_ic::answer::{Reject, RequestStatus, request_status};
+use plimsoll_ic::{Answer, RequestId};
+use plimsoll_scenario::{Judge, Judgement};
+
+/// What is noted of the answers of canisters, by all workers. A certificate is not verified within the load,
+/// for that takes about a millisecond: a sample of them is handed to somebody who does.
+#[derive(Default)]
+pub struct CanisterNotes {
+    /// The highest counter in a reply, plus one; 0 without any.
+    highest: AtomicU64,
+    samples: OnceLock<Samples>,
+    /// Certificates that were to be in the sample, and for which whoever verifies them had no room.
+    skipped: AtomicU64,
+}
+
+/// Who gets certificates to verify.
+struct Samples {
+    /// Calls whose id begins with a number below this one: a share of them, the same for all their answers.
+    below: u64,
+    send: SyncSender<CertificateSample>,
+}
+
+/// A certificate that is to be verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateSample {
+    /// The call whose state it shows.
+    pub id: RequestId,
+    /// The certificate.
+    pub certificate: Vec<u8>,
+}
+
+impl fmt::Debug for CanisterNotes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CanisterNotes").field("highest", &self.highest()).finish_non_exhaustive()
+    }
+}
+
+impl CanisterNotes {
+    /// The highest counter that a reply had: replies of four or eight bytes are counters, little-endian.
+    pub fn highest(&self) -> Option<u64> {
+        self.highest.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Hands a share (0 to 1) of all certificates to somebody from now on. What has no room there is
+    /// [skipped](Self::skipped). The first call counts.
+    pub fn sample(&self, share: f64, send: SyncSender<CertificateSample>) {
+        // A share of one is all of them: the conversion saturates.
+        let below = (share * u64::MAX as f64) as u64;
+        let _ = self.samples.set(Samples { below, send });
+    }
+
+    /// Certificates that were to be in the sample, and for which there was no room.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+
+    fn replied(&self, reply: &[u8]) {
+        let counter = match reply.len() {
+            4 => u64::from(u32::from_le_bytes(reply.try_into().unwrap_or_default())),
+            8 => u64::from_le_bytes(reply.try_into().unwrap_or_default()),
+            _ => return,
+        };
+        // Mostly another worker has seen a higher one: then nothing is written.
+        if self.highest.load(Ordering::Relaxed) <= counter {
+            self.highest.fetch_max(counter.saturating_add(1), Ordering::Relaxed);
+        }
+    }
+
+    fn certified(&self, id: RequestId, certificate: &[u8]) {
+        let Some(samples) = self.samples.get() else { return };
+        let [first, ..] = id.0.as_chunks::<8>().0 else { return };
+        if u64::from_be_bytes(*first) > samples.below {
+            return;
+        }
+        let sample = CertificateSample { id, certificate: certificate.to_vec() };
+        if let Err(TrySendError::Full(_)) = samples.send.try_send(sample) {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What was asked of a canister.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Query,
+    Update,
+    /// What became of an update.
+    State,
+}
+
+impl Asked {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Update => "update",
+            Self::State => "state",
+        }
+    }
+}
+
+/// Says what the answers of replicas mean.
+#[derive(Debug)]
+pub(crate) struct CanisterJudge {
+    asked: Asked,
+    notes: Arc<CanisterNotes>,
+}
+
+impl CanisterJudge {
+    pub(crate) const fn new(asked: Asked, notes: Arc<CanisterNotes>) -> Self {
+        Self { asked, notes }
+    }
+
+    /// What a certificate says of a call.
+    fn state(&self, certificate: &[u8], id: Option<&[u8; 32]>) -> Judgement {
+        let Some(id) = id.map(|id| RequestId(*id)) else { return GARBAGE };
+        let Ok(status) = request_status(certificate, &id) else { return GARBAGE };
+        if status.is_final() {
+            self.notes.certified(id, certificate);
+        }
+        match status {
+            RequestStatus::Replied { reply } => {
+                self.notes.replied(reply);
+                Judgement::Good
+            }
+            RequestStatus::Rejected(_) => Judgement::Failed(ErrorClass::Rejected),
+            // It was carried out, and nobody knows any more how that went.
+            RequestStatus::Done => GARBAGE,
+            RequestStatus::Unknown | RequestStatus::Received | RequestStatus::Processing => {
+                Judgement::Pending
+            }
+        }
+    }
+}
+
+/// The judgement of what is no answer to what was asked.
+const GARBAGE: Judgement = Judgement::Failed(ErrorClass::Check);
+
+impl Judge for CanisterJudge {
+    fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement {
+        match (self.asked, Answer::read(body)) {
+            (Asked::Query, Ok(Answer::Replied { arg })) => {
+                self.notes.replied(arg);
+                Judgement::Good
+            }
+            (Asked::Query | Asked::Update, Ok(Answer::Rejected(_))) => {
+                Judgement::Failed(ErrorClass::Rejected)
+            }
+            (Asked::Update, Ok(Answer::Accepted)) => Judgement::Pending,
+            (Asked::Update | Asked::State, Ok(Answer::Certified { certificate })) => {
+                self.state(certificate, id)
+            }
+            _ => GARBAGE,
+        }
+    }
+
+    fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String {
+        let asked = self.asked.name();
+        match Answer::read(body) {
+            Err(error) => format!("what came is no answer to a {asked}: {error}"),
+            Ok(Answer::Rejected(reject)) => rejected(&reject),
+            Ok(Answer::Certified { certificate }) if self.asked != Asked::Query => {
+                match request_status(certificate, &RequestId(id.copied().unwrap_or_default())) {
+                    Err(error) => format!("the certificate cannot be read: {error}"),
+                    Ok(RequestStatus::Rejected(reject)) => rejected(&reject),
+                    Ok(RequestStatus::Done) => {
+                        "the call was carried out, and what came of it is not kept any more".to_owned()
+                    }
+                    Ok(_) => "the certificate shows no state of the call".to_owned(),
+                }
+            }
+            Ok(Answer::Accepted) => format!("an empty answer to a {asked}"),
+            Ok(Answer::Replied { .. } | Answer::Certified { .. }) => {
+                format!("the answer is none to a {asked}")
+            }
+        }
+    }
+}
+
+/// A rejection in words.
+fn rejected(reject: &Reject<'_>) -> String {
+    let Reject { code, message, error_code } = reject;
+    match error_code {
+        Some(error_code) => format!("rejected with code {code} ({error_code}): {message}"),
+        None => format!("rejected with code {code}: {message}"),
+    }
+}

@@ -1,0 +1,331 @@
+//! Steps whose bodies are messages for canisters.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use plimsoll_core::{Nanos, Random};
+use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, JudgeSpec, Supply};
+use plimsoll_schedule::{parse_count, parse_duration};
+
+use super::Compiler;
+use super::body::Content;
+use super::is_on;
+use crate::canister::{Asked, CanisterJudge};
+use crate::document::{CanisterSpec, Field, StepSpec, Text};
+use crate::{Place, Problem, parse_size};
+
+/// How long messages are valid if nothing else is said.
+const EXPIRY: Nanos = Nanos::from_secs(240);
+/// A message is not sent any more when so little of its time is left: it has to arrive before that is over.
+const LAST_MOMENT: Nanos = Nanos::from_secs(5);
+/// The shortest time for which messages may be valid.
+const SHORTEST_EXPIRY: Nanos = Nanos::from_secs(10);
+/// The largest argument: replicas take no more than 2 MiB of a message from outside.
+const LARGEST_ARG: u64 = 2 << 20;
+/// Threads per worker that sign, at most.
+const MOST_SIGNERS: u64 = 64;
+/// Messages that are made and handed over at a time.
+const BATCH: usize = 32;
+/// Bytes of a nonce: eight that are the run's, and eight that are the message's.
+const NONCE: usize = 16;
+
+/// What is called, and by whom.
+#[derive(Clone, Debug)]
+struct Messages {
+    kind: Kind,
+    canister: Principal,
+    method: String,
+    argument: Argument,
+    nonce: bool,
+    identity: Identity,
+    expiry: Nanos,
+    signers: usize,
+}
+
+/// The argument of a call.
+#[derive(Clone, Debug)]
+enum Argument {
+    /// Always these bytes.
+    Fixed(Vec<u8>),
+    /// So many random ones, other ones each time.
+    Random(usize),
+}
+
+impl BodySource for Messages {
+    fn open(&self, seed: u64) -> Box<dyn BodyMaker> {
+        let fixed = match &self.argument {
+            Argument::Fixed(bytes) => Some(bytes.as_slice()),
+            Argument::Random(_) => None,
+        };
+        let random_bytes = match self.argument {
+            Argument::Fixed(_) => 0,
+            Argument::Random(bytes) => bytes,
+        };
+        Box::new(Maker {
+            stencil: Stencil::new(&self.identity, self.kind, &self.canister, &self.method, fixed),
+            argument: vec![0; random_bytes],
+            seed,
+            nonce: self.nonce,
+            asks: self.kind == Kind::Update,
+            expiry: self.expiry,
+            last: (RequestId::default(), 0),
+        })
+    }
+
+    fn span_ns(&self) -> u64 {
+        1
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn makers(&self) -> usize {
+        self.signers
+    }
+
+    fn is_signed(&self) -> bool {
+        !self.identity.is_anonymous()
+    }
+}
+
+/// What makes messages.
+struct Maker {
+    stencil: Stencil,
+    /// Room for an argument that is drawn.
+    argument: Vec<u8>,
+    seed: u64,
+    nonce: bool,
+    /// Whether what becomes of a message is asked for.
+    asks: bool,
+    expiry: Nanos,
+    /// The last message: its id, and when it expires.
+    last: (RequestId, u64),
+}
+
+impl BodyMaker for Maker {
+    fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>) {
+        if !self.argument.is_empty() {
+            let mut random = Random::new(self.seed, number);
+            for chunk in self.argument.chunks_mut(8) {
+                chunk.copy_from_slice(&random.bits().to_le_bytes()[..chunk.len()]);
+            }
+        }
+        let mut nonce = [0; NONCE];
+        nonce[..8].copy_from_slice(&self.seed.to_be_bytes());
+        nonce[8..].copy_from_slice(&number.to_be_bytes());
+        let expires = unix_ns.saturating_add(self.expiry.0);
+        out.clear();
+        let nonce = self.nonce.then_some(&nonce[..]);
+        self.last = (self.stencil.write(&self.argument, nonce, expires, out), expires);
+    }
+
+    fn inquire(&mut self, out: &mut Vec<u8>) -> Option<[u8; 32]> {
+        if !self.asks {
+            return None;
+        }
+        let (id, expires) = self.last;
+        out.clear();
+        write_read_state(self.stencil.identity(), &[&[b"request_status", &id.0]], expires, out);
+        Some(id.0)
+    }
+
+    fn window(&self) -> RangeInclusive<u64> {
+        let (_, expires) = self.last;
+        expires.saturating_sub(Nanos::from(expiry::MAX_AHEAD).0)..=expires.saturating_sub(LAST_MOMENT.0)
+    }
+}
+
+impl Compiler<'_, '_> {
+    /// A body that is a message for a canister, and who judges the answers to it.
+    pub(super) fn canister(&mut self, step: &StepSpec, place: Option<Place>) -> Option<Content> {
+        if !step.script.is_absent() {
+            let problem = Problem::new("`canister` and `script` exclude each other");
+            return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
+        }
+        let spec = step.canister.get()?;
+        let (kind, method) = match (spec.query.is_absent(), spec.update.is_absent(), is_on(&spec.state)) {
+            (false, true, false) => (Kind::Query, &spec.query),
+            (true, false, false) => (Kind::Update, &spec.update),
+            (true, true, true) => return self.state(spec, place),
+            _ => {
+                let problem = Problem::new("a canister is asked exactly one of query, update and state");
+                return self.form(place, problem.with_hint("write `canister: {query: read, id: aaaaa-aa}`"));
+            }
+        };
+        if !spec.pending.is_absent() && kind == Kind::Query {
+            let problem = Problem::new("`pending` has no effect: the answer to a query comes at once");
+            return self.form(spec.pending.place(), problem);
+        }
+        let messages = self.messages(spec, kind, method, place)?;
+        let pending = match spec.pending.get() {
+            Some(name) => Some(self.variable(&name.0)?),
+            None => None,
+        };
+        let Ok(supply) = u16::try_from(self.supplies.len()) else {
+            return self
+                .fail(place, Problem::new("the plan has more than 65536 steps with bodies of a supply"));
+        };
+        let of: Arc<str> = messages.text().into();
+        let asked = if kind == Kind::Query { Asked::Query } else { Asked::Update };
+        let judge = self.canister_judge(asked, pending);
+        self.supplies.push(Supply {
+            records: 0,
+            bodies: Bodies::Fresh(Arc::new(messages)),
+            stock: Arc::from([]),
+        });
+        Some(Content {
+            body: Body::Supplied { supply, inquiry: false, of },
+            headers: cbor(),
+            judge: Some(judge),
+        })
+    }
+
+    /// The question what became of the last update.
+    fn state(&mut self, spec: &CanisterSpec, place: Option<Place>) -> Option<Content> {
+        if *spec != (CanisterSpec { state: spec.state.clone(), ..CanisterSpec::default() }) {
+            let problem = Problem::new("`state: true` takes nothing else");
+            let hint = "it asks for the update that the iteration has called last, as who called that";
+            return self.form(place, problem.with_hint(hint));
+        }
+        let judge = self.canister_judge(Asked::State, None);
+        // Of whichever supply the call was.
+        let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
+        Some(Content { body, headers: cbor(), judge: Some(judge) })
+    }
+
+    fn canister_judge(&self, asked: Asked, pending: Option<u16>) -> JudgeSpec {
+        let judge = CanisterJudge::new(asked, Arc::clone(&self.canisters));
+        JudgeSpec { of: asked.name().into(), judge: Arc::new(judge), pending }
+    }
+
+    fn messages(
+        &mut self,
+        spec: &CanisterSpec,
+        kind: Kind,
+        method: &Field<Text>,
+        place: Option<Place>,
+    ) -> Option<Messages> {
+        if spec.id.is_absent() {
+            let problem = Problem::new("it is not said which canister is meant");
+            return self.form(place, problem.with_hint("write its id: `id: aaaaa-aa`"));
+        }
+        let canister = self.read_with_hint(&spec.id, |text| {
+            text.parse().map_err(|bad: BadPrincipal| (bad.problem, bad.hint.to_owned()))
+        });
+        let method = self.plain(method);
+        let argument = self.argument(spec);
+        let identity = self.identity(&spec.key);
+        let expiry = self.read(&spec.expiry, parse_duration);
+        let signers = self.read(&spec.signers, parse_count);
+        let expiry_place = spec.expiry.place();
+        let expiry = expiry?.unwrap_or(EXPIRY);
+        if !(SHORTEST_EXPIRY..=Nanos::from(expiry::MAX_AHEAD)).contains(&expiry) {
+            let problem = Problem::new("messages are valid for 10s to 5m");
+            return self.fail(expiry_place, problem.with_hint("leave `expiry` out for 4m"));
+        }
+        let signers = signers?.unwrap_or(1);
+        if !(1..=MOST_SIGNERS).contains(&signers) {
+            let problem = Problem::new(format!("signers per worker are 1 to {MOST_SIGNERS}"));
+            return self.fail(spec.signers.place(), problem);
+        }
+        Some(Messages {
+            kind,
+            canister: canister??,
+            method: method?,
+            argument: argument?,
+            nonce: spec.nonce.get().copied().unwrap_or(kind == Kind::Update),
+            identity: identity?,
+            expiry,
+            signers: signers as usize,
+        })
+    }
+
+    fn argument(&mut self, spec: &CanisterSpec) -> Option<Argument> {
+        if !spec.arg.is_absent() && !spec.arg_size.is_absent() {
+            let problem = Problem::new("`arg` and `arg_size` exclude each other");
+            return self.form(spec.arg_size.place(), problem);
+        }
+        if is_on(&spec.random) && spec.arg_size.is_absent() {
+            let problem = Problem::new("`random` does not say how many bytes");
+            return self.form(spec.random.place(), problem.with_hint("add `arg_size: 1KB`"));
+        }
+        let fixed = self.read(&spec.arg, parse_hex)?.unwrap_or_default();
+        let size = self.read(&spec.arg_size, parse_size)?;
+        let length = size.unwrap_or(fixed.len() as u64);
+        if length > LARGEST_ARG {
+            let place = spec.arg_size.place().or(spec.arg.place());
+            return self
+                .fail(place, Problem::new("an argument is at most 2 MiB: replicas take no larger messages"));
+        }
+        Some(match size {
+            None => Argument::Fixed(fixed),
+            Some(size) if is_on(&spec.random) => Argument::Random(size as usize),
+            Some(size) => Argument::Fixed(vec![0; size as usize]),
+        })
+    }
+
+    /// Who signs: the holder of the key in a file, or nobody.
+    fn identity(&mut self, key: &Field<Text>) -> Option<Identity> {
+        if key.is_absent() {
+            return Some(Identity::anonymous());
+        }
+        let name = self.plain(key)?;
+        let content = self.named_file(key)?;
+        match Identity::from_pem(&String::from_utf8_lossy(&content)) {
+            Ok(identity) => Some(identity),
+            Err(bad) => {
+                let problem = Problem::new(format!("`{name}`: {}", bad.problem));
+                self.fail(key.place(), problem.with_hint(bad.hint))
+            }
+        }
+    }
+
+    /// A text that is read by something that says what to do about one that is wrong.
+    fn read_with_hint<T>(
+        &mut self,
+        field: &Field<Text>,
+        read: impl FnOnce(&str) -> Result<T, (String, String)>,
+    ) -> Option<Option<T>> {
+        if field.is_absent() {
+            return Some(None);
+        }
+        let text = self.plain(field)?;
+        match read(text.trim()) {
+            Ok(value) => Some(Some(value)),
+            Err((problem, hint)) => self.fail(field.place(), Problem::new(problem).with_hint(hint)),
+        }
+    }
+}
+
+impl Messages {
+    /// What tells them from others; of the key whose it is.
+    fn text(&self) -> String {
+        let Self { kind, canister, method, argument, nonce, identity, expiry, signers: _ } = self;
+        let argument = match argument {
+            Argument::Fixed(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Argument::Random(bytes) => format!("{bytes} random"),
+        };
+        let (sender, kind) = (identity.sender(), kind.request_type());
+        format!("{kind} {canister} {method:?} {argument} nonce {nonce} sender {sender} expiry {}", expiry.0)
+    }
+}
+
+/// The header that replicas want.
+fn cbor() -> Vec<(String, String)> {
+    vec![("Content-Type".to_owned(), "application/cbor".to_owned())]
+}
+
+/// Bytes in hexadecimal, perhaps behind `0x`.
+fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let byte = |pair: &[u8]| {
+        let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
+        Some((digit(0)? * 16 + digit(1)?) as u8)
+    };
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| {
+        format!("`{text}` is not hexadecimal: write two digits for each byte, such as 4449444c0000")
+    })
+}

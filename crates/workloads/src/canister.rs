@@ -1,0 +1,244 @@
+//! Calls of a canister of the Internet Computer: queries, and updates whose outcome is waited for.
+
+use serde_json::{Map, Value, json};
+
+use crate::WorkloadError;
+
+/// The step of a query.
+pub const QUERY: &str = "query";
+/// The step that calls an update.
+pub const SUBMIT: &str = "submit";
+/// The step that asks what became of it, until that is known.
+pub const WAIT: &str = "wait";
+
+/// The variable that is set while the outcome of a call is still to come.
+const PENDING: &str = "call";
+
+/// Which endpoints replicas are asked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// All of version 2: an update is taken in, and then asked for.
+    V2,
+    /// Updates are answered at once where that is possible (version 3 of `call`); the rest is of version 2.
+    V3,
+    /// Version 4 of `call`, which is synchronous, too; the rest is of version 3.
+    V4,
+}
+
+impl Api {
+    /// Versions of `query`, `call` and `read_state`.
+    const fn versions(self) -> [&'static str; 3] {
+        match self {
+            Self::V2 => ["v2", "v2", "v2"],
+            Self::V3 => ["v2", "v3", "v2"],
+            Self::V4 => ["v3", "v4", "v3"],
+        }
+    }
+}
+
+/// The argument of the calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// These bytes, hexadecimal.
+    Hex(String),
+    /// So many bytes (`1KB`), other ones each time if they are random.
+    Size(String, bool),
+}
+
+/// Load on a canister.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CanisterLoad {
+    /// URLs of the replicas or their gateways, which share the load evenly; at least one.
+    pub urls: Vec<String>,
+    /// Which endpoints are asked.
+    pub api: Api,
+    /// The canister, as text.
+    pub canister: String,
+    /// Whether it is updated, or queried.
+    pub updates: bool,
+    /// Its method.
+    pub method: String,
+    /// The argument.
+    pub argument: Argument,
+    /// Whether each message has a nonce; `None`: updates have one.
+    pub nonce: Option<bool>,
+    /// The file with the key that signs; `None`: nobody signs.
+    pub pem_file: Option<String>,
+    /// How long messages are valid, if not as long as usual.
+    pub expiry: Option<String>,
+    /// Threads per worker that sign ahead.
+    pub signers: u32,
+    /// Length of the load, if it has one of its own.
+    pub duration: Option<String>,
+    /// Limit for the answer to a query or to the submission of an update.
+    pub query_timeout: String,
+    /// Limit for the outcome of an update, from when it is asked for.
+    pub ingress_timeout: String,
+    /// The first pause before the outcome is asked for once more; each is half as long again as the one before.
+    pub poll_every: String,
+    /// The name that replicas are asked by, if it is not that of the URL.
+    pub host: Option<String>,
+}
+
+impl CanisterLoad {
+    /// The plan, as the content of a plan file.
+    ///
+    /// # Errors
+    /// There is no URL. Whether the plan itself is right shows when it is resolved.
+    pub fn document(&self) -> Result<Value, WorkloadError> {
+        let Some((first, others)) = self.urls.split_first() else {
+            return Err(WorkloadError::new("it is not said which replica is asked", "name its URL"));
+        };
+        let target = match others {
+            [] => json!(first),
+            others => json!({ "url": first, "share": others }),
+        };
+        // A request before the load would be in the canister's counter, and in no count.
+        let mut run = json!({ "no_preflight": true });
+        if let Some(duration) = &self.duration {
+            run["duration"] = json!(duration);
+        }
+        let mut scenario =
+            json!({ "name": if self.updates { "update" } else { QUERY }, "steps": self.steps() });
+        if let Some(host) = &self.host {
+            scenario["headers"] = json!({ "Host": host });
+        }
+        Ok(json!({
+            "name": "canister",
+            "targets": { "replica": target },
+            "run": run,
+            "scenarios": [scenario],
+        }))
+    }
+
+    fn steps(&self) -> Value {
+        let [query, call, state] = self.api.versions();
+        let path = |version: &str, what: &str| format!("/api/{version}/canister/{}/{what}", self.canister);
+        if !self.updates {
+            return json!([{
+                "name": QUERY,
+                "post": path(query, "query"),
+                "canister": self.message("query"),
+                "timeout": self.query_timeout,
+            }]);
+        }
+        let mut message = self.message("update");
+        message.insert("pending".to_owned(), PENDING.into());
+        json!([
+            {
+                "name": SUBMIT,
+                "post": path(call, "call"),
+                "canister": message,
+                "timeout": self.query_timeout,
+            },
+            {
+                "if": format!("exists {PENDING}"),
+                "then": [{
+                    "name": WAIT,
+                    "post": path(state, "read_state"),
+                    "canister": { "state": true },
+                    "timeout": self.ingress_timeout,
+                    "poll": { "every": self.poll_every, "backoff": 1.5, "at_most": "5s" },
+                }],
+            },
+        ])
+    }
+
+    fn message(&self, kind: &str) -> Map<String, Value> {
+        let mut message = Map::new();
+        message.insert(kind.to_owned(), self.method.clone().into());
+        message.insert("id".to_owned(), self.canister.clone().into());
+        match &self.argument {
+            Argument::Hex(bytes) if bytes.is_empty() => {}
+            Argument::Hex(bytes) => drop(message.insert("arg".to_owned(), bytes.clone().into())),
+            Argument::Size(size, random) => {
+                message.insert("arg_size".to_owned(), size.clone().into());
+                if *random {
+                    message.insert("random".to_owned(), true.into());
+                }
+            }
+        }
+        let optional = [
+            ("nonce", self.nonce.map(Value::from)),
+            ("key", self.pem_file.clone().map(Value::from)),
+            ("expiry", self.expiry.clone().map(Value::from)),
+            ("signers", (self.signers != 1).then(|| self.signers.into())),
+        ];
+        message.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load() -> CanisterLoad {
+        CanisterLoad {
+            urls: vec!["http://a:1".to_owned()],
+            api: Api::V4,
+            canister: "aaaaa-aa".to_owned(),
+            updates: false,
+            method: "read".to_owned(),
+            argument: Argument::Hex(String::new()),
+            nonce: None,
+            pem_file: None,
+            expiry: None,
+            signers: 1,
+            duration: Some("20s".to_owned()),
+            query_timeout: "30s".to_owned(),
+            ingress_timeout: "240s".to_owned(),
+            poll_every: "100ms".to_owned(),
+            host: None,
+        }
+    }
+
+    #[test]
+    fn a_query_is_one_step() {
+        let document = load().document().unwrap();
+        assert_eq!(document["targets"], json!({ "replica": "http://a:1" }));
+        let steps = &document["scenarios"][0]["steps"];
+        assert_eq!(steps.as_array().map(Vec::len), Some(1));
+        assert_eq!(steps[0]["post"], "/api/v3/canister/aaaaa-aa/query");
+        assert_eq!(steps[0]["canister"], json!({ "query": "read", "id": "aaaaa-aa" }));
+    }
+
+    #[test]
+    fn an_update_is_submitted_and_waited_for_unless_its_answer_says_it_all() {
+        let update = CanisterLoad {
+            updates: true,
+            urls: vec!["http://a:1".to_owned(), "http://b:2".to_owned()],
+            argument: Argument::Size("1KB".to_owned(), true),
+            pem_file: Some("key.pem".to_owned()),
+            signers: 2,
+            host: Some("ic0.app".to_owned()),
+            ..load()
+        };
+        for (api, submit, wait) in [(Api::V2, "v2", "v2"), (Api::V3, "v3", "v2"), (Api::V4, "v4", "v3")] {
+            let document = CanisterLoad { api, ..update.clone() }.document().unwrap();
+            assert_eq!(
+                document["targets"]["replica"],
+                json!({ "url": "http://a:1", "share": ["http://b:2"] })
+            );
+            let scenario = &document["scenarios"][0];
+            assert_eq!(scenario["headers"], json!({ "Host": "ic0.app" }));
+            let [first, second] = scenario["steps"].as_array().unwrap().as_slice() else {
+                panic!("two steps")
+            };
+            assert_eq!(first["post"], format!("/api/{submit}/canister/aaaaa-aa/call"));
+            let message = json!({
+                "update": "read", "id": "aaaaa-aa", "arg_size": "1KB", "random": true, "key": "key.pem",
+                "signers": 2, "pending": "call",
+            });
+            assert_eq!(first["canister"], message);
+            assert_eq!(second["if"], "exists call");
+            assert_eq!(second["then"][0]["post"], format!("/api/{wait}/canister/aaaaa-aa/read_state"));
+        }
+    }
+
+    #[test]
+    fn without_a_replica_there_is_no_plan() {
+        let error = CanisterLoad { urls: Vec::new(), ..load() }.document().unwrap_err();
+        assert!(!error.hint().is_empty(), "{error}");
+    }
+}
