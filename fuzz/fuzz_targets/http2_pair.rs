@@ -60,6 +60,7 @@ fuzz_target!(|data: &[u8]| {
         connection_window: 65_535 + u32::from(c3),
         max_frame_size: 16_384 + u32::from(c0),
         limits: LIMITS,
+        keeps_content: false,
     };
     let mut world = World::new(&client, &server);
     let (steps, _) = steps.as_chunks::<3>();

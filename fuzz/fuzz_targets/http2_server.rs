@@ -23,6 +23,7 @@ fn options(cutting: &Cutting<'_>) -> ServerOptions {
     }
     ServerOptions {
         max_streams: limits.interim,
+        keeps_content: true,
         stream_window: limits.head_bytes as u32,
         connection_window: 0,
         limits: FieldLimits { list_bytes: limits.head_bytes as u32 * 8, fields: limits.headers as u32 + 4 },

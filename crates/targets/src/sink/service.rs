@@ -216,9 +216,9 @@ impl Crud {
 /// * Every canister counts, together with the others: the method `read` gives the counter as 4 bytes,
 ///   little-endian, `write` increases it and gives it. Any other method gives its argument back.
 /// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at
-/// once.   A call is carried out once, however often the same message comes.
+///   once. A call is carried out once, however often the same message comes.
 /// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does
-/// whatever   is none. Addresses that a replica does not have get `404`.
+///   whatever is none. Addresses that a replica does not have get `404`.
 /// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
 ///
 /// A request for which a fault is drawn changes nothing.

@@ -72,6 +72,7 @@ fn server_options() -> impl Strategy<Value = ServerOptions> {
         connection_window: connection,
         max_frame_size: frame,
         limits: LIMITS,
+        keeps_content: false,
     })
 }
 
