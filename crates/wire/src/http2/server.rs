@@ -115,10 +115,11 @@ pub struct Request {
 /// must be sent in that order. After an error the connection is over: send `out` (a GOAWAY is in it) and
 /// close.
 ///
-/// Content of requests is counted, and dropped unless the [options](ServerOptions) say otherwise. Content of replies that the client's windows hold back is kept
-/// and follows in `receive`, the streams taking turns: at most one reply for each of the streams that may be
-/// open, and shared content is not copied. A request and its reply allocate nothing once a connection has had
-/// as many streams at once before, unless content has to wait.
+/// Content of requests is counted, and dropped unless the [options](ServerOptions) say otherwise. Content of
+/// replies that the client's windows hold back is kept and follows in `receive`, the streams taking turns: at
+/// most one reply for each of the streams that may be open, and shared content is not copied. A request and
+/// its reply allocate nothing once a connection has had as many streams at once before, unless content has to
+/// wait.
 ///
 /// How much stands in `out` is the caller's matter: a client that sends and does not read should not be
 /// received from.
