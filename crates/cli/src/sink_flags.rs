@@ -78,8 +78,9 @@ struct ReplyArgs {
 struct CanisterArgs {
     /// Stand for a replica of the Internet Computer, with canisters that count
     ///
-    /// Answers /api/v2/status, query, call and read_state of all versions, with certificates of a test root key.
-    /// The method `read` gives the counter as 4 bytes, `write` increases it, any other gives its argument back.
+    /// Answers /api/v2/status, query, call and read_state of all versions, with certificates of a test root
+    /// key. The method `read` gives the counter as 4 bytes, `write` increases it, any other gives its
+    /// argument back.
     #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data"])]
     canister: bool,
     /// Know this canister only, and reject calls of others

@@ -20,7 +20,7 @@ pub enum Answer<'a> {
         /// The certificate.
         certificate: &'a [u8],
     },
-    /// A call was taken in (status 202, no body, or nothing but a text): it is to be asked for.
+    /// A call was taken in (status 202, without a body): it is to be asked for.
     Accepted,
 }
 

@@ -75,8 +75,8 @@ impl From<Undecodable> for CertificateError {
 pub struct RootKey(PublicKey);
 
 impl RootKey {
-    /// The key of this DER, which `/api/v2/status` has as `root_key`. None if it is no BLS key of the Internet
-    /// Computer.
+    /// The key of this DER, which `/api/v2/status` has as `root_key`. None if it is no BLS key of the
+    /// Internet Computer.
     pub fn from_der(der: &[u8]) -> Option<Self> {
         let key = der::key_of(der, der::BLS, Some(der::BLS_CURVE))?;
         PublicKey::key_validate(key).ok().map(Self)
@@ -136,8 +136,8 @@ impl Verifier {
         Self { root, max_age: crate::expiry::MAX_AHEAD, max_ahead: crate::expiry::MAX_AHEAD }
     }
 
-    /// Checks a certificate about this canister, at `now_ns` in nanoseconds since 1970. Where no subnet key is
-    /// delegated to, which is so on the root subnet and in tests, any canister is the signer's.
+    /// Checks a certificate about this canister, at `now_ns` in nanoseconds since 1970. Where no subnet key
+    /// is delegated to, which is so on the root subnet and in tests, any canister is the signer's.
     ///
     /// # Errors
     /// Why it proves nothing.

@@ -84,7 +84,8 @@ pub(crate) fn hash_of_pairs(pairs: &[[Hash; 2]]) -> Hash {
 mod tests {
     use super::*;
 
-    /// The published example of the interface specification for request ids without the fields that came later.
+    /// The published example of the interface specification for request ids without the fields that came
+    /// later.
     #[test]
     fn the_first_published_example_has_its_request_id() {
         let id = hash_of_map(&[

@@ -13,9 +13,9 @@ use crate::{Hash, der};
 
 /// Who sends messages. Cloning one is counting a reference; threads may share one.
 ///
-/// Keys of Ed25519 sign with AWS-LC (133,000 signatures of a request id per second on a core that makes 48,000
-/// with ring and 72,000 with ed25519-dalek), those of secp256k1 with libsecp256k1 (55,000, k256 makes 18,000):
-/// measured on one virtual machine, in one program, optimised.
+/// Keys of Ed25519 sign with AWS-LC (133,000 signatures of a request id per second on a core that makes
+/// 48,000 with ring and 72,000 with ed25519-dalek), those of secp256k1 with libsecp256k1 (55,000, k256 makes
+/// 18,000): measured on one virtual machine, in one program, optimised.
 #[derive(Clone, Debug)]
 pub struct Identity(Option<Arc<Signer>>);
 
@@ -131,8 +131,8 @@ impl Identity {
         self.0.as_ref().map(|signer| signer.public_key_der.as_slice())
     }
 
-    /// Signs a message; `None` of whoever signs nothing. For secp256k1 it is the SHA-256 of the message that is
-    /// signed, and the signature is `r` and `s`.
+    /// Signs a message; `None` of whoever signs nothing. For secp256k1 it is the SHA-256 of the message that
+    /// is signed, and the signature is `r` and `s`.
     #[inline]
     pub fn sign(&self, message: &[u8]) -> Option<[u8; 64]> {
         let signer = self.0.as_ref()?;

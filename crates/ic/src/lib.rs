@@ -1,6 +1,6 @@
 //! Messages of the Internet Computer, by its interface specification
-//! (<https://internetcomputer.org/docs/current/references/ic-interface-spec>): requests to canisters and their
-//! signatures, what comes back, and the certificates that prove it.
+//! (<https://internetcomputer.org/docs/current/references/ic-interface-spec>): requests to canisters and
+//! their signatures, what comes back, and the certificates that prove it.
 //!
 //! ```text
 //! Identity, Call ──► Stencil ──► envelope (CBOR) ──► a replica
@@ -9,7 +9,8 @@
 //! ```
 //!
 //! What is done once for each message allocates nothing: a [`Stencil`] writes envelopes, [`Answer::read`] and
-//! [`answer::request_status`] read answers. [`Verifier`] checks a certificate, which takes about a millisecond.
+//! [`answer::request_status`] read answers. [`Verifier`] checks a certificate, which takes about a
+//! millisecond.
 //!
 //! [`envelope`], [`reply`], [`Authority`] and [`witness`] are the other side, for servers that stand for a
 //! replica: they read messages, and write answers and certificates.

@@ -79,8 +79,8 @@ impl Principal {
     fn from_old_form(text: &str, digits: &str) -> Result<Self, BadPrincipal> {
         let bad = |what: &str| BadPrincipal {
             problem: format!("`{text}` is no principal: {what}"),
-            hint: "the old form is `ic:` and the bytes in hexadecimal, of which the last one is the check byte, \
-                   such as ic:2A012B; current principals look like rrkah-fqaaa-aaaaa-aaaaq-cai",
+            hint: "the old form is `ic:` and the bytes in hexadecimal, of which the last one is the check \
+                   byte, such as ic:2A012B; current principals look like rrkah-fqaaa-aaaaa-aaaaq-cai",
         };
         let bytes =
             unhex(digits).ok_or_else(|| bad("what follows `ic:` is no even number of hexadecimal digits"))?;

@@ -115,8 +115,8 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Calls `see` with each label at the top of this tree and what is below it, and with no label where a part
-    /// was cut off, from left to right, until it gives something.
+    /// Calls `see` with each label at the top of this tree and what is below it, and with no label where a
+    /// part was cut off, from left to right, until it gives something.
     ///
     /// # Errors
     /// This is no hash tree; what `see` fails with.
@@ -125,7 +125,8 @@ impl<'a> Tree<'a> {
         mut see: impl FnMut(Option<&'a [u8]>, Self) -> Result<Option<T>, Undecodable>,
     ) -> Result<Option<T>, Undecodable> {
         let mut reader = self.0;
-        // Nodes come in preorder, so that the forks above need not be remembered, only what they still promise.
+        // Nodes come in preorder, so that the forks above need not be remembered, only what they still
+        // promise.
         let mut promised = 1_u32;
         while promised > 0 {
             promised -= 1;
@@ -194,8 +195,8 @@ pub(crate) fn leaf_hash(value: &[u8]) -> Hash {
     sha256(&[b"\x10ic-hashtree-leaf", value])
 }
 
-/// A number as certificates have it in their leaves: unsigned LEB128. None if it is cut off or has more than 64
-/// bits.
+/// A number as certificates have it in their leaves: unsigned LEB128. None if it is cut off or has more than
+/// 64 bits.
 pub(crate) fn leb128(bytes: &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for (index, &byte) in bytes.iter().enumerate() {

@@ -39,7 +39,8 @@ impl Node {
         Self::Leaf(value)
     }
 
-    /// Trees below labels, side by side, in the order of the labels; of two with the same label the first one.
+    /// Trees below labels, side by side, in the order of the labels; of two with the same label the first
+    /// one.
     pub fn forest(trees: impl IntoIterator<Item = (Vec<u8>, Self)>) -> Self {
         let mut trees: Vec<_> = trees.into_iter().collect();
         trees.sort_by(|(one, _), (other, _)| one.cmp(other));

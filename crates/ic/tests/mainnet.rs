@@ -1,5 +1,5 @@
-//! Certificates that the Internet Computer itself has made, as answers to `read_state` for the path `/time` of
-//! the canister `ivg37-qiaaa-aaaab-aaaga-cai`. Its subnet shows a delegation of the root subnet.
+//! Certificates that the Internet Computer itself has made, as answers to `read_state` for the path `/time`
+//! of the canister `ivg37-qiaaa-aaaab-aaaga-cai`. Its subnet shows a delegation of the root subnet.
 
 use plimsoll_ic::{Answer, CertificateError, Lookup, Principal, RootKey, Verifier};
 
@@ -9,9 +9,10 @@ const TIME: &str = include_str!("mainnet/time.hex");
 const LISTED: &str = include_str!("mainnet/time_with_listed_ranges.hex");
 
 /// The root key of the Internet Computer, as its interface specification and its agents have it.
-const ROOT_KEY: &str = "308182301d060d2b0601040182dc7c0503010201060c2b0601040182dc7c05030201036100\
-                        814c0e6ec71fab583b08bd81373c255c3c371b2e84863c98a4f1e08b74235d14fb5d9c0cd546d9685f913a0c0b2cc534\
-                        1583bf4b4392e467db96d65b9bb4cb717112f8472e0d5a4d14505ffd7484b01291091c5f87b98883463f98091a0baaae";
+const ROOT_KEY: &str = "308182301d060d2b0601040182dc7c0503010201060c2b0601040182dc7c05030201036100814c0e \
+                        6ec71fab583b08bd81373c255c3c371b2e84863c98a4f1e08b74235d14fb5d9c0cd546d9685f913a \
+                        0c0b2cc5341583bf4b4392e467db96d65b9bb4cb717112f8472e0d5a4d14505ffd7484b01291091c \
+                        5f87b98883463f98091a0baaae";
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> =

@@ -41,6 +41,11 @@ fn is_in_order(bytes: &[u8], id: RequestId, identity: &Identity) -> Envelope<'st
     envelope
 }
 
+fn paths() -> impl Strategy<Value = Vec<Vec<Vec<u8>>>> {
+    let label = prop::collection::vec(any::<u8>(), 0..40);
+    prop::collection::vec(prop::collection::vec(label, 0..4), 0..4)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -57,7 +62,8 @@ proptest! {
         let identity = &identity(who);
         let kind = if update { Kind::Update } else { Kind::Query };
         let id = Principal::from_bytes(&canister).unwrap();
-        let call = Call { kind, canister: id, method: &method, arg: &arg, nonce: nonce.as_deref(), ingress_expiry_ns };
+        let call = Call { kind, canister: id, method: &method, arg: &arg, nonce: None, ingress_expiry_ns };
+        let call = Call { nonce: nonce.as_deref(), ..call };
         let mut out = Vec::new();
         let id = call.write_envelope(identity, &mut out);
         prop_assert_eq!(id, call.request_id(&identity.sender()));
@@ -75,7 +81,7 @@ proptest! {
 
     #[test]
     fn paths_of_a_state_are_read_as_they_were_meant(
-        paths in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..4), 0..4),
+        paths in paths(),
         expiry in any::<u64>(),
         who in 0..3_usize,
     ) {

@@ -7,8 +7,9 @@
 //! run.
 //!
 //! What it answers is a [`Service`]: always the same; or [`Crud`], a service of resources that are created,
-//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or [`Canister`], a replica
-//! of the Internet Computer. Everything else, from laws and faults to the log, is the same for every service.
+//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or [`Canister`], a
+//! replica of the Internet Computer. Everything else, from laws and faults to the log, is the same for every
+//! service.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter

@@ -52,7 +52,8 @@ pub struct Sink {
 }
 
 /// What a sink did. The identity
-/// `counter = replied + rejections + garbage + statuses + dropped + resets + refusals + abandoned` always holds.
+/// `counter = replied + rejections + garbage + statuses + dropped + resets + refusals + abandoned` always
+/// holds.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Requests that were read as a whole.

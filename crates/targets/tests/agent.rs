@@ -1,6 +1,6 @@
 //! The Internet Computer's own agent, with all that it verifies, against the sink as a replica.
-//! It has a binary of its own: `candid` compares its numbers with those of the language, which other tests would
-//! have to take into account.
+//! It has a binary of its own: `candid` compares its numbers with those of the language, which other tests
+//! would have to take into account.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -34,8 +34,8 @@ fn on_a_runtime(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
 }
 
-/// Status, query and update, everything verified: senders by the sink, certificates and signatures of nodes by
-/// the agent.
+/// Status, query and update, everything verified: senders by the sink, certificates and signatures of nodes
+/// by the agent.
 async fn all_is_well(sink: &Sink, agent: Agent, count_before: u32) -> u32 {
     assert_eq!(agent.status().await.unwrap().replica_health_status.as_deref(), Some("healthy"));
     agent.fetch_root_key().await.unwrap();

@@ -210,14 +210,15 @@ impl Crud {
 }
 
 /// A replica of the Internet Computer, as far as its clients see one: `/api/v2/status`, and below
-/// `/api/vN/canister/ID` the addresses `query` (versions 2 and 3), `call` (2 to 4) and `read_state` (2 and 3).
+/// `/api/vN/canister/ID` the addresses `query` (versions 2 and 3), `call` (2 to 4) and `read_state` (2 and
+/// 3).
 ///
 /// * Every canister counts, together with the others: the method `read` gives the counter as 4 bytes,
 ///   little-endian, `write` increases it and gives it. Any other method gives its argument back.
-/// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at once.
-///   A call is carried out once, however often the same message comes.
-/// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does whatever
-///   is none. Addresses that a replica does not have get `404`.
+/// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at
+/// once.   A call is carried out once, however often the same message comes.
+/// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does
+/// whatever   is none. Addresses that a replica does not have get `404`.
 /// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
 ///
 /// A request for which a fault is drawn changes nothing.
@@ -227,7 +228,8 @@ pub struct Canister {
     pub id: Option<Principal>,
     /// Reject unknown methods, with code 5.
     pub strict: bool,
-    /// Look whether messages are from their senders; others get `400`. It costs about as much as all the rest.
+    /// Look whether messages are from their senders; others get `400`. It costs about as much as all the
+    /// rest.
     pub check_signatures: bool,
     /// Sign answers to queries as a node does.
     pub sign_queries: bool,
@@ -242,8 +244,8 @@ pub struct Canister {
 }
 
 impl Default for Canister {
-    /// Any canister, healthy at once, with a certificate for every call of versions 3 and 4; a hundred thousand
-    /// calls are remembered.
+    /// Any canister, healthy at once, with a certificate for every call of versions 3 and 4; a hundred
+    /// thousand calls are remembered.
     fn default() -> Self {
         Self {
             id: None,

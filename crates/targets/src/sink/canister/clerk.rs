@@ -22,8 +22,8 @@ const MOST_GARBAGE: u64 = 64;
 
 /// Writes the answers of one thread.
 ///
-/// What is due at the same time is gathered, [certified](Self::certify) under one signature, which takes about
-/// 0.14 ms, and then answered one by one.
+/// What is due at the same time is gathered, [certified](Self::certify) under one signature, which takes
+/// about 0.14 ms, and then answered one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Clerk {
     /// What is due.
@@ -95,11 +95,8 @@ impl Clerk {
                 (200, Action::Replied)
             }
             Asked::Query(call) => {
-                let signing = subnet.options.sign_queries.then(|| NodeSigning {
-                    node: &subnet.node,
-                    id: call.id,
-                    timestamp_ns: now_ns,
-                });
+                let signing = NodeSigning { node: &subnet.node, id: call.id, timestamp_ns: now_ns };
+                let signing = subnet.options.sign_queries.then_some(signing);
                 let outcome = subnet.query(call, rejected);
                 let (result, action) = match &outcome {
                     Outcome::Rejected(code, message) => {
