@@ -29,7 +29,8 @@ enum Verifier {
     Rsa(UnparsedPublicKey<Vec<u8>>),
 }
 
-/// A server that answers 401 to a request without a token, with a wrong one, and with one that is not valid now.
+/// A server that answers 401 to a request without a token, with a wrong one, and with one that is not valid
+/// now.
 struct Guarded {
     runtime: Option<Runtime>,
     url: String,
