@@ -46,6 +46,10 @@ const EXAMPLES: usize = 5;
 pub(crate) fn command(args: &CanisterArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     let verify = args.verify().map_err(Failure::usage)?;
+    if verify.is_some() && !load.updates {
+        let problem = Problem::new("--verify has no effect: answers to queries have no certificate");
+        return Err(Failure::usage(problem.with_hint("verify updates (-m Update), or leave it out")));
+    }
     let patience = args.status_timeout().map_err(Failure::usage)?;
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let text = document.to_string();
@@ -204,10 +208,6 @@ fn verifier(
     load: &CanisterLoad,
     flags: &PlanPatch,
 ) -> Result<(Verifier, VerifySpec), Failure> {
-    if !load.updates {
-        let problem = Problem::new("--verify has no effect: answers to queries have no certificate");
-        return Err(Failure::usage(problem.with_hint("verify updates (-m Update), or leave it out")));
-    }
     let der = match &spec.root_key {
         Some(key) => key.clone(),
         None => {

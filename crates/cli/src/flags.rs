@@ -342,7 +342,7 @@ struct RequestArgs {
     ///
     /// For HS256, HS384 and HS512 any bytes, else a private key in PEM. The token has `iat` and `exp`, and is
     /// signed again in time before it expires. Several tokens, and one for each user, are a matter of plans.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
     jwt_key: Option<String>,
     /// How it is signed: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
     #[arg(long, value_name = "ALGORITHM", hide_short_help = true)]
@@ -371,7 +371,7 @@ struct RequestArgs {
     /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
     #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_pct: Option<String>,
-    /// How long that is, from the start of the request; then the connection is closed, or the stream cancelled
+    /// How long that is, from the start of the request; then the connection is closed, or the stream ended
     #[arg(long, value_name = "TIME", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_after: Option<String>,
     /// Follow redirects, also to other servers, at most N in a row [default: 10]

@@ -266,6 +266,13 @@ impl Lane {
         self.https == origin.https && self.name_of(site).authority.eq_ignore_ascii_case(origin.authority)
     }
 
+    /// Whether one of the servers that the plan names for it is called like this, however it is written.
+    pub(crate) fn has_member(&self, origin: Origin<'_>) -> bool {
+        let Ok(wanted) = Newcomer::read(origin.https, origin.authority) else { return false };
+        let read = |name: &Name| Newcomer::read(self.https, &name.authority);
+        self.names.iter().any(|name| read(name).is_ok_and(|own| own.is(&wanted)))
+    }
+
     /// What its server is called. A pool has several: whoever names one of its members means that one, and a
     /// request that went to the pool could come to another, which would send it back for ever.
     fn only_name(&self) -> Option<&Name> {

@@ -120,6 +120,7 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             ..plan.connections.clone()
         },
         thresholds: Vec::new(),
+        client_faults: None,
         ..plan.clone()
     }
 }

@@ -74,6 +74,7 @@ impl Plan {
             pacing: Pacing::Precise,
             preflight: false,
             thresholds: Vec::new(),
+            client_faults: None,
             // Another stream of random numbers than that of the load's workers.
             seed: self.seed ^ PROBE_SEED,
             ..self.clone()

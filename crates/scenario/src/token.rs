@@ -147,7 +147,7 @@ pub enum TokenPart {
 }
 
 enum Key {
-    Hmac(hmac::Key),
+    Hmac(Box<hmac::Key>),
     Rsa(RsaKeyPair),
     Ecdsa(EcdsaKeyPair),
     Ed25519(Ed25519KeyPair),
@@ -383,7 +383,7 @@ impl Key {
             [] => Err(wrong()),
             // A public key is known to all: who takes it for HMAC has signed nothing.
             _ if key.starts_with(b"-----BEGIN ") => Err(wrong()),
-            _ => Ok(Self::Hmac(hmac::Key::new(kind, key))),
+            _ => Ok(Self::Hmac(Box::new(hmac::Key::new(kind, key)))),
         };
         let pem = || PrivateKeyDer::from_pem_slice(key).map_err(|_| wrong());
         match algorithm {

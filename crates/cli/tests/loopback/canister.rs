@@ -6,6 +6,10 @@ use serde_json::Value;
 
 use crate::process::{Finished, Folder, Process, run};
 
+/// A key of nobody.
+const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
+    -----END PRIVATE KEY-----\n";
+
 /// A sink with these flags, and its URL.
 struct Sink {
     process: Process,
@@ -14,7 +18,7 @@ struct Sink {
 
 impl Sink {
     fn start(flags: &str) -> Self {
-        let process = Process::plimsoll(&format!("sink --listen 127.0.0.1:0 {flags}"));
+        let mut process = Process::plimsoll(&format!("sink --listen 127.0.0.1:0 {flags}"));
         let line = process.stderr.wait_for(": listening on ");
         let address = line.rsplit(' ').next().expect("an address").trim_start_matches("http://").to_owned();
         Self { process, url: format!("http://{address}") }
@@ -65,7 +69,7 @@ fn queries_of_the_plain_sink_are_counted_with_its_counter() {
         assert_eq!(failures, [0, 0], "{flags}");
     }
     // Four loads, and before each a question for the status; counters begin at 0, and the last query has the highest.
-    let finished = sink.load("-n 1 -r 0.5 --no-status-check");
+    let finished = sink.load("-n 2 -r 0.5 --no-status-check");
     assert_eq!(told(&finished.stderr, "Max counter value seen"), 1_604, "{}", finished.stderr);
     drop(sink.process);
 }
@@ -75,20 +79,14 @@ fn what_becomes_of_queries_is_told_as_the_sink_has_it() {
     let folder = Folder::new();
     let log = folder.file("truth.csv");
     let flags = "--drop 3% --reset 4% --fail 5%:503 --fail 2%:429 --seed 11";
-    let sink = Sink::start(&format!("{flags} --truth {log}"));
+    let sink = Sink::start(&format!("{flags} --truth-log {log}"));
     let finished = sink.load("-n 2 -r 500 --no-status-check --query-timeout-secs 0.3 --drain 1s");
     assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
     let summary = finished.stderr.clone();
     let Sink { mut process, .. } = sink;
     process.signal("INT");
     process.wait();
-    let truth = std::fs::read_to_string(&log).expect("the log");
-    let mut actions: BTreeMap<String, u64> = BTreeMap::new();
-    for line in truth.lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let action = if fields[3] == "status" { fields[4] } else { fields[3] };
-        *actions.entry(action.to_owned()).or_default() += 1;
-    }
+    let actions = truth(&log);
     let of = |action: &str| actions.get(action).copied().unwrap_or_default();
     let codes = codes(&summary);
     let code = |code: u16| codes.get(&code).copied().unwrap_or_default();
@@ -109,13 +107,12 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
     let folder = Folder::new();
     let certificate =
         folder.write("certificate.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
-    let ed25519 = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n-----END PRIVATE KEY-----\n";
-    let key = folder.write("key.pem", ed25519);
+    let key = folder.write("key.pem", ED25519);
     for (args, expected) in [
         ("canister", "it is not said which replica is asked"),
         ("canister 127.0.0.1:1", "`127.0.0.1:1` is no URL of a replica"),
         ("canister http://127.0.0.1:1 --canister-id zzz", "--canister-id: `zzz` is no principal"),
-        ("canister http://127.0.0.1:1 -m Counter", "invalid value 'Counter'"),
+        ("canister http://127.0.0.1:1 -m Counter", "`Counter` is not one of Query"),
         ("canister http://127.0.0.1:1 -m QueryCounter --call-method read", "--call-method has no effect"),
         ("canister http://127.0.0.1:1 --payload 12x", "`12x` is not hexadecimal"),
         ("canister http://127.0.0.1:1 --payload-size 9MB", "an argument is at most 2 MiB"),
@@ -136,4 +133,137 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         assert!(finished.stderr.contains(expected), "{args}: {}", finished.stderr);
         assert!(finished.stdout.is_empty(), "{args}: {}", finished.stdout);
     }
+}
+
+/// Calls in a truth log by what became of them, without what was asked for beside them (`status`, `read_state`).
+fn truth(log: &str) -> BTreeMap<String, u64> {
+    let text = std::fs::read_to_string(log).expect("the log");
+    let mut actions = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let action = if fields[3] == "status" { fields[4] } else { fields[3] };
+        *actions.entry(action.to_owned()).or_default() += 1;
+    }
+    actions
+}
+
+#[test]
+fn updates_are_submitted_and_waited_for_at_every_version_of_the_endpoints() {
+    let folder = Folder::new();
+    let key = folder.write("key.pem", ED25519);
+    let sink = Sink::start("--canister --check-signatures --accepted 40% --processing 30ms");
+    let mut calls = 0;
+    for (flags, waits) in [
+        ("--api v2", 60..=60),
+        ("--api v3 --pem-file KEY", 5..=55),
+        ("--api v4 --pem-file KEY --http2 -t 2", 5..=55),
+        ("--api v4 --presign 60 --pem-file KEY", 5..=55),
+    ] {
+        let flags = flags.replace("KEY", &key);
+        let finished = sink.load(&format!("-u --iterations 60 -c 4 --verify 100% --poll-every 5ms {flags}"));
+        assert!(matches!(finished.code, Some(0 | 3)), "{flags}: {:?} {}", finished.code, finished.stderr);
+        let result = finished.result();
+        calls += 60;
+        assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 60)]), "{flags}: {}", finished.stderr);
+        assert_eq!(told(&finished.stderr, "Max counter value seen"), calls, "{flags}");
+        assert_eq!(step(&result, "submit")["ok"], 60, "{flags}");
+        let waited = step(&result, "wait")["ok"].as_u64().expect("a count");
+        assert!(waits.contains(&waited), "{flags}: {waited}");
+        // Each is asked for several times within its 30 ms, and is one request.
+        let polls = result["accounting"]["polls"].as_u64().expect("a count");
+        assert!(polls >= waited, "{flags}: {polls} for {waited}");
+        assert_eq!(result["accounting"]["started"], 60 + waited, "{flags}");
+        let finding = &result["reconciliation"]["findings"][0];
+        assert_eq!(
+            (&finding["check"], &finding["passed"]),
+            (&"certificates".into(), &true.into()),
+            "{finding}"
+        );
+        assert!(
+            finding["said"].as_str().is_some_and(|said| said.starts_with("60 certificates verified")),
+            "{finding}"
+        );
+    }
+}
+
+#[test]
+fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
+    let folder = Folder::new();
+    let log = folder.file("truth.csv");
+    let faults = "--drop 3% --reset 3% --fail 4%:503 --reject 6% --garbage 5% --seed 5";
+    let sink = Sink::start(&format!("--canister {faults} --truth-log {log}"));
+    // Every call is answered at once: what the log has of a call is what became of it.
+    let flags = "-u --no-status-check -n 2 -r 500 --query-timeout-secs 0.4 --drain 2s";
+    let finished = sink.load(flags);
+    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+    let summary = finished.stderr.clone();
+    let Sink { mut process, .. } = sink;
+    process.signal("INT");
+    process.wait();
+    let actions = truth(&log);
+    let of = |action: &str| actions.get(action).copied().unwrap_or_default();
+    let codes = codes(&summary);
+    let code = |code: u16| codes.get(&code).copied().unwrap_or_default();
+    // A call may have found no connection to be sent on before the end, and then is in neither.
+    assert_eq!(actions.values().sum::<u64>(), 1_000, "{actions:?}");
+    assert_eq!(codes.values().sum::<u64>(), 1_000, "{summary}");
+    let told_codes = [200, 503, 33, 22, 11, 44].map(code);
+    let logged = ["replied", "503", "rejected", "garbage", "reset", "dropped"].map(of);
+    assert_eq!(told_codes, logged, "{actions:?} {summary}");
+    assert!(logged.iter().all(|count| *count > 0), "{actions:?}");
+    assert_eq!(told(&summary, "submit failures"), code(503) + code(11) + code(44));
+    assert_eq!(told(&summary, "wait failures"), code(33) + code(22));
+}
+
+#[test]
+fn certificates_of_another_root_key_prove_nothing() {
+    let sink = Sink::start("--canister");
+    // Of the network itself.
+    let mainnet = "308182301d060d2b0601040182dc7c0503010201060c2b0601040182dc7c05030201036100814c0e6ec71fab583b08bd81373c255c3c371b2e84863c98a4f1e08b74235d14fb5d9c0cd546d9685f913a0c0b2cc5341583bf4b4392e467db96d65b9bb4cb717112f8472e0d5a4d14505ffd7484b01291091c5f87b98883463f98091a0baaae";
+    let finished = sink.load(&format!("-u --iterations 30 -c 2 --verify 100% --root-key {mainnet}"));
+    assert_eq!(finished.code, Some(6), "{}", finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let finding = &result["reconciliation"]["findings"][0];
+    assert_eq!(finding["passed"], false);
+    assert!(finding["said"].as_str().is_some_and(|said| said.contains("30 prove nothing")), "{finding}");
+    let evidence = finding["evidence"].as_array().expect("there is some");
+    assert_eq!(evidence.len(), 6, "five, and how many more: {evidence:?}");
+    assert!(
+        evidence[0].as_str().is_some_and(|text| text.contains("is not signed by the root key")),
+        "{evidence:?}"
+    );
+    let damaged = sink.load("-u -n 1 --verify 1% --root-key /nonexistent");
+    assert_eq!(damaged.code, Some(2), "{}", damaged.stderr);
+    assert!(damaged.stderr.contains("--root-key: cannot read"), "{}", damaged.stderr);
+}
+
+#[test]
+fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told() {
+    let sink = Sink::start("--canister --unhealthy-for 1s");
+    let finished = run(&format!("canister {} --iterations 5 -c 1 --status-timeout 100ms", sink.url));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("says of its health"), "{}", finished.stderr);
+    let finished = sink.load("--iterations 5 -c 1");
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(finished.stderr.contains("waiting until"), "{}", finished.stderr);
+    assert_eq!(finished.result()["accounting"]["ok"], 5);
+}
+
+#[test]
+fn an_unknown_canister_is_rejected_and_the_summary_goes_where_it_is_wanted() {
+    let folder = Folder::new();
+    let sink = Sink::start("--canister --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai");
+    let file = folder.file("summary.txt");
+    let args = format!("--iterations 40 -c 2 --summary-file {file} --chart-size small");
+    let finished = sink.load(&args);
+    let summary = std::fs::read_to_string(&file).expect("the summary");
+    assert_eq!(codes(&summary), BTreeMap::from([(33, 40)]), "{summary}");
+    let result = finished.result();
+    assert_eq!(result["errors"]["rejected"], 40, "{}", result["errors"]);
+    let example = result["error_examples"]["rejected"].as_str().expect("one");
+    assert!(example.contains("rejected with code 3"), "{example}");
+    let finished = sink.load(&format!("{args} --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai"));
+    let summary = std::fs::read_to_string(&file).expect("the summary");
+    assert_eq!(codes(&summary), BTreeMap::from([(200, 40)]), "{summary} {}", finished.stderr);
+    assert!(summary.contains("Histogram") && summary.contains('#'), "{summary}");
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
 use aws_lc_rs::hmac;
@@ -16,6 +15,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use plimsoll_driver::clock;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -25,11 +25,12 @@ use crate::truth::{account, assert_balance};
 
 /// How the server verifies.
 enum Verifier {
-    Hmac(hmac::Key),
+    Hmac(Box<hmac::Key>),
     Rsa(UnparsedPublicKey<Vec<u8>>),
 }
 
-/// A server that answers 401 to a request without a token, with a wrong one, and with one that is not valid now.
+/// A server that answers 401 to a request without a token, with a wrong one, and with one that is not valid
+/// now.
 struct Guarded {
     runtime: Option<Runtime>,
     url: String,
@@ -96,7 +97,7 @@ fn claims(token: &str, verifier: &Verifier) -> Option<Value> {
         Verifier::Rsa(key) => key.verify(input.as_bytes(), &signature).ok()?,
     }
     let claims: Value = serde_json::from_slice(&decoded(input.split_once('.')?.1)?).ok()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
+    let now = clock::unix().0 / 1_000_000_000;
     let is_valid = claims["iat"].as_u64()? <= now && now < claims["exp"].as_u64()?;
     is_valid.then_some(claims)
 }
@@ -109,9 +110,10 @@ fn a_token_is_signed_again_before_it_expires() {
     let pem = format!("-----BEGIN PRIVATE KEY-----\n{pem}\n-----END PRIVATE KEY-----\n");
     let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, rsa.public_key().as_ref().to_vec());
     let hmac_key = hmac::Key::new(hmac::HMAC_SHA256, b"topsecret");
-    for (verifier, key, algorithm) in
-        [(Verifier::Hmac(hmac_key), "topsecret\n", "HS256"), (Verifier::Rsa(public), pem.as_str(), "RS256")]
-    {
+    for (verifier, key, algorithm) in [
+        (Verifier::Hmac(Box::new(hmac_key)), "topsecret\n", "HS256"),
+        (Verifier::Rsa(public), pem.as_str(), "RS256"),
+    ] {
         let (server, folder) = (Guarded::start(verifier), Folder::new());
         let key_file = folder.write("key", key);
         let flags = format!(
@@ -137,7 +139,7 @@ fn a_token_is_signed_again_before_it_expires() {
 
 #[test]
 fn a_token_for_each_user_names_the_user() {
-    let verifier = || Verifier::Hmac(hmac::Key::new(hmac::HMAC_SHA256, b"topsecret"));
+    let verifier = || Verifier::Hmac(Box::new(hmac::Key::new(hmac::HMAC_SHA256, b"topsecret")));
     let (server, folder) = (Guarded::start(verifier()), Folder::new());
     folder.write("key", "topsecret");
     let plan = folder.write(

@@ -175,6 +175,9 @@ impl<B: Backend> Worker<'_, B> {
             url.extend_from_slice(if self.lanes[lane as usize].https { b"https:" } else { b"http:" });
         }
         url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
+        // What was meant for one member of a pool was meant for the others, too.
+        let home = &self.lanes[self.plan.steps[request.step as usize].target];
+        let stays = reference::origin(&url).is_some_and(|(origin, _)| home.has_member(origin));
         let (there, path) = match reference::origin(&url) {
             // Whoever has answered calls itself by its own name, also in a pool.
             Some((origin, path)) if self.lanes[lane as usize].is_at(site, origin) => (lane, path),
@@ -192,7 +195,8 @@ impl<B: Backend> Worker<'_, B> {
             _ => None,
         };
         let from = detour.as_deref().unwrap_or(&self.plan.steps[request.step as usize].request);
-        let next = if there == lane {
+        let same_scheme = self.lanes[there as usize].https == self.lanes[lane as usize].https;
+        let next = if there == lane || (stays && same_scheme) {
             from.redirected(&path, status)
         } else {
             let https = self.lanes[there as usize].https;

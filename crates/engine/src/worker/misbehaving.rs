@@ -62,6 +62,10 @@ impl<B: Backend> Worker<'_, B> {
         let template = &plan.steps[request.step as usize].request;
         let Some(faults) = &mut self.misbehaviour else { return };
         request.intent = faults.draw();
+        if request.intent == Intent::Abandon && faults.faults.abandon_after >= plan.timeout_of(request.step) {
+            // It times out first.
+            request.intent = Intent::Await;
+        }
         let is_in_turn = !matches!(self.conns[slot as usize].client, Client::Http2(_));
         if request.intent == Intent::CutRequest && !is_in_turn && !template.has_body() {
             // It is one frame, of which nothing can be left out.

@@ -281,7 +281,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn settle(&mut self, slot: u32) {
         let conn = &self.conns[slot as usize];
         if conn.state == State::Doomed {
-            if conn.requests.iter().all(|request| request.is_given_up()) {
+            if conn.requests.iter().all(InFlight::is_given_up) {
                 self.release(slot, Some(Close::Now));
             }
         } else if conn.state == State::Open && conn.is_spent(self.plan.connections.max_requests) {

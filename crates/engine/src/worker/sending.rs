@@ -65,8 +65,8 @@ impl Facts {
     }
 }
 
-/// Opens a stream, for a HEAD request or another, whole or cut behind its head: its ticket, and the bytes of the
-/// request on the wire.
+/// Opens a stream, for a HEAD request or another, whole or cut behind its head: its ticket, and the bytes of
+/// the request on the wire.
 #[inline]
 pub(super) fn submit(
     client: &mut http2::Client,

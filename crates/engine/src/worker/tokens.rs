@@ -1,8 +1,8 @@
 //! Tokens that are signed again before they expire.
 //!
-//! A worker looks at its tokens when everything that is due has been sent, and long before one expires. Signing
-//! takes some microseconds, which is less than a wait is late; with RSA it takes a millisecond, and is done by
-//! a thread that lives as long as that. Where time is virtual the worker signs in any case.
+//! A worker looks at its tokens when everything that is due has been sent, and long before one expires.
+//! Signing takes some microseconds, which is less than a wait is late; with RSA it takes a millisecond, and
+//! is done by a thread that lives as long as that. Where time is virtual the worker signs in any case.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};

@@ -1,9 +1,12 @@
 //! Clients that misbehave on purpose, in simulated worlds: what they abort is counted exactly, as the servers
 //! saw it, and as no failure.
 
+use std::sync::Arc;
+
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_engine::{Control, Site, preflight};
 use plimsoll_metrics::RunRecord;
-use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOptions, TruthLog};
+use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOpen, SimOptions, TruthLog};
 
 use super::plans::plan;
 use super::{MS, carry_out, delivered, percentile, world};
@@ -39,6 +42,7 @@ fn misbehave(load: &str, faults: &str, behaviour: Behaviour) -> (RunRecord, Trut
     assert_eq!(accounts.started, 2_000, "{load}");
     assert_eq!(truth.len() as u64 + accounts.cut_short, delivered(&record), "{load}");
     assert!(record.verdict.valid, "{load}: {:?}", record.verdict);
+    assert!(!format!("{:?}", record.verdict).contains("aborted"), "{load}: {:?}", record.verdict);
     (record, truth)
 }
 
@@ -77,6 +81,18 @@ fn either_is_drawn_by_the_seed_and_leaves_requests_as_they_are() {
         assert_eq!(one.total.response_time.count(), one.accounting.ok, "{load}");
         assert_eq!(one.total.failed_response_time.count(), 0, "{load}");
     }
+}
+
+/// What is known before the run is not left to chance.
+#[test]
+fn the_request_before_the_run_is_sent_and_answered() {
+    let options = SimOptions { keep_requests: true, ..world(server()) };
+    let plan = plan("connections: 2, iterations: 20, abort_pct: 100", POST);
+    let open = SimOpen::new(options);
+    let sites: Arc<[Site]> = vec![super::server().into()].into();
+    let records = preflight(&plan, &open, &[sites], &Control::default()).expect("it is sent");
+    assert_eq!((records.len(), records[0].accounting.ok), (1, 1));
+    assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);
 }
 
 /// Who leaves before the answer is no failure of the server, which has done its work all the same.

@@ -381,7 +381,7 @@ fn cookies_of_a_redirect_are_sent_with_the_next_request() {
 }
 
 /// A follower sends writes on to the leader, by its address: there they go, and not to the pool that both are
-/// members of.
+/// members of; with what was meant for that.
 #[test]
 fn a_redirect_to_a_member_of_a_pool_goes_to_that_member() {
     let headers = vec![("Location".to_owned(), "http://10.0.0.2:80/there".to_owned())];
@@ -390,7 +390,7 @@ fn a_redirect_to_a_member_of_a_pool_goes_to_that_member() {
         let servers = vec![(server(), answering(follower.clone())), (leader(), good())];
         let options = SimOptions { servers, keep_requests: true, ..SimOptions::default() };
         let text = format!(
-            "run: {{{settings}, iterations: 200, follow_redirects: 2}}
+            "run: {{{settings}, iterations: 200, follow_redirects: 2, bearer: abc}}
 targets: {{api: {{url: http://sim.test, share: [{share}]}}}}
 scenarios: [{{steps: [{{get: /}}]}}]"
         );
@@ -402,6 +402,9 @@ scenarios: [{{steps: [{{get: /}}]}}]"
         assert_eq!((record.accounting.ok, record.accounting.failed), (200, 0), "{:?}", record.error_examples);
         let followed = record.accounting.redirects_followed;
         assert!((60..=140).contains(&followed), "each member has its part: {followed}");
+        // Credentials for the pool are for all of its members.
+        let has_them = |entry: &Truth| String::from_utf8_lossy(&entry.request).contains("Bearer abc");
+        assert!(open.truth().entries().iter().all(has_them));
     }
 }
 

@@ -159,7 +159,7 @@ impl Judge<'_> {
     /// Requests that the target did not serve.
     fn failures(&self) -> Option<Limitation> {
         let (record, total) = (self.record, &self.record.total);
-        let own = [ErrorClass::PortsExhausted, ErrorClass::DescriptorsExhausted];
+        let own = [ErrorClass::PortsExhausted, ErrorClass::DescriptorsExhausted, ErrorClass::AbortedByUs];
         let asked = [
             ErrorClass::Status4xx,
             ErrorClass::Redirect,

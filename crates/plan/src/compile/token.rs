@@ -8,7 +8,7 @@ use plimsoll_schedule::parse_duration;
 
 use super::{Compiler, suggestion};
 use crate::document::TokenSettings;
-use crate::tokens::{LIFETIME, parse_lifetime, problem, refresh_before};
+use crate::tokens::{LIFETIME, OF_FLAGS, parse_lifetime, problem, refresh_before};
 use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
@@ -19,6 +19,12 @@ impl Compiler<'_, '_> {
                 self.tokens.push(Arc::new(signer));
             }
         }
+    }
+
+    /// Whether one of them is wrong, so that it is not known.
+    pub(super) fn tokens_are_unknown(&self) -> bool {
+        let known = self.tokens.iter().filter(|signer| signer.name() != OF_FLAGS).count();
+        known < self.loaded.document.tokens.0.len()
     }
 
     fn token(&mut self, name: &str, place: Place, settings: &TokenSettings) -> Option<Signer> {

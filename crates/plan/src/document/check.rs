@@ -516,6 +516,7 @@ impl<'d> Check<'d, '_> {
             ("targets", first(document.targets.0.first().map(|(_, place, _)| place))),
             ("variables", first(document.variables.0.first().map(|(_, place, _)| place))),
             ("data", first(document.data.0.first().map(|(_, place, _)| place))),
+            ("tokens", first(document.tokens.0.first().map(|(_, place, _)| place))),
             ("scripts", document.scripts.place()),
         ] {
             if place.is_some() {

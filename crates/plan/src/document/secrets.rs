@@ -8,7 +8,8 @@ use crate::{Place, Problems};
 
 impl Source {
     /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, users in URLs,
-    /// and what stands where the name of a file with a key belongs. A text that is no YAML has them by its lines.
+    /// and what stands where the name of a file with a key belongs. A text that is no YAML has them by its
+    /// lines.
     pub fn secrets(&self) -> Vec<Place> {
         let mut found = Vec::new();
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());

@@ -22,7 +22,7 @@ fn run(settings: &str) -> Result<plimsoll_plan::Plan, Vec<Problem>> {
 fn message(refused: Result<plimsoll_plan::Plan, Vec<Problem>>) -> String {
     let problems = refused.expect_err("it is wrong");
     assert!(!format!("{problems:?}").contains("topsecret"), "{problems:?}");
-    assert!(problems[0].hint.is_some(), "{problems:?}");
+    assert!(problems.len() == 1 && problems[0].hint.is_some(), "{problems:?}");
     problems[0].message.clone()
 }
 
@@ -73,6 +73,13 @@ fn what_is_wrong_with_a_token_has_a_hint() {
     assert!(wrong("{key: key, algorithm: none}").contains("`none` is no algorithm of signatures"));
     assert!(wrong("{key: key, add: [foo]}").contains("`foo` is no claim that is made at each signing"));
     assert!(wrong("{key: key, lifetime: 1500ms}").contains("no whole number of seconds"));
+}
+
+#[test]
+fn tokens_that_nothing_can_use_are_refused() {
+    let text = "run: {rate: 1}\ntokens: {api: {key: key}}\n";
+    let problems = resolve(text, &[("plans/key", "topsecret")], &[]).expect_err("there is no scenario");
+    assert_eq!(problems[0].message, "`tokens` has no effect: the plan has no scenarios");
 }
 
 #[test]

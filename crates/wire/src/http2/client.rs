@@ -327,8 +327,8 @@ impl Client {
         ticket
     }
 
-    /// [`submit`](Self::submit) of a request that will be [cancelled](Self::cancel) before it is whole: without
-    /// any of its content. If it has none, it is whole.
+    /// [`submit`](Self::submit) of a request that will be [cancelled](Self::cancel) before it is whole:
+    /// without any of its content. If it has none, it is whole.
     pub fn submit_cut(
         &mut self,
         spec: Submit<'_>,
