@@ -968,7 +968,7 @@ mod tests {
         assert_eq!(
             problem.hint.as_deref(),
             Some(
-                "commands: run, check, explain, cache, crud, ingest, find, calibrate, sink, target, cluster, demo, \
+                "commands: run, check, explain, cache, crud, canister, ingest, find, calibrate, sink, target, cluster, demo, \
                  import, compare, \
                  history, report, runs, show, export, rm, schema, completions, man; \
                  for a host write http://webserver/"
