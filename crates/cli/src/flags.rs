@@ -371,7 +371,7 @@ struct RequestArgs {
     /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
     #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_pct: Option<String>,
-    /// How long that is, from the start of the request; then the connection is closed, or the stream ended
+    /// How long that is, from the start of the request; then connection or stream are aborted
     #[arg(long, value_name = "TIME", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_after: Option<String>,
     /// Follow redirects, also to other servers, at most N in a row [default: 10]

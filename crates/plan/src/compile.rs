@@ -231,7 +231,7 @@ impl Compiler<'_, '_> {
             return None;
         }
         // One that is there and wrong was reported.
-        if self.tokens_are_unknown() && error.message().starts_with("there is no token") {
+        if self.tokens_are_unknown() && error.message().contains("there is no token") {
             return None;
         }
         self.fail(place, from_template(error))

@@ -46,7 +46,7 @@ fn tokens_are_read_and_their_keys_are_nowhere() {
 #[test]
 fn what_is_wrong_with_a_token_has_a_hint() {
     let messages = [
-        tokens("{}"),
+        tokens("{algorithm: HS256}"),
         tokens("{key: topsecret}"),
         tokens("{key: 'env:NONE'}"),
         tokens("{key: key, algorithm: RS256}"),
