@@ -4,12 +4,10 @@
 //! are reported together and a plan file will be read by the same rules.
 
 use std::cell::OnceCell;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problem, Switch, is_plan_name};
-use plimsoll_scenario::suggest;
+use plimsoll_plan::{CrudPatch, Given, PlanPatch, Switch, is_plan_name};
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
@@ -865,73 +863,16 @@ fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
     texts.iter().map(|text| Given::new(by, text.as_str())).collect()
 }
 
-/// The commands, for suggestions.
-const COMMANDS: [&str; 25] = [
-    "run",
-    "check",
-    "explain",
-    "cache",
-    "crud",
-    "canister",
-    "ingest",
-    "find",
-    "calibrate",
-    "sink",
-    "target",
-    "cluster",
-    "demo",
-    "import",
-    "compare",
-    "history",
-    "report",
-    "runs",
-    "show",
-    "export",
-    "rm",
-    "schema",
-    "completions",
-    "man",
-    "reference",
-];
-
-/// So many of the last commands are for those who develop the program, and not shown.
-const HIDDEN: usize = 1;
-
-/// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
-/// program's name.
-pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Problem> {
-    let Some(first) = args.get(1).map(|first| first.to_string_lossy().into_owned()) else {
-        return Ok(args);
-    };
-    let about_program = ["-h", "--help", "-V", "--version"].contains(&first.as_str());
-    if COMMANDS.contains(&first.as_str()) || about_program || first.starts_with("--color") {
-        return Ok(args);
-    }
-    // A word that could only be a command is not taken for a host name: `plimsoll snk` must not send load.
-    let address = first == "localhost" || first.contains([':', '/', '.']);
-    if !first.starts_with('-') && !address {
-        let hint = match suggest::closest(&first, COMMANDS) {
-            Some(near) => format!("did you mean `plimsoll {near}`?"),
-            None => format!(
-                "commands: {}; for a host write http://{first}/",
-                COMMANDS[..COMMANDS.len() - HIDDEN].join(", ")
-            ),
-        };
-        let message = format!("unknown command `{}`", first.escape_debug());
-        return Err(Problem::new(message).with_hint(hint));
-    }
-    args.insert(1, "run".into());
-    Ok(args)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::path::Path;
 
     use super::*;
+    use crate::command_word::{COMMANDS, with_command};
     use crate::describe;
     use clap::CommandFactory as _;
-    use plimsoll_plan::{Files, KeyLogFile, Plan};
+    use plimsoll_plan::{Files, KeyLogFile, Plan, Problem};
 
     fn rewritten(args: &[&str]) -> Result<Vec<String>, Problem> {
         let args = std::iter::once("plimsoll").chain(args.iter().copied()).map(OsString::from).collect();

@@ -16,6 +16,7 @@ mod check;
 mod cluster;
 mod cluster_flags;
 mod cluster_run;
+mod command_word;
 mod compare;
 mod compare_flags;
 mod control_flags;
@@ -193,7 +194,7 @@ fn main() -> ExitCode {
 
 /// The command line; `None` if it only asked for help or the version, which is printed here.
 fn parse() -> Result<Option<Cli>, Failure> {
-    let args = flags::with_command(std::env::args_os().collect()).map_err(Failure::usage)?;
+    let args = command_word::with_command(std::env::args_os().collect()).map_err(Failure::usage)?;
     match Cli::try_parse_from(args) {
         Ok(cli) => Ok(Some(cli)),
         Err(error) => match problems::from_clap(&error) {

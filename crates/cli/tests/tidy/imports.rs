@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("synth", &[WORDS]),
     ("ic", &[]),
     ("consistency", &[&["scenario"]]),
-    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth"]]),
+    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth", "ic"]]),
     // Layer 2: mechanism.
     ("driver", &[WORDS]),
     ("monitor", &[WORDS, &["metrics"]]),
