@@ -1,5 +1,5 @@
-//! Calls of a canister: what a query that is there before the run costs beside a plain request of its size, and
-//! what it costs to sign one.
+//! Calls of a canister: how fast queries that are there before the run are sent beside plain requests of their
+//! size, and queries that are made meanwhile.
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section, cell, spread};

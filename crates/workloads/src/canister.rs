@@ -74,7 +74,7 @@ pub struct CanisterLoad {
     pub query_timeout: String,
     /// Limit for the outcome of an update, from when it is asked for.
     pub ingress_timeout: String,
-    /// The first pause before the outcome is asked for once more; each is half as long again as the one before.
+    /// The first pause before the outcome is asked for once more; each is half as long again as the last one.
     pub poll_every: String,
     /// The name that replicas are asked by, if it is not that of the URL.
     pub host: Option<String>,

@@ -68,7 +68,7 @@ fn queries_of_the_plain_sink_are_counted_with_its_counter() {
         let failures = ["submit failures", "wait failures"].map(|name| told(&finished.stderr, name));
         assert_eq!(failures, [0, 0], "{flags}");
     }
-    // Four loads, and before each a question for the status; counters begin at 0, and the last query has the highest.
+    // Four loads, and before each a question for the status; counters begin at 0, the last query has the highest.
     let finished = sink.load("-n 2 -r 0.5 --no-status-check");
     assert_eq!(told(&finished.stderr, "Max counter value seen"), 1_604, "{}", finished.stderr);
     drop(sink.process);
@@ -135,7 +135,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
     }
 }
 
-/// Calls in a truth log by what became of them, without what was asked for beside them (`status`, `read_state`).
+/// Requests in a truth log by what became of them.
 fn truth(log: &str) -> BTreeMap<String, u64> {
     let text = std::fs::read_to_string(log).expect("the log");
     let mut actions = BTreeMap::new();
