@@ -519,6 +519,9 @@ impl Generator {
             rss_peak_bytes: record.rss_peak_bytes,
             backend: record.backend.to_owned(),
             calibration: None,
+            bodies: sum(|worker| worker.bodies),
+            bodies_late: sum(|worker| worker.bodies_late),
+            bodies_expired: sum(|worker| worker.bodies_expired),
             stamped: sum(|worker| worker.stamped),
             turnaround_mean_ns: sum(|worker| worker.turnaround.0)
                 .checked_div(sum(|worker| worker.turnarounds)),

@@ -733,6 +733,15 @@ pub struct Generator {
     /// next request, which is the generator's own part of a user's cycle and lowers the achieved rate; null
     /// in the open model.
     pub turnaround_mean_ns: Option<u64>,
+    /// Requests whose body was made for them while the run went on: batches of data, signed messages.
+    #[serde(default)]
+    pub bodies: u64,
+    /// Of them those whose body was made when they were due: none of those that are made ahead was left.
+    #[serde(default)]
+    pub bodies_late: u64,
+    /// Bodies that were made ahead and never sent, because they had expired.
+    #[serde(default)]
+    pub bodies_expired: u64,
     /// Responses whose arrival was stamped by the kernel.
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.

@@ -602,6 +602,18 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         page.field("log", &parts.join("; "));
     }
     exports(page, result);
+    if generator.bodies > 0 {
+        let mut line = format!(
+            "made {} bodies while the run went on, {} of them when they were due",
+            figure::count(generator.bodies),
+            figure::count(generator.bodies_late),
+        );
+        if generator.bodies_expired > 0 {
+            let expired = figure::count(generator.bodies_expired);
+            line.push_str(&format!("; {expired} more had expired and were never sent"));
+        }
+        page.field("", &line);
+    }
     let responses = generator.stamped + generator.unstamped;
     if responses > 0 {
         let share = figure::share(generator.stamped as f64 / responses as f64);

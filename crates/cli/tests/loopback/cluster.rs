@@ -402,3 +402,58 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
     );
     assert!(finished.stdout.lines().nth(2).is_some_and(|line| line.starts_with("b,")), "{}", finished.stdout);
 }
+
+/// The spec of the examples whose suites are those of the Lithair project, in a small size.
+fn small_suites() -> Stage {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+    let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("an example");
+    let spec = read("crud-node.yaml");
+    let (start, rest) = spec.split_once("faults:\n").expect("it has faults");
+    let checks = &rest[rest.find("checks:").expect("it has checks")..];
+    let fault = "faults: [{fault: kill, target: leader, at: 300ms, for: 500ms}]\n";
+    let small = [
+        ("[128, 256, 512, 1024, 2048]", "[4, 16]"),
+        ("seconds: 10", "seconds: 1"),
+        ("concurrency: 64", "concurrency: 8"),
+        ("size: [1, 100, 500]", "size: [1, 20]"),
+    ];
+    let spec = format!("{start}{fault}{checks}");
+    let spec = small.iter().fold(spec, |spec, (large, small)| {
+        assert!(spec.contains(large), "{large}");
+        spec.replace(large, small)
+    });
+    let stage = Stage::new(&spec);
+    for plan in ["mixed.yaml", "read.yaml", "bulk.yaml", "write.yaml"] {
+        stage.folder.write(plan, read(plan));
+    }
+    stage
+}
+
+#[test]
+fn the_four_suites_run_end_to_end_and_leave_nothing_behind() {
+    let stage = small_suites();
+    for (suite, values) in [
+        ("concurrency_scaling", 2),
+        ("heavy_vs_light_reads", 3),
+        ("bulk_vs_single", 2),
+        ("durability_profiles", 3),
+    ] {
+        let finished = stage.run(&format!("--suite {suite} -o json"));
+        // Four processes share the machine: a run may be invalid for that. A check that fails would be 6.
+        assert!(matches!(finished.code, Some(0 | 3)), "{suite}: {:?} {}", finished.code, finished.stderr);
+        let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+        let runs = result["runs"].as_array().expect("there are some");
+        assert_eq!((runs.len(), &result["complete"]), (values, &true.into()), "{suite}");
+        for run in runs {
+            let ok = run["result"]["accounting"]["ok"].as_u64().expect("a count");
+            assert!(ok > 0, "{suite}: {}", run["result"]["accounting"]);
+            assert_eq!(
+                run["result"]["reconciliation"]["consistent"], true,
+                "{suite}: {}",
+                run["result"]["reconciliation"]
+            );
+        }
+        let left = std::fs::read_to_string(stage.folder.path().join("cluster/state.json"));
+        assert!(left.is_err(), "{suite} is written down as running: {left:?}");
+    }
+}

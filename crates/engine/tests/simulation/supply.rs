@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use plimsoll_metrics::WorkerRecord;
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{Bodies, Made};
 use plimsoll_testkit::{Behaviour, Law, SimOptions, TruthLog};
@@ -70,4 +71,24 @@ fn bodies_that_are_there_are_sent_over_and_over() {
         let often = sent.iter().filter(|body| body.as_slice() == [b'b', number]).count();
         assert_eq!(often, 8, "{number}");
     }
+}
+
+#[test]
+fn what_was_made_before_the_run_is_sent_first_and_once_and_never_outside_of_its_window() {
+    let mut plan = logs("iterations: 40, connections: 2, threads: 2", 5);
+    // Too late, too early (the clock was set back), and fit.
+    let windows = [0..=1, u64::MAX - 1..=u64::MAX, 0..=u64::MAX - 1];
+    let made = |number: u8| Made {
+        window: windows[usize::from(number) % 3].clone(),
+        ..Made::plain(Arc::from([b's', number]))
+    };
+    plan.supplies[0].stock = (0..12).map(made).collect();
+    let (record, truth) = simulate(&plan, options());
+    assert_eq!(record.accounting.ok, 40);
+    let sent = bodies(&truth);
+    let stock: BTreeSet<u8> = sent.iter().filter(|body| body[0] == b's').map(|body| body[1]).collect();
+    assert_eq!(stock, BTreeSet::from([2, 5, 8, 11]));
+    assert_eq!(sent.iter().filter(|body| body[0] == b's').count(), 4, "each once");
+    let sum = |of: fn(&WorkerRecord) -> u64| record.workers.iter().map(of).sum::<u64>();
+    assert_eq!((sum(|worker| worker.bodies), sum(|worker| worker.bodies_expired)), (36, 8));
 }

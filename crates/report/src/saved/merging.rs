@@ -142,6 +142,9 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.rss_peak_bytes = sum.rss_peak_bytes.max(more.rss_peak_bytes);
     sum.stamped += more.stamped;
     sum.unstamped += more.unstamped;
+    sum.bodies += more.bodies;
+    sum.bodies_late += more.bodies_late;
+    sum.bodies_expired += more.bodies_expired;
     sum.workers.extend(more.workers.iter().cloned());
     mine.model.connections += theirs.model.connections;
     let earlier = theirs.run.started_at_unix_ns < mine.run.started_at_unix_ns;
