@@ -193,7 +193,7 @@ pub(crate) struct VerifySpec {
 }
 
 fn percent(text: &str) -> Result<f64, String> {
-    let share = parse_percent(text).filter(|share| *share > 0.0);
+    let share = parse_percent(text).filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "write a share above 0 and at most 100%, such as 1%".to_owned())
 }
 
