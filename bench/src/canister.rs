@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section, cell, spread};
-use crate::run::{Load, Run, Tool, run};
+use crate::run::{Load, Run, Tool, in_turn};
 use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::{Spread, paired_ratios};
@@ -42,16 +42,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         let more = ["-c", "64", "-t", "1", "-d", "{seconds}s", "--output", "json", "--quiet"];
         (name, Load::new(Tool::Plimsoll, &[&args[..], &more].concat()))
     });
-    let mut runs: [Vec<Run>; 4] = Default::default();
-    for pair in 0..session.options.pairs {
-        let mut turns: Vec<usize> = (0..loads.len()).collect();
-        if pair % 2 == 1 {
-            turns.reverse();
-        }
-        for turn in turns {
-            runs[turn].push(run(session, &server, &loads[turn].1, seconds, &[])?);
-        }
-    }
+    let runs = in_turn(session, &server, &loads)?;
     let mut section = Section::titled("Queries of a canister, closed, 64 connections, against the sink");
     let line = |load: &Load| Ok(load.pinned(session, &server, seconds)?.line(session.directory()));
     section.commands(&[server.line.clone(), line(&loads[1].1)?, line(&loads[3].1)?]);

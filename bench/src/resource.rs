@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section, cell, spread};
-use crate::run::{Load, Run, Tool, run};
+use crate::run::{Load, Run, Tool, in_turn};
 use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::Spread;
@@ -37,16 +37,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         (name, Load::new(Tool::Plimsoll, &[&args[..], &more].concat()))
     });
     let seconds = session.options.seconds;
-    let mut runs: [Vec<Run>; 4] = Default::default();
-    for pair in 0..session.options.pairs {
-        let mut turns: Vec<usize> = (0..loads.len()).collect();
-        if pair % 2 == 1 {
-            turns.reverse();
-        }
-        for turn in turns {
-            runs[turn].push(run(session, &node, &loads[turn].1, seconds, &[])?);
-        }
-    }
+    let runs = in_turn(session, &node, &loads)?;
     let mut section =
         Section::titled("A REST resource, closed, 512 in flight, one node of the reference cluster");
     let line = |load: &Load| Ok(load.pinned(session, &node, seconds)?.line(session.directory()));

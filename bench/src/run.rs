@@ -206,6 +206,25 @@ pub(crate) fn run(
     })
 }
 
+/// Runs of several loads by their names, in turn and each pair in the other order, as often as is asked for.
+pub(crate) fn in_turn<const LOADS: usize>(
+    session: &Session,
+    server: &Server,
+    loads: &[(&str, Load); LOADS],
+) -> Result<[Vec<Run>; LOADS]> {
+    let mut runs = std::array::from_fn(|_| Vec::new());
+    for pair in 0..session.options.pairs {
+        let mut turns: Vec<usize> = (0..LOADS).collect();
+        if pair % 2 == 1 {
+            turns.reverse();
+        }
+        for turn in turns {
+            runs[turn].push(run(session, server, &loads[turn].1, session.options.seconds, &[])?);
+        }
+    }
+    Ok(runs)
+}
+
 #[cfg(test)]
 impl Run {
     /// A run without disturbance.

@@ -232,6 +232,7 @@ struct Checks {
     thread: JoinHandle<Checked>,
     over: Arc<AtomicBool>,
     begun: Nanos,
+    share: f64,
 }
 
 /// What came of it.
@@ -249,12 +250,12 @@ impl Checks {
         receive: Receiver<CertificateSample>,
     ) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
-        let is_over = Arc::clone(&over);
+        let (is_over, share) = (Arc::clone(&over), spec.share);
         let thread = std::thread::Builder::new()
             .name("verifier".to_owned())
             .spawn(move || check_all(&verifier, &spec, &receive, &is_over))
             .map_err(|error| Failure::environment(Problem::new(format!("cannot start a thread: {error}"))))?;
-        Ok(Self { thread, over, begun: clock::monotonic() })
+        Ok(Self { thread, over, begun: clock::monotonic(), share })
     }
 
     /// Waits for what is still to be verified.
@@ -262,7 +263,8 @@ impl Checks {
         self.over.store(true, Ordering::Relaxed);
         let checked = self.thread.join().unwrap_or_default();
         let Checked { verified, failed, mut examples } = checked;
-        let mut said = format!("{} certificates verified", figure::count(verified));
+        let share = figure::share(self.share);
+        let mut said = format!("{} certificates verified, a sample of {share}", figure::count(verified));
         if failed > 0 {
             let _ = write!(said, ", {} prove nothing", figure::count(failed));
             let more = failed.saturating_sub(examples.len() as u64);

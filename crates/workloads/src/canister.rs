@@ -84,14 +84,21 @@ impl CanisterLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// There is no URL. Whether the plan itself is right shows when it is resolved.
+    /// There is no URL, or they differ by more than host and port. Whether the plan itself is right shows when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Some((first, others)) = self.urls.split_first() else {
             return Err(WorkloadError::new("it is not said which replica is asked", "name its URL"));
         };
         let target = match others {
             [] => json!(first),
-            others => json!({ "url": first, "share": others }),
+            others => {
+                let alike: Option<Vec<&str>> = others.iter().map(|other| authority(other, first)).collect();
+                let Some(others) = alike else {
+                    let hint = "they share scheme and path: write them as in http://a:8080,http://b:8080";
+                    return Err(WorkloadError::new("the replicas are not asked in the same way", hint));
+                };
+                json!({ "url": first, "share": others })
+            }
         };
         // A request before the load would be in the canister's counter, and in no count.
         let mut run = json!({ "no_preflight": true });
@@ -169,6 +176,17 @@ impl CanisterLoad {
     }
 }
 
+/// Host and port of a URL that differs from another one in nothing else.
+fn authority<'u>(url: &'u str, other: &str) -> Option<&'u str> {
+    fn parts(url: &str) -> (&str, &str, &str) {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        (scheme, authority, path)
+    }
+    let ((scheme, authority, path), (same_scheme, _, same_path)) = (parts(url), parts(other));
+    (scheme == same_scheme && path == same_path).then_some(authority)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,10 +234,7 @@ mod tests {
         };
         for (api, submit, wait) in [(Api::V2, "v2", "v2"), (Api::V3, "v3", "v2"), (Api::V4, "v4", "v3")] {
             let document = CanisterLoad { api, ..update.clone() }.document().unwrap();
-            assert_eq!(
-                document["targets"]["replica"],
-                json!({ "url": "http://a:1", "share": ["http://b:2"] })
-            );
+            assert_eq!(document["targets"]["replica"], json!({ "url": "http://a:1", "share": ["b:2"] }));
             let scenario = &document["scenarios"][0];
             assert_eq!(scenario["headers"], json!({ "Host": "ic0.app" }));
             let [first, second] = scenario["steps"].as_array().unwrap().as_slice() else {
@@ -237,8 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_replica_there_is_no_plan() {
-        let error = CanisterLoad { urls: Vec::new(), ..load() }.document().unwrap_err();
-        assert!(!error.hint().is_empty(), "{error}");
+    fn without_replicas_that_are_alike_there_is_no_plan() {
+        for urls in [vec![], vec!["http://a:1", "https://b:2"], vec!["http://a:1", "http://b:2/x"]] {
+            let urls = urls.into_iter().map(str::to_owned).collect();
+            let error = CanisterLoad { urls, ..load() }.document().unwrap_err();
+            assert!(!error.hint().is_empty(), "{error}");
+        }
     }
 }

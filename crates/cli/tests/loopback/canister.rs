@@ -51,6 +51,26 @@ fn told(summary: &str, name: &str) -> u64 {
         .expect("a number")
 }
 
+/// Requests by what became of them: as the summary of a load has them, and as the sink has them in its log, which it
+/// completes at its end.
+fn outcomes(summary: &str, sink: Sink, log: &str) -> (impl Fn(u16) -> u64, impl Fn(&str) -> u64) {
+    let Sink { mut process, .. } = sink;
+    process.signal("INT");
+    process.wait();
+    let text = std::fs::read_to_string(log).expect("the log");
+    let mut actions: BTreeMap<String, u64> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let action = if fields[3] == "status" { fields[4] } else { fields[3] };
+        *actions.entry(action.to_owned()).or_default() += 1;
+    }
+    let codes = codes(summary);
+    let all = (codes.values().sum::<u64>(), actions.values().sum::<u64>());
+    assert_eq!(all, (1_000, 1_000), "{actions:?} {summary}");
+    let told = move |code| codes.get(&code).copied().unwrap_or_default();
+    (told, move |action: &str| actions.get(action).copied().unwrap_or_default())
+}
+
 fn step<'r>(result: &'r Value, name: &str) -> &'r Value {
     let steps = result["by_step"].as_array().expect("steps");
     steps.iter().find(|step| step["step"] == name).unwrap_or_else(|| panic!("no step {name}"))
@@ -83,20 +103,10 @@ fn what_becomes_of_queries_is_told_as_the_sink_has_it() {
     let finished = sink.load("-n 2 -r 500 --no-status-check --query-timeout-secs 0.3 --drain 1s");
     assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
     let summary = finished.stderr.clone();
-    let Sink { mut process, .. } = sink;
-    process.signal("INT");
-    process.wait();
-    let actions = truth(&log);
-    let of = |action: &str| actions.get(action).copied().unwrap_or_default();
-    let codes = codes(&summary);
-    let code = |code: u16| codes.get(&code).copied().unwrap_or_default();
-    assert_eq!(codes.values().sum::<u64>(), 1_000, "{summary}");
-    assert_eq!(
-        (code(200), code(503), code(429)),
-        (of("replied"), of("503"), of("429")),
-        "{actions:?} {summary}"
-    );
-    assert_eq!((code(11), code(44)), (of("reset"), of("dropped")), "{actions:?} {summary}");
+    let (code, of) = outcomes(&summary, sink, &log);
+    let told_codes = [200, 503, 429, 11, 44].map(&code);
+    let logged = ["replied", "503", "429", "reset", "dropped"].map(of);
+    assert_eq!(told_codes, logged, "{summary}");
     assert!(code(11) > 0 && code(44) > 0 && code(503) > 0, "{summary}");
     assert_eq!(told(&summary, "submit failures"), code(11) + code(503) + code(429));
     assert_eq!(told(&summary, "wait failures"), code(44));
@@ -133,18 +143,6 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         assert!(finished.stderr.contains(expected), "{args}: {}", finished.stderr);
         assert!(finished.stdout.is_empty(), "{args}: {}", finished.stdout);
     }
-}
-
-/// Requests in a truth log by what became of them.
-fn truth(log: &str) -> BTreeMap<String, u64> {
-    let text = std::fs::read_to_string(log).expect("the log");
-    let mut actions = BTreeMap::new();
-    for line in text.lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let action = if fields[3] == "status" { fields[4] } else { fields[3] };
-        *actions.entry(action.to_owned()).or_default() += 1;
-    }
-    actions
 }
 
 #[test]
@@ -197,22 +195,27 @@ fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
     let finished = sink.load(flags);
     assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
     let summary = finished.stderr.clone();
-    let Sink { mut process, .. } = sink;
-    process.signal("INT");
-    process.wait();
-    let actions = truth(&log);
-    let of = |action: &str| actions.get(action).copied().unwrap_or_default();
-    let codes = codes(&summary);
-    let code = |code: u16| codes.get(&code).copied().unwrap_or_default();
-    // A call may have found no connection to be sent on before the end, and then is in neither.
-    assert_eq!(actions.values().sum::<u64>(), 1_000, "{actions:?}");
-    assert_eq!(codes.values().sum::<u64>(), 1_000, "{summary}");
-    let told_codes = [200, 503, 33, 22, 11, 44].map(code);
+    let (code, of) = outcomes(&summary, sink, &log);
+    let told_codes = [200, 503, 33, 22, 11, 44].map(&code);
     let logged = ["replied", "503", "rejected", "garbage", "reset", "dropped"].map(of);
-    assert_eq!(told_codes, logged, "{actions:?} {summary}");
-    assert!(logged.iter().all(|count| *count > 0), "{actions:?}");
+    assert_eq!(told_codes, logged, "{summary}");
+    assert!(logged.iter().all(|count| *count > 0), "{logged:?}");
     assert_eq!(told(&summary, "submit failures"), code(503) + code(11) + code(44));
     assert_eq!(told(&summary, "wait failures"), code(33) + code(22));
+}
+
+#[test]
+fn replicas_share_the_load_evenly() {
+    let replicas = [Sink::start("--canister"), Sink::start("--canister")];
+    let urls = replicas.iter().map(|sink| sink.url.as_str()).collect::<Vec<_>>().join(",");
+    // Two connections to each, and each replica counts by itself.
+    let finished = run(&format!("canister {urls} -u --iterations 80 -c 4 --verify 50% -o json"));
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 80)]), "{}", finished.stderr);
+    let highest = told(&finished.stderr, "Max counter value seen");
+    assert!((20..=60).contains(&highest), "one of them had {highest} of 80");
+    let finding = &finished.result()["reconciliation"]["findings"][0];
+    assert!(finding["said"].as_str().is_some_and(|said| said.contains("a sample of 50")), "{finding}");
 }
 
 #[test]
