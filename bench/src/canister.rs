@@ -1,5 +1,5 @@
-//! Calls of a canister: how fast queries that are there before the run are sent beside plain requests of their
-//! size, and queries that are made meanwhile.
+//! Calls of a canister: how fast queries that are there before the run are sent beside plain requests of
+//! their size, and queries that are made meanwhile.
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section, cell, spread};

@@ -317,13 +317,15 @@ impl Checked {
     }
 }
 
-/// Codes for what has no status of HTTP, as the Internet Computer's generator has them; 22 is ours.
-const CODES: [(u16, &str); 5] = [
+/// Codes for what has no status of HTTP, as the Internet Computer's generator has them (22 is ours), and a
+/// status that says less than it seems.
+const CODES: [(u16, &str); 6] = [
     (0, "not submitted: it was due, and never sent"),
     (11, "sending failed: no connection, or it was lost"),
     (22, "an answer that is none: it cannot be read, or is to something else"),
     (33, "rejected by the replica or the canister"),
     (44, "timed out before an answer"),
+    (202, "taken in, and its outcome was not known at the end"),
 ];
 
 /// What became of calls, by code: statuses of HTTP, and [`CODES`].
@@ -401,8 +403,8 @@ impl Tally {
             for (code, count) in Outcomes::of(wait).0 {
                 tally.outcomes.add(code, count);
             }
-            // How often it was asked for before is not, either.
-            tally.outcomes.0.remove(&202);
+            // The load may have ended before it was asked for.
+            tally.outcomes.add(202, submitted.saturating_sub(ended(wait)));
             tally.wait_failures += wait.failed + wait.timed_out;
             tally.answered = tally.answered.saturating_sub(submitted) + wait.ok;
         }

@@ -51,8 +51,8 @@ fn told(summary: &str, name: &str) -> u64 {
         .expect("a number")
 }
 
-/// Requests by what became of them: as the summary of a load has them, and as the sink has them in its log, which it
-/// completes at its end.
+/// Requests by what became of them: as the summary of a load has them, and as the sink has them in its log,
+/// which it completes at its end.
 fn outcomes(summary: &str, sink: Sink, log: &str) -> (impl Fn(u16) -> u64, impl Fn(&str) -> u64) {
     let Sink { mut process, .. } = sink;
     process.signal("INT");
@@ -88,7 +88,8 @@ fn queries_of_the_plain_sink_are_counted_with_its_counter() {
         let failures = ["submit failures", "wait failures"].map(|name| told(&finished.stderr, name));
         assert_eq!(failures, [0, 0], "{flags}");
     }
-    // Four loads, and before each a question for the status; counters begin at 0, the last query has the highest.
+    // Four loads, and before each a question for the status; counters begin at 0, the last query is the
+    // highest.
     let finished = sink.load("-n 2 -r 0.5 --no-status-check");
     assert_eq!(told(&finished.stderr, "Max counter value seen"), 1_604, "{}", finished.stderr);
     drop(sink.process);
@@ -202,6 +203,15 @@ fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
     assert!(logged.iter().all(|count| *count > 0), "{logged:?}");
     assert_eq!(told(&summary, "submit failures"), code(503) + code(11) + code(44));
     assert_eq!(told(&summary, "wait failures"), code(33) + code(22));
+}
+
+#[test]
+fn calls_whose_outcome_is_not_known_at_the_end_are_told() {
+    let sink = Sink::start("--canister --processing 60s");
+    let finished = sink.load("-u --api v2 -n 1 -r 100 --drain 300ms");
+    let outcomes = codes(&finished.stderr);
+    assert_eq!(outcomes, BTreeMap::from([(202, 100)]), "{:?} {}", finished.code, finished.stderr);
+    assert_eq!(["submit failures", "wait failures"].map(|name| told(&finished.stderr, name)), [0, 0]);
 }
 
 #[test]
