@@ -280,10 +280,10 @@ fn text(rows: &[Row]) -> String {
         );
     }
     text.push_str(
-        "\nSending is the CPU time of the thread that sends and receives, with HTTP and the system; CBOR and \
-         hashing,\nand the signature, are of a thread that makes messages before they are due. A message that \
-         is made late is\nmade by the thread that sends, whose time it then takes: more of them than 1 % and \
-         signing is the limit (--signers).\n",
+        "\nSending is the CPU time of the thread that sends and receives, with HTTP and the system; CBOR\n\
+         and hashing, and the signature, are of a thread that makes messages before they are due. A\n\
+         message that is made late is made by the thread that sends, whose time it then takes: more of\n\
+         them than 1 % and signing is the limit (--signers).\n",
     );
     text
 }
