@@ -93,10 +93,10 @@ impl CanisterLoad {
             [] => json!(first),
             others => {
                 let alike: Option<Vec<&str>> = others.iter().map(|other| authority(other, first)).collect();
-                let Some(others) = alike else {
-                    let hint = "they share scheme and path: write them as in http://a:8080,http://b:8080";
-                    return Err(WorkloadError::new("the replicas are not asked in the same way", hint));
-                };
+                let others = alike.ok_or_else(|| {
+                    let hint = "they share scheme and path, as in http://a:8080,http://b:8080";
+                    WorkloadError::new("the replicas are not asked in the same way", hint)
+                })?;
                 json!({ "url": first, "share": others })
             }
         };
