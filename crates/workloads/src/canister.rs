@@ -84,8 +84,8 @@ impl CanisterLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// There is no URL, or they differ by more than host and port. Whether the plan itself is right shows when
-    /// it is resolved.
+    /// There is no URL, or they differ by more than host and port. Whether the plan itself is right shows
+    /// when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Some((first, others)) = self.urls.split_first() else {
             return Err(WorkloadError::new("it is not said which replica is asked", "name its URL"));
