@@ -119,7 +119,7 @@ fn next_response(
     input: &mut &[u8],
 ) -> Result<Option<Completed>, Fault> {
     if let Some(response) = keeping.next_good(client, limits, request, input) {
-        return Ok(Some(Completed::of(Reply::of(&response))));
+        return Ok(Some(Completed::of(Reply { is_good: true, ..Reply::of(&response) })));
     }
     let index = request.step as usize;
     let needs = &keeping.needs[index];
@@ -164,8 +164,8 @@ fn next_reply(
         Ok(Some(reply)) => {
             let refusal = (reply.answer == Answer::Refused)
                 .then(|| String::from_utf8_lossy(client.error_text()).into_owned());
-            let reply =
-                Reply { status: status_of(reply.answer), wire_bytes: reply.wire_bytes, keep_alive: true };
+            let (status, wire_bytes) = (status_of(reply.answer), reply.wire_bytes);
+            let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
             Ok(Some(Completed { reply, refusal }))
         }
         Err(error) => Err(Fault::new(error.class(), error.to_string())),
@@ -231,13 +231,15 @@ pub(crate) struct Reply {
     pub(crate) wire_bytes: u64,
     /// Whether the connection can be used after it.
     pub(crate) keep_alive: bool,
+    /// It was judged as it came, and is good: nothing of it was kept.
+    pub(crate) is_good: bool,
 }
 
 impl Reply {
     /// Of HTTP/1.1.
     fn of(response: &Response) -> Self {
         let Response { status, wire_bytes, keep_alive, .. } = *response;
-        Self { status, wire_bytes, keep_alive }
+        Self { status, wire_bytes, keep_alive, is_good: false }
     }
 }
 
@@ -255,6 +257,9 @@ impl Completed {
     }
 }
 
+/// Says of a step, a status and a body whether such a response is certainly good.
+pub(crate) type IsGood<'k> = &'k mut dyn FnMut(usize, u16, &[u8]) -> bool;
+
 /// What replies that come in turn are read with, besides their connection.
 pub(crate) struct Keeping<'k> {
     /// By step.
@@ -262,25 +267,27 @@ pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) needs: &'k [Needs],
     pub(crate) captures: &'k mut Captures,
-    /// If exchanges are kept only because they may fail: whether a whole response with this status to this
-    /// step is good, and need not be kept.
-    pub(crate) is_good: Option<&'k dyn Fn(usize, u16) -> bool>,
+    /// If exchanges are kept only because they may fail, or to be judged: whether a whole response to this
+    /// step with this status and body is good, and need not be kept.
+    pub(crate) is_good: Option<IsGood<'k>>,
 }
 
 impl Keeping<'_> {
     /// The next response, if it stands whole in `input` and is good, so that nothing of it has to be kept.
     #[inline]
     fn next_good(
-        &self,
+        &mut self,
         client: &mut ResponseClient,
         limits: &Limits,
         request: &InFlight,
         input: &mut &[u8],
     ) -> Option<Response> {
-        let (is_good, index) = (self.is_good?, request.step as usize);
+        let (is_good, index) = (self.is_good.as_mut()?, request.step as usize);
         let mut rest = *input;
         let response = client.next_known(limits, &self.memos[index], request.head_request, &mut rest)?;
-        is_good(index, response.status).then(|| {
+        // It stands there whole, and nothing before its head.
+        let body = &input[response.head_bytes as usize..response.wire_bytes as usize];
+        is_good(index, response.status, body).then(|| {
             *input = rest;
             response
         })

@@ -32,7 +32,9 @@ use plimsoll_metrics::{
     WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan, Scenario, Step};
-use plimsoll_scenario::{DynamicRequest, Feeds, Needs, Program, Reaction, Scripts, SentRequest};
+use plimsoll_scenario::{
+    DynamicRequest, Feeds, FieldList, Needs, Program, Reaction, Scripts, SentRequest, Session,
+};
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
@@ -281,6 +283,12 @@ pub struct Worker<'p, B> {
     /// The smallest limit for a response.
     shortest_timeout: Nanos,
     http2: http2::ClientOptions,
+    /// Whether there are steps whose responses are judged by their bodies alone.
+    judges_bodies: bool,
+    /// For reactions that read and take nothing of a session; nothing is in it but working memory.
+    no_session: Session,
+    /// For responses of which only the body is looked at.
+    no_fields: FieldList,
     /// For targets without a book of header blocks; nothing is in it.
     no_book: http2::HeaderBook,
     open_now: u64,
@@ -448,6 +456,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             sent: SentRequest::default(),
             kept: SentRequest::default(),
             cookies: Vec::new(),
+            judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
             facts,
             keeps_bodies: keeps || quotes || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
@@ -456,6 +465,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 .min()
                 .unwrap_or(plan.timeout)
                 .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
+            no_session: Session::new(plan.variables),
+            no_fields: FieldList::default(),
             no_book: http2::HeaderBook::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
@@ -627,8 +638,8 @@ pub(crate) fn random_of(seed: u64, worker: Shard) -> Random {
 fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
     let step = scenario.program.single()?;
     let Step { request, reaction, make_script, check_script, .. } = &plan.steps[step as usize];
-    let plain = reaction.is_plain() && make_script.is_none() && check_script.is_none();
-    (plain && !request.uses_variables()).then_some(step)
+    let forgets = reaction.reads_response_alone() && make_script.is_none() && check_script.is_none();
+    (forgets && !request.uses_variables()).then_some(step)
 }
 
 fn wait_for_one(until: Nanos) -> Wait {

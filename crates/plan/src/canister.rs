@@ -161,6 +161,10 @@ impl Judge for CanisterJudge {
         }
     }
 
+    fn needs_id(&self) -> bool {
+        self.asked != Asked::Query
+    }
+
     fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String {
         let asked = self.asked.name();
         match Answer::read(body) {

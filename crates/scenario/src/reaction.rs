@@ -238,6 +238,19 @@ impl Reaction {
         &self.needs
     }
 
+    /// Whether it reads nothing but the response, and takes nothing into the session, which may be anything
+    /// then.
+    pub fn reads_response_alone(&self) -> bool {
+        let mut checks = self.checks.iter().chain(&self.until);
+        let needs_session = self.spec.judge.as_ref().is_some_and(JudgeSpec::needs_session);
+        !needs_session && !self.cookies && self.takes.is_empty() && checks.all(Check::reads_response_alone)
+    }
+
+    /// Whether it puts rows into pools.
+    pub fn collects(&self) -> bool {
+        !self.collects.is_empty()
+    }
+
     /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
     pub fn is_plain(&self) -> bool {
         let spec = &*self.spec;

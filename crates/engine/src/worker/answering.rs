@@ -85,7 +85,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        let outcome = match self.judge(&request, (lane, site), reply.status) {
+        let outcome = match self.judge(&request, (lane, site), reply) {
             Judged::Ended(outcome) => outcome,
             Judged::Pending(pause) => {
                 self.recorder_of(&request).note_received(request.step, reply.wire_bytes);

@@ -7,7 +7,7 @@ use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
-use crate::connection::{Client, InTurn};
+use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
 use crate::request::InFlight;
 
@@ -101,10 +101,14 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
-    /// Whether a whole response with this status, from this lane and site, is what the step of its request
-    /// expects; takes its values into the session.
+    /// Whether this whole response, from this lane and site, is what the step of its request expects; takes
+    /// its values into the session.
     #[inline]
-    pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), status: u16) -> Judged {
+    pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), reply: Reply) -> Judged {
+        if reply.is_good {
+            return Judged::Ended(Outcome::Ok);
+        }
+        let status = reply.status;
         if self.facts[request.step as usize].status_alone {
             match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
@@ -140,10 +144,11 @@ impl<B: Backend> Worker<'_, B> {
         };
         let reaction = &self.reactions[request.step as usize];
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
-        let accepted = match self.sessions.get_mut(request.session) {
-            Some(session) => reaction.apply(&received, &mut session.state),
-            None => reaction.accepts(status).map(|()| Verdict::Settled),
+        let session = match self.sessions.get_mut(request.session) {
+            Some(session) => &mut session.state,
+            None => &mut self.no_session,
         };
+        let accepted = reaction.apply(&received, session);
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, reaction.poll()) {
             return Judged::Pending(poll.pause(self.now.since(request.sent)));
         }

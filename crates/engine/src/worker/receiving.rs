@@ -2,6 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, SystemError};
+use plimsoll_scenario::{Received, Verdict};
 use plimsoll_wire::http1::Truncated;
 use plimsoll_wire::http2;
 
@@ -109,16 +110,23 @@ impl<B: Backend> Worker<'_, B> {
         let mut completed = std::mem::take(&mut self.completed);
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let (facts, reactions) = (&self.facts, &self.reactions);
-        let is_good = |step: usize, status: u16| {
-            let plainly = facts[step].status_alone && (200..300).contains(&status);
-            plainly && reactions[step].accepts(status).is_ok()
+        let (facts, reactions, no_session) = (&self.facts, &self.reactions, &mut self.no_session);
+        let mut is_good = |step: usize, status: u16, body: &[u8]| {
+            if !(200..300).contains(&status) {
+                return false;
+            }
+            if facts[step].status_alone {
+                return reactions[step].accepts(status).is_ok();
+            }
+            let received = Received::new(status, &self.no_fields, body);
+            facts[step].body_alone && reactions[step].apply(&received, no_session) == Ok(Verdict::Settled)
         };
+        let keeps = self.keeps || self.quotes || self.judges_bodies;
         let mut keeping = Keeping {
             memos: &mut self.memos,
             needs: &self.needs,
             captures: &mut self.captures,
-            is_good: if (self.keeps || self.quotes) && !self.keeps_good { Some(&is_good) } else { None },
+            is_good: if keeps && !self.keeps_good { Some(&mut is_good) } else { None },
         };
         let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {
@@ -207,8 +215,8 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
             http2::Event::Response { ticket, response } => {
-                let reply =
-                    Reply { status: response.status, wire_bytes: response.wire_bytes, keep_alive: true };
+                let http2::Response { status, wire_bytes, .. } = response;
+                let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
                 self.keep_body(slot, ticket);
                 self.on_response(slot, ticket, at, reply);
             }

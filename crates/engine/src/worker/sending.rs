@@ -37,6 +37,8 @@ pub(super) struct Facts {
     request: bool,
     /// Its responses are judged by their status, and by nothing else.
     pub(super) status_alone: bool,
+    /// Its responses are judged by their status and body, and nothing of them is taken.
+    pub(super) body_alone: bool,
     /// Each of its requests is written with the same bytes: what failed of them can be written once more.
     pub(super) repeated: bool,
     /// It may change something at the target.
@@ -49,6 +51,10 @@ impl Facts {
         let scripted = step.check_script.is_some() || plan.scripts.is_some();
         Self {
             status_alone: step.reaction.is_plain() && !scripted,
+            body_alone: step.reaction.reads_response_alone()
+                && !step.reaction.collects()
+                && step.needs.fields == FieldNeeds::Nothing
+                && !scripted,
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             request: step.needs.path || step.needs.request,

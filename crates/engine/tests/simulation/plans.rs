@@ -10,7 +10,7 @@ use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Site, preflight, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
-use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Truth, TruthLog};
+use plimsoll_testkit::{Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog};
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
 
@@ -428,8 +428,13 @@ fn leader() -> Endpoint {
 
 /// Carries out a plan whose only target is a pool of two: one as usual, and another one.
 fn on_pool(settings: &str, options: SimOptions) -> RunRecord {
+    on_pool_with("{get: /}", settings, options)
+}
+
+/// The same with this step.
+fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     let share = "{url: http://sim.test, share: [other.test], fail_back: true}";
-    let rest = "scenarios: [{steps: [{get: /}]}]";
+    let rest = format!("scenarios: [{{steps: [{step}]}}]");
     let plan = of_text(format!("run: {{{settings}}}\ntargets: {{api: {share}}}\n{rest}"));
     let sites: Arc<[Site]> =
         vec![Site { endpoint: server(), member: 0 }, Site { endpoint: other(), member: 1 }].into();
@@ -438,6 +443,41 @@ fn on_pool(settings: &str, options: SimOptions) -> RunRecord {
     assert_eq!(record.accounting.check(), Ok(()));
     assert_intervals_add_up(&record);
     record
+}
+
+/// What reads the response alone is judged without a session, and over HTTP/1.1 where it stands in the
+/// input: with a value that nobody needs it has a session, and everything is kept first.
+#[test]
+fn a_body_is_judged_the_same_where_it_came_and_after_it_was_kept() {
+    let faults =
+        Faults { statuses: vec![(503, 0.1), (204, 0.05)], truncated_body: 0.02, ..Faults::default() };
+    let behaves = |id: u32, framing| {
+        let answer = Answer { framing, ..Answer::with_body(format!("{{\"id\": {id}}}")) };
+        Behaviour { faults: faults.clone(), ..answering(answer) }
+    };
+    let expect = "expect: {status: [200, 503], body: ['\"id\"', '5'], json: {/id: {starts: '5'}}}";
+    let lengths = [Framing::ContentLength, Framing::Chunked(4)];
+    for (settings, framing) in [
+        "connections: 6, iterations: 400",
+        "connections: 6, rate: 900, duration: 500ms, warmup: 100ms",
+        "connections: 2, pipeline: 4, iterations: 300",
+        "connections: 3, http2: true, max_concurrent_streams: 3, iterations: 300",
+    ]
+    .into_iter()
+    .flat_map(|settings| lengths.map(|framing| (settings, framing)))
+    {
+        let said = |more: &str| {
+            let servers = vec![(server(), behaves(5, framing)), (other(), behaves(6, framing))];
+            let options = SimOptions { servers, ..SimOptions::default() };
+            let step = format!("{{get: /, {expect}{more}}}");
+            let record = on_pool_with(&step, settings, options);
+            assert!(record.total.errors[ErrorClass::Check as usize] > 50, "{settings}");
+            assert!(record.accounting.ok > 50, "{settings}");
+            let response_time = record.total.response_time.percentile(50.0);
+            (record.accounting, iterations(&record), record.total.errors, response_time)
+        };
+        assert_eq!(said(""), said(", extract: {id: {json: /id, default: none}}"), "{settings}, {framing:?}");
+    }
 }
 
 fn other() -> Endpoint {

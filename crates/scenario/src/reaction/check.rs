@@ -48,6 +48,17 @@ impl Check {
         Ok(Self { place, test, negated: spec.negated })
     }
 
+    /// Whether it reads nothing of the session and of the request.
+    pub(super) fn reads_response_alone(&self) -> bool {
+        let is_constant = match &self.test {
+            Test::Exists | Test::ContainsAlways(_) | Test::Matches(_) => true,
+            Test::Equals(text) | Test::Starts(text) | Test::Ends(text) | Test::Contains(text) => {
+                text.is_static()
+            }
+        };
+        is_constant && self.place.is_of_response()
+    }
+
     /// A value that is not there matches nothing.
     pub(super) fn holds(
         &self,

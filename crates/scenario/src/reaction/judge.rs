@@ -15,6 +15,9 @@ pub trait Judge: fmt::Debug + Send + Sync {
     /// session's [sequel](crate::Sequel).
     fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement;
 
+    /// Whether it looks at the id at all.
+    fn needs_id(&self) -> bool;
+
     /// Why such a response was not good, in words.
     fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String;
 }
@@ -58,6 +61,11 @@ impl fmt::Debug for JudgeSpec {
 }
 
 impl JudgeSpec {
+    /// Whether it reads or sets something of the session.
+    pub(super) fn needs_session(&self) -> bool {
+        self.pending.is_some() || self.judge.needs_id()
+    }
+
     /// Whether the request has to be repeated, or why its response is not good.
     pub(super) fn ask(&self, received: &Received<'_>, session: &mut Session) -> Result<bool, ErrorClass> {
         let judgement = self.judge.judge(received.body, received.id.as_ref());

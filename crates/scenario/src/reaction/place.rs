@@ -97,6 +97,26 @@ impl Place {
         }
     }
 
+    /// Whether only the response is looked at.
+    pub(super) const fn is_of_response(&self) -> bool {
+        match self {
+            Self::Status
+            | Self::Header(_)
+            | Self::Body
+            | Self::Pointer(_)
+            | Self::JsonPath(_)
+            | Self::XPath(_) => true,
+            Self::RequestPath
+            | Self::RequestUrl
+            | Self::RequestHeader(_)
+            | Self::RequestMethod
+            | Self::RequestAuthority
+            | Self::RequestPointer(_)
+            // That of the session, if the response sets none.
+            | Self::Cookie(_) => false,
+        }
+    }
+
     /// Gives the values that are there to `look`, until that is true; whether it was. `scratch` is for values
     /// that do not stand anywhere as they are.
     pub(super) fn any(

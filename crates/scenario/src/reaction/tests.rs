@@ -574,3 +574,42 @@ fn rows_are_collected_from_arrays() {
         }
     }
 }
+
+#[test]
+fn what_reads_the_response_alone_says_the_same_in_any_session() {
+    let text = |text: &str| text.to_owned();
+    let contains = |part: &str| Matching::Contains(text(part));
+    let one = |source, matching| ReactionSpec { checks: vec![check(source, matching)], ..Default::default() };
+    let alone = [
+        ReactionSpec::default(),
+        one(Source::Status, Matching::Equals(text("200"))),
+        one(header("vary"), Matching::Starts(text("acc"))),
+        one(pointer("/id"), Matching::Regex(text("^1"))),
+        one(Source::JsonPath(text("$.items[0].k")), Matching::Ends(text("w"))),
+        one(Source::Body, contains("missing")),
+        ReactionSpec { statuses: vec![StatusRange { first: 500, last: 599 }], ..Default::default() },
+    ];
+    for spec in &alone {
+        assert!(compiled(spec).unwrap().reads_response_alone(), "{spec:?}");
+        let mut empty = Session::new(3);
+        assert_eq!(applied(spec, 200, &mut empty), applied(spec, 200, &mut session()), "{spec:?}");
+        assert!(empty.variables.iter().all(Vec::is_empty) && !empty.known.contains(&true));
+    }
+    let until = vec![check(Source::Body, contains("${one}"))];
+    let not_alone = [
+        one(Source::Body, contains("${one}")),
+        one(Source::Cookie(text("sid")), Matching::Exists),
+        one(Source::RequestUrl, Matching::Exists),
+        one(Source::RequestHeader(text(":path")), contains("order")),
+        one(Source::RequestHeader(text(":method")), contains("POST")),
+        one(Source::RequestHeader(text(":authority")), contains("test")),
+        one(Source::RequestHeader(text("x-id")), contains("77")),
+        one(Source::RequestJsonPointer(text("/n")), Matching::Exists),
+        ReactionSpec { extract: vec![take(Source::Status)], ..Default::default() },
+        ReactionSpec { cookies: true, ..Default::default() },
+        ReactionSpec { poll: Some(PollSpec { until, ..Default::default() }), ..Default::default() },
+    ];
+    for spec in &not_alone {
+        assert!(!compiled(spec).unwrap().reads_response_alone(), "{spec:?}");
+    }
+}
