@@ -27,52 +27,80 @@ impl PoolSpec {
 #[derive(Debug)]
 pub(crate) struct Pool {
     columns: Vec<u16>,
-    rows: Vec<Row>,
+    rows: Vec<Packed>,
     /// Rows that were taken, for their memory.
-    spare: Vec<Row>,
+    spare: Vec<Packed>,
+    /// The values of a row that is being made.
+    staged: Row,
 }
 
 /// The values of a row, in the order of the columns.
 pub type Row = Vec<Vec<u8>>;
+
+/// A row in one piece: rows are picked at random out of more memory than caches have, where each piece of its
+/// own would be waited for.
+#[derive(Debug, Default)]
+struct Packed {
+    /// The length of each value in four bytes, and then the values.
+    bytes: Vec<u8>,
+}
+
+/// Bytes of a length.
+const LENGTH: usize = size_of::<u32>();
+
+impl Packed {
+    fn set<'v>(&mut self, values: impl Iterator<Item = &'v [u8]> + Clone) {
+        self.bytes.clear();
+        for value in values.clone() {
+            // A value comes from a response, of which no more than some mebibytes are read.
+            self.bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        }
+        values.for_each(|value| self.bytes.extend_from_slice(value));
+    }
+
+    /// The values of a row of so many.
+    fn values(&self, columns: usize) -> impl Iterator<Item = &[u8]> {
+        let (lengths, mut rest) = self.bytes.split_at(columns * LENGTH);
+        lengths.as_chunks::<LENGTH>().0.iter().map(move |length| {
+            let (value, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
+            rest = after;
+            value
+        })
+    }
+}
 
 impl Pool {
     /// One worker's, with its share of the rows that are there at first.
     pub(crate) fn new(spec: &PoolSpec, worker: Shard) -> Self {
         let mine = spec.rows.iter().skip(worker.index as usize).step_by(worker.of.max(1) as usize);
         let fit = mine.filter(|row| row.len() == spec.columns.len()).take(PoolSpec::MOST);
-        Self { columns: spec.columns.clone(), rows: fit.cloned().collect(), spare: Vec::new() }
+        let packed = |row: &Row| {
+            let mut packed = Packed::default();
+            packed.set(row.iter().map(Vec::as_slice));
+            packed
+        };
+        let staged = vec![Vec::new(); spec.columns.len()];
+        Self { columns: spec.columns.clone(), rows: fit.map(packed).collect(), spare: Vec::new(), staged }
     }
 
-    /// Keeps the values that the variables have.
+    /// Keeps the values that the variables have: in the place of a row that is drawn if it is full.
     ///
     /// # Panics
     /// If a variable of its columns is not there.
     pub(crate) fn keep(&mut self, random: &mut Random, variables: &[Vec<u8>]) {
-        self.add(random);
-        let row = self.rows.last_mut().expect("it was just added");
-        for (value, &variable) in row.iter_mut().zip(&self.columns) {
-            value.clear();
-            value.extend_from_slice(&variables[usize::from(variable)]);
-        }
+        let row = added(&mut self.rows, &mut self.spare, random);
+        row.set(self.columns.iter().map(|&variable| &variables[usize::from(variable)][..]));
     }
 
-    /// Adds a row, whose values are to be overwritten: in the place of one that is drawn if it is full.
-    pub(crate) fn add(&mut self, random: &mut Random) -> &mut [Vec<u8>] {
-        if self.rows.len() >= PoolSpec::MOST {
-            let place = random.below(self.rows.len() as u64) as usize;
-            let row = self.rows.swap_remove(place);
-            self.rows.push(row);
-        } else {
-            self.rows.push(self.spare.pop().unwrap_or_default());
-        }
-        let row = self.rows.last_mut().expect("it was just pushed");
-        row.resize_with(self.columns.len(), Vec::new);
-        row
+    /// A row for [`keep_staged`](Self::keep_staged), with whatever values: they are to be overwritten.
+    pub(crate) fn stage(&mut self) -> &mut [Vec<u8>] {
+        &mut self.staged
     }
 
-    /// Takes back the row that was added last.
-    pub(crate) fn give_up(&mut self) {
-        self.spare.extend(self.rows.pop());
+    /// Keeps the row that was staged.
+    pub(crate) fn keep_staged(&mut self, random: &mut Random) {
+        let row = added(&mut self.rows, &mut self.spare, random);
+        row.set(self.staged.iter().map(Vec::as_slice));
     }
 
     /// Gives a row, each with the same probability; where it `leaves`, no one else gets it. Without any row
@@ -95,7 +123,7 @@ impl Pool {
             return;
         }
         let place = random.below(self.rows.len() as u64) as usize;
-        for (value, &variable) in self.rows[place].iter().zip(&self.columns) {
+        for (value, &variable) in self.rows[place].values(self.columns.len()).zip(&self.columns) {
             let variable = usize::from(variable);
             variables[variable].clear();
             variables[variable].extend_from_slice(value);
@@ -105,6 +133,19 @@ impl Pool {
             self.spare.push(self.rows.swap_remove(place));
         }
     }
+}
+
+/// A row more, whose values are to be set: that of another one, which is drawn, if there are as many as may
+/// be.
+fn added<'r>(rows: &'r mut Vec<Packed>, spare: &mut Vec<Packed>, random: &mut Random) -> &'r mut Packed {
+    if rows.len() >= PoolSpec::MOST {
+        let place = random.below(rows.len() as u64) as usize;
+        let row = rows.swap_remove(place);
+        rows.push(row);
+    } else {
+        rows.push(spare.pop().unwrap_or_default());
+    }
+    rows.last_mut().expect("it was just pushed")
 }
 
 #[cfg(test)]
@@ -175,7 +216,8 @@ mod tests {
         let most = PoolSpec::MOST;
         (0..most + most / 2).for_each(|number| keep(&mut pool, &mut random, number));
         assert_eq!(pool.rows.len(), most);
-        let late = pool.rows.iter().filter(|row| row[1][1..].len() >= 6).count();
+        let number = |row: &Packed| row.values(2).last().expect("two columns")[1..].len();
+        let late = pool.rows.iter().filter(|row| number(row) >= 6).count();
         // Of the last 50,000 some have given way to each other: 1 - exp(-1/2) of 100,000 were replaced.
         assert!((38_000..41_000).contains(&late), "{late}");
     }

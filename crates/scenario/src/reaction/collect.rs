@@ -30,12 +30,12 @@ impl Collect {
         let Some(array) = self.each.find(body) else { return false };
         let mut complete = true;
         let read = array.each_element(|element| {
-            let row = feeds.pool(self.pool).add(random);
-            for (value, pointer) in row.iter_mut().zip(&self.columns) {
+            let pool = feeds.pool(self.pool);
+            for (value, pointer) in pool.stage().iter_mut().zip(&self.columns) {
                 complete &= pointer.find(element.raw()).is_some_and(|found| read(found, value));
             }
-            if !complete {
-                feeds.pool(self.pool).give_up();
+            if complete {
+                pool.keep_staged(random);
             }
             complete
         });
