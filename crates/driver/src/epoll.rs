@@ -6,6 +6,7 @@
 //! the reading, into one buffer that all connections share.
 
 mod edges;
+mod pacing;
 mod receiving;
 mod sending;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 
+use self::pacing::Pace;
 use crate::clock::{self, RealtimeMap};
 use crate::linger::Lingering;
 use crate::outbox::{BufferPool, Outbox};
@@ -72,6 +74,8 @@ pub struct Epoll {
     dirty: Vec<Token>,
     lingering: Lingering,
     pool: BufferPool,
+    /// None: connections are as fast as they can be.
+    pace: Option<Pace>,
     /// For the outbox of stale ids.
     scratch: Vec<u8>,
     edges: Box<[libc::epoll_event]>,
@@ -99,6 +103,9 @@ struct Connection {
     hangup: bool,
     /// The kernel took less than it was given; an edge will tell when it takes more.
     blocked: bool,
+    /// From when on bytes may be sent, and received, if it has a [`Pace`].
+    send_at: Nanos,
+    receive_at: Nanos,
     /// In `ready`.
     listed: bool,
     /// In `dirty`.
@@ -135,7 +142,11 @@ impl Backend for Epoll {
     }
 
     fn connect(&mut self, to: &Endpoint, options: &SocketOptions) -> Result<ConnId, SystemError> {
-        let (fd, address) = self.style.connecting(to, options)?;
+        let mut options = options.clone();
+        if self.pace.is_some() {
+            options.receive_buffer.get_or_insert(Pace::BUFFER_BYTES);
+        }
+        let (fd, address) = self.style.connecting(to, &options)?;
         // SAFETY: `address` holds an initialised address of the length that it tells, and lives through the
         // call; the descriptor is open.
         let result = unsafe { libc::connect(fd.as_raw_fd(), address.as_ptr().cast(), address.len()) };
@@ -313,6 +324,7 @@ impl Epoll {
             dirty: Vec::new(),
             lingering: Lingering::default(),
             pool: BufferPool::default(),
+            pace: options.bytes_per_s.map(Pace::new),
             scratch: Vec::new(),
             edges: vec![libc::epoll_event { events: 0, u64: 0 }; EDGES].into(),
             buffer: vec![0; BUFFER_BYTES].into(),
@@ -329,6 +341,8 @@ impl Epoll {
             readable: false,
             hangup: false,
             blocked: false,
+            send_at: Nanos::ZERO,
+            receive_at: Nanos::ZERO,
             listed: false,
             dirty: false,
         };

@@ -328,11 +328,14 @@ pub trait Open: Send + Sync {
 pub struct BackendOptions {
     /// Ask the kernel for the receive time of every segment (`SO_TIMESTAMPNS`).
     pub receive_stamps: bool,
+    /// What each connection sends, and receives, per second at most: as over a narrow link. Only epoll has
+    /// it, for a few connections beside those that a load is made with.
+    pub bytes_per_s: Option<u64>,
 }
 
 impl Default for BackendOptions {
     fn default() -> Self {
-        Self { receive_stamps: true }
+        Self { receive_stamps: true, bytes_per_s: None }
     }
 }
 

@@ -8,7 +8,7 @@ const GENERATION_MASK: u32 = (1 << 24) - 1;
 
 /// What is attached to a request to the kernel, and comes back with its answer: what kind of thing it is
 /// about, and which entry of the table in which generation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Token {
     /// Meaning: the backend's.
     pub(crate) kind: u8,

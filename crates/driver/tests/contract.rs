@@ -848,19 +848,65 @@ macro_rules! contract {
             $(#[test] fn $test() { super::$test(&super::OpenEpoll::default()); })+
             #[test]
             fn stamps_can_be_left_out() {
-                let options = super::BackendOptions { receive_stamps: false };
+                let options = super::BackendOptions { receive_stamps: false, ..super::BackendOptions::default() };
                 super::stamps_can_be_left_out(&super::OpenEpoll(options));
             }
+        }
+        mod paced {
+            $(#[test] fn $test() { super::$test(&super::paced(50_000_000)); })+
         }
         mod uring {
             $(#[test] fn $test() { if super::uring() { super::$test(&super::OpenUring::default()); } })+
             #[test]
             fn stamps_can_be_left_out() {
-                let options = super::BackendOptions { receive_stamps: false };
+                let options = super::BackendOptions { receive_stamps: false, ..super::BackendOptions::default() };
                 if super::uring() { super::stamps_can_be_left_out(&super::OpenUring(options)); }
             }
         }
     };
+}
+
+/// Connections that move so many bytes per second in each direction.
+fn paced(bytes_per_s: u64) -> OpenEpoll {
+    OpenEpoll(BackendOptions { bytes_per_s: Some(bytes_per_s), ..BackendOptions::default() })
+}
+
+#[test]
+fn a_paced_connection_moves_so_many_bytes_per_second_each_way() {
+    let mut bench = Bench::open(&paced(1_000));
+    let (conn, mut peer) = bench.plain_peer();
+    let begin = bench.backend.now();
+    bench.write(conn, &pattern(60));
+    bench.backend.send_shared(conn, Arc::from(pattern(140)));
+    let reader = std::thread::spawn(move || {
+        let mut pieces = Vec::new();
+        let mut buffer = [0; 256];
+        while pieces.iter().map(Vec::len).sum::<usize>() < 200 {
+            let length = peer.read(&mut buffer).expect("bytes");
+            pieces.push(buffer[..length].to_vec());
+        }
+        (pieces, peer)
+    });
+    bench.backend.flush();
+    // The last of the bytes leave 150 ms after the first, and a piece has no more than 50 of them.
+    let (pieces, mut peer) = bench.until_done(reader);
+    let took = bench.backend.now().since(begin);
+    assert_eq!(pieces.concat(), [pattern(60), pattern(140)].concat());
+    assert!(pieces.len() >= 2 && took >= Nanos::from_millis(150), "{took:?} in {} pieces", pieces.len());
+    // All at once: it is the reader that takes its time.
+    peer.write_all(&pattern(150)).expect("writes");
+    let begin = bench.backend.now();
+    let mut pieces = Vec::new();
+    while pieces.iter().map(Vec::len).sum::<usize>() < 150 {
+        match bench.next() {
+            Seen::Received { bytes, .. } => pieces.push(bytes),
+            other => panic!("{other:?}"),
+        }
+    }
+    let took = bench.backend.now().since(begin);
+    assert_eq!(pieces.concat(), pattern(150));
+    assert!(pieces.iter().all(|piece| piece.len() <= 50), "{:?}", pieces.iter().map(Vec::len));
+    assert!(took >= Nanos::from_millis(90), "{took:?}");
 }
 
 /// Whether io_uring can be tested here; says so if not.

@@ -13,7 +13,7 @@ use crate::socket::errno;
 impl Epoll {
     /// What is to be done before each wait. Returns when it is to be done again at the latest.
     pub(super) fn begin_wait(&mut self, now: Nanos) -> Nanos {
-        let mut again = Nanos::MAX;
+        let mut again = self.wake_paced(now);
         while let Some(token) = self.lingering.pop_over(now) {
             if self.slots.by_token(token).is_some_and(|connection| connection.phase == Phase::Lingering) {
                 self.release(token);

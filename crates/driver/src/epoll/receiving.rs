@@ -81,8 +81,14 @@ impl Epoll {
     }
 
     pub(super) fn receive(&mut self, token: Token) -> Option<Event> {
+        let next = self.slots.by_token(token)?.receive_at;
+        let most = self.allowance(next).min(self.buffer.len());
+        if most == 0 {
+            // It is woken when it may.
+            return None;
+        }
         let connection = self.slots.by_token(token)?;
-        let (result, stamp) = receive(&connection.fd, &mut self.buffer, self.style.stamps);
+        let (result, stamp) = receive(&connection.fd, &mut self.buffer[..most], self.style.stamps);
         let conn = token.conn();
         let now = clock::monotonic();
         let error = match result {
@@ -90,8 +96,9 @@ impl Epoll {
             Ok(length) => {
                 // With edges, less than was asked for means that all was read. An end wants a read of its
                 // own.
-                connection.readable = length == self.buffer.len() || connection.hangup;
-                if connection.readable {
+                connection.readable = length == most || connection.hangup;
+                let readable = connection.readable;
+                if !self.note_received(token, length) && readable {
                     self.list(token);
                 }
                 let mapped = stamp.and_then(|stamp| self.stamps.map(stamp, now));

@@ -17,9 +17,21 @@ impl Epoll {
         if connection.blocked || matches!(connection.phase, Phase::Connecting | Phase::Refused(_)) {
             return;
         }
-        match transmit(connection, &mut self.pool) {
-            Ok(()) if connection.phase == Phase::Sending && !connection.blocked => self.finish(token, false),
-            Ok(()) => {}
+        let next = connection.send_at;
+        let most = self.allowance(next);
+        let Some(connection) = self.slots.by_token(token) else { return };
+        if most == 0 {
+            // It is woken when it may.
+            return;
+        }
+        match transmit(connection, &mut self.pool, most) {
+            Ok(sent) => {
+                let goes_on = connection.phase == Phase::Sending && !connection.blocked;
+                self.note_sent(token, sent);
+                if goes_on {
+                    self.finish(token, false);
+                }
+            }
             Err(_) if connection.phase == Phase::Sending => self.release(token),
             Err(error) => {
                 // What came before the connection broke is still to be read. Shutting down makes sure that
@@ -66,24 +78,30 @@ impl Epoll {
     }
 }
 
-/// Sends until nothing is left or the kernel takes no more, which sets `blocked`.
-fn transmit(connection: &mut Connection, pool: &mut BufferPool) -> Result<(), i32> {
+/// Sends until nothing is left, it was the `most` bytes that it may be, or the kernel takes no more, which
+/// sets `blocked`. The bytes that were sent.
+fn transmit(connection: &mut Connection, pool: &mut BufferPool, most: usize) -> Result<usize, i32> {
+    let mut left = most;
     while connection.outbox.unsent() > 0 {
+        if left == 0 {
+            return Ok(most);
+        }
         let (asked, result) = if let Some(bytes) = connection.outbox.only_open() {
+            let bytes = &bytes[..bytes.len().min(left)];
             // SAFETY: `bytes` is borrowed through the call and valid for reading its whole length.
             let sent = unsafe {
                 libc::send(connection.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
             };
             (bytes.len(), sent)
         } else {
-            send_pieces(connection)
+            send_pieces(connection, left)
         };
         let Ok(sent) = usize::try_from(result) else {
             match errno(&io::Error::last_os_error()) {
                 libc::EINTR => continue,
                 libc::EAGAIN => {
                     connection.blocked = true;
-                    return Ok(());
+                    return Ok(most - left);
                 }
                 error => return Err(error),
             }
@@ -93,23 +111,33 @@ fn transmit(connection: &mut Connection, pool: &mut BufferPool) -> Result<(), i3
         } else {
             connection.outbox.advance_open(sent, pool);
         }
+        left -= sent;
         if sent < asked {
             // Full. There is an edge once there is room again, because the kernel was asked for more.
             connection.blocked = true;
-            return Ok(());
+            return Ok(most - left);
         }
     }
     // Nothing was written, or all is gone: an empty buffer goes back.
     connection.outbox.clear(pool);
-    Ok(())
+    Ok(most - left)
 }
 
-/// One gathering send of the sealed segments: what was asked for, and the system's answer.
-fn send_pieces(connection: &mut Connection) -> (usize, isize) {
+/// One gathering send of the sealed segments, of `most` bytes: what was asked for, and the system's answer.
+fn send_pieces(connection: &mut Connection, most: usize) -> (usize, isize) {
     connection.outbox.seal();
     let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MAX_PIECES];
-    let count = connection.outbox.gather(&mut pieces);
-    let asked = pieces[..count].iter().map(|piece| piece.iov_len).sum();
+    let mut count = connection.outbox.gather(&mut pieces);
+    let mut asked: usize = pieces[..count].iter().map(|piece| piece.iov_len).sum();
+    if asked > most {
+        asked = 0;
+        count = 0;
+        while asked < most {
+            pieces[count].iov_len = pieces[count].iov_len.min(most - asked);
+            asked += pieces[count].iov_len;
+            count += 1;
+        }
+    }
     // SAFETY: a msghdr is plain pointers and integers, for all of which zero is a value.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = pieces.as_mut_ptr();

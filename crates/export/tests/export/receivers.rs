@@ -61,7 +61,7 @@ fn receiver(reply: &'static [u8]) -> (String, Channel<Request>) {
 fn pusher(url: &str, totals: Totals) -> Pusher {
     let receiver = Receiver::below(url).expect("a URL");
     let receiver = receiver.with_headers(vec![("api-key".to_owned(), "secret".to_owned())]).expect("headers");
-    let open = OpenEpoll(BackendOptions { receive_stamps: false });
+    let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
     let resource = vec![("service.name".to_owned(), "plimsoll".to_owned())];
     // Sent at the end alone: there is no need to wait.
     let totals = Arc::new(Mutex::new(totals));
@@ -80,7 +80,7 @@ fn failed(error: &str) -> PushReport {
 fn what_is_sent_last_is_what_the_totals_are_then() {
     let (url, requests) = receiver(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
     let totals = Arc::new(Mutex::new(fixture::totals()));
-    let open = OpenEpoll(BackendOptions { receive_stamps: false });
+    let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
     let receiver =
         Receiver::below(&url).expect("a URL").with_headers(vec![("Api-Key".to_owned(), "s".to_owned())]);
     let receiver = receiver.expect("headers");

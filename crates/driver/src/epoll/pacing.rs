@@ -1,0 +1,91 @@
+//! Connections that are slow on purpose: as many bytes per second as on a narrow link, both ways.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use plimsoll_core::Nanos;
+
+use super::Epoll;
+use crate::clock;
+use crate::slots::Token;
+
+/// What each connection may move in each direction, by the slice.
+#[derive(Debug)]
+pub(super) struct Pace {
+    bytes_per_s: u64,
+    /// Bytes that are moved at once.
+    slice: usize,
+    /// When connections may move bytes again, which may wait for that or not.
+    waking: BinaryHeap<Reverse<(Nanos, Token)>>,
+}
+
+impl Pace {
+    /// How long a slice takes, unless one byte takes longer: a peer sees a steady trickle, and a thousand
+    /// connections are 20,000 system calls per second.
+    const SLICE: Nanos = Nanos::from_millis(50);
+    /// Of receive buffers, so that what is not read yet soon holds up the peer. The kernel's least is below.
+    pub(super) const BUFFER_BYTES: usize = 4096;
+
+    pub(super) fn new(bytes_per_s: u64) -> Self {
+        let bytes_per_s = bytes_per_s.max(1);
+        let slice = bytes_per_s as f64 * Self::SLICE.as_secs_f64();
+        Self { bytes_per_s, slice: (slice as usize).max(1), waking: BinaryHeap::new() }
+    }
+
+    fn time_of(&self, bytes: usize) -> Nanos {
+        Nanos((bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s)) as u64)
+    }
+
+    /// When a connection may move bytes again that has just moved so many; it is woken then.
+    fn moved(&mut self, token: Token, bytes: usize) -> Nanos {
+        let next = clock::monotonic() + self.time_of(bytes);
+        self.waking.push(Reverse((next, token)));
+        next
+    }
+}
+
+impl Epoll {
+    /// How many bytes may be moved now on a connection that has been told to wait until `next`.
+    #[inline]
+    pub(super) fn allowance(&self, next: Nanos) -> usize {
+        match &self.pace {
+            None => usize::MAX,
+            Some(pace) if next <= clock::monotonic() => pace.slice,
+            Some(_) => 0,
+        }
+    }
+
+    pub(super) fn note_sent(&mut self, token: Token, bytes: usize) {
+        if let (Some(pace), Some(connection)) = (&mut self.pace, self.slots.by_token(token))
+            && bytes > 0
+        {
+            connection.send_at = pace.moved(token, bytes);
+        }
+    }
+
+    /// Whether it is paced: then it is looked at again by itself.
+    pub(super) fn note_received(&mut self, token: Token, bytes: usize) -> bool {
+        if let (Some(pace), Some(connection)) = (&mut self.pace, self.slots.by_token(token)) {
+            connection.receive_at = pace.moved(token, bytes);
+            return true;
+        }
+        false
+    }
+
+    /// Lets connections go on that may; when the next one may.
+    pub(super) fn wake_paced(&mut self, now: Nanos) -> Nanos {
+        loop {
+            let Some(pace) = &mut self.pace else { return Nanos::MAX };
+            let Some(&Reverse((at, token))) = pace.waking.peek() else { return Nanos::MAX };
+            if at > now {
+                return at;
+            }
+            pace.waking.pop();
+            let Some(connection) = self.slots.by_token(token) else { continue };
+            if connection.readable {
+                self.list(token);
+            }
+            self.send(token);
+        }
+    }
+}
