@@ -95,10 +95,11 @@ fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
     if args.run.repeat.is_some() {
         return refuse("--repeat means nothing to a cluster", "use a suite: --set run=1,2,3");
     }
-    if args.run.probe.is_some() && spec.checks.iter().any(|check| check.kind == CheckKind::Acknowledged) {
+    let company = args.run.probe.is_some() || args.run.slow_clients.is_some();
+    if company && spec.checks.iter().any(|check| check.kind == CheckKind::Acknowledged) {
         return refuse(
-            "--probe and the check `acknowledged` exclude each other",
-            "requests of a probe are noted by nobody: leave it out",
+            "--probe and --slow-clients and the check `acknowledged` exclude each other",
+            "requests beside the load are noted by nobody: leave one of them out",
         );
     }
     if args.run.calibrate {

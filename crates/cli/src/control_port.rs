@@ -44,7 +44,7 @@ impl ControlPort {
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
         let desk = Desk { helm, board };
         // One request now and then: epoll does, whatever the load runs on.
-        let open = OpenEpoll(BackendOptions { receive_stamps: false });
+        let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
             .map_err(|error| {
                 Problem::new(error.to_string()).with_hint("--control 127.0.0.1:0 takes a free port")

@@ -53,7 +53,11 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
 
 /// Who notes the writes, for servers that are asked afterwards.
 fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookkeeper, Failure> {
-    for (flag, given) in [("--repeat", args.run.repeat.is_some()), ("--probe", args.run.probe.is_some())] {
+    for (flag, given) in [
+        ("--repeat", args.run.repeat.is_some()),
+        ("--probe", args.run.probe.is_some()),
+        ("--slow-clients", args.run.slow_clients.is_some()),
+    ] {
         if given {
             let problem = Problem::new(format!("--verify and {flag} exclude each other"));
             return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));

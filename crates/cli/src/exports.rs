@@ -50,7 +50,7 @@ impl Exporters {
         let mut this = Self { totals, port: None, sender: None };
         let Some(totals) = &this.totals else { return Ok(this) };
         // A few requests now and then: epoll does, whatever the load runs on.
-        let open = OpenEpoll(BackendOptions { receive_stamps: false });
+        let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         if let Some(listen) = spec.prometheus {
             let asked = Arc::new(AtomicU64::new(0));
             let (figures, count) = (Arc::clone(totals), Arc::clone(&asked));

@@ -214,6 +214,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     #[arg(help_heading = "Instrument", hide_short_help = true)]
     pub(crate) probe: Option<String>,
+    /// Let so many clients beside the load send and read slowly, as over a bad link, and see who suffers
+    ///
+    /// Each has a connection of its own and makes the requests of the plan one after the other. Their
+    /// requests are in no figure of the load. A server that has a thread or a process for each connection can
+    /// run out of them; one that is well made does not notice.
+    #[arg(
+        long,
+        visible_alias = "slow-client",
+        value_name = "N",
+        help_heading = "Requests",
+        hide_short_help = true
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) slow_clients: Option<u32>,
+    /// How many bytes a slow client sends, and reads, per second [default: 100]
+    #[arg(long, value_name = "SIZE", help_heading = "Requests", hide_short_help = true)]
+    pub(crate) slow_client_rate: Option<String>,
     /// Write the report as a page of HTML with charts, too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,

@@ -36,9 +36,15 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     if let Some(sizes) = args.sweep().map_err(Failure::usage)? {
         return sweep(args, &load, &sizes, style);
     }
-    if args.store.verify && args.run.repeat.is_some() {
-        let problem = Problem::new("--verify and --repeat exclude each other: runs are verified one by one");
-        return Err(Failure::usage(problem.with_hint("leave one of them away")));
+    let company = args.run.probe.is_some() || args.run.slow_clients.is_some();
+    for (given, flag, why) in [
+        (args.run.repeat.is_some(), "--repeat", "runs are verified one by one"),
+        (company, "--probe or --slow-clients", "nobody notes what is sent beside the load"),
+    ] {
+        if args.store.verify && given {
+            let problem = Problem::new(format!("--verify and {flag} exclude each other: {why}"));
+            return Err(Failure::usage(problem.with_hint("leave one of them away")));
+        }
     }
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();

@@ -190,7 +190,8 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
             }
         };
         record.interrupted = campaign.interrupted();
-        let (result, of_run) = run::conclude((&mut record, None), &plan, &first, context, before, &say);
+        let unmeasured: Vec<_> = first.iter().map(|record| record.accounting).collect();
+        let (result, of_run) = run::conclude(&mut record, &plan, &unmeasured, context, before, &say);
         let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
         if before.report.is_some() {
             made.shown[side].push(saved());

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{
-    Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_logged, run_probed,
+    Companion, Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_accompanied,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
-use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem};
+use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem, parse_size};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::saved::Beginning;
+use plimsoll_report::slow::SlowRecord;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 use plimsoll_schedule::parse_rate;
 
@@ -60,6 +61,8 @@ pub(crate) struct Before {
     pub(crate) plan: Option<String>,
     /// Iterations per second of a probe beside the load, if there is to be one.
     pub(crate) probe: Option<Rate>,
+    /// Clients that are slow on purpose, beside the load.
+    pub(crate) slow: Option<SlowClients>,
     /// How a live screen may look; `None` if there is none.
     pub(crate) look: Option<Look>,
     /// The file of the page of HTML, if one is wanted.
@@ -164,6 +167,7 @@ pub(crate) fn ready(
     };
     let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
     let probe = probe.map_err(Failure::usage)?;
+    let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
     let text = plan_file.map(|file| describe::without_secrets(&file.source));
     let before = Before {
         command_line,
@@ -172,6 +176,7 @@ pub(crate) fn ready(
         saving,
         plan: text,
         probe,
+        slow,
         look: Some(look),
         report: args.report.clone(),
         beside: workload.beside(),
@@ -263,7 +268,9 @@ fn execute_on<O: Open + Clone + 'static>(
     let mut watched = live.watch.named()?;
     watched.extend(before.beside.watched.iter().cloned());
     let descriptors = watched.len() as u32 * DESCRIPTORS_PER_SERVER;
-    let beside = probe.as_ref().map_or(0, |probe| probe.connections.max) + descriptors;
+    let slow = before.slow.map(|slow| plan.as_slow_clients(slow.clients));
+    let company = probe.iter().chain(&slow).map(|plan| plan.connections.max).sum::<u32>();
+    let beside = company + descriptors;
     fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
     let (statistics, log) = (
         Statistics::open(&plan, live, output.quiet),
@@ -317,16 +324,20 @@ fn execute_on<O: Open + Clone + 'static>(
             keeper.note(&progress);
         }
     };
-    let record = match &probe {
-        None => run_logged(&plan, open, &addresses, &control, log.handle(), &mut observe).map(|r| (r, None)),
-        Some(probe) => run_probed((&plan, probe), open, &addresses, &control, log.handle(), &mut observe)
-            .map(|(record, probe)| (record, Some(probe))),
-    };
+    // What they have not read yet came long before: the kernel's times would not be theirs.
+    let slowly = OpenEpoll(BackendOptions {
+        receive_stamps: false,
+        bytes_per_s: before.slow.map(|slow| slow.bytes_per_s),
+    });
+    let company = probe.iter().map(|plan| Companion::new(plan, open, &addresses));
+    let company = company.chain(slow.iter().map(|plan| Companion::new(plan, &slowly, &addresses)));
+    let record =
+        run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
     drop((line, screen, steerers));
     statistics.finish();
     log.finish();
-    let (mut record, probe) = match record {
-        Ok(record) => record,
+    let (mut record, mut company) = match record {
+        Ok(records) => records,
         Err(error) => {
             keeper.into_iter().for_each(Keeper::abandon);
             return Err(match signals.received() {
@@ -338,7 +349,20 @@ fn execute_on<O: Open + Clone + 'static>(
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
     record.interrupted = signals.received();
     let exports = exporters.finish(record.verdict.valid, &notice);
-    let (mut result, exit) = conclude((&mut record, probe), &plan, &first, context, &before, &notice);
+    let unmeasured: Vec<Accounting> = first.iter().chain(&company).map(|record| record.accounting).collect();
+    // In the order in which they were begun.
+    let slow = before.slow.zip(slow).map(|(slow, plan)| (slow, u64::from(plan.connections.max)));
+    let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
+    let context = RunContext {
+        probe: company.pop().map(Box::new),
+        slow: slow.map(|((slow, clients), record)| SlowRecord {
+            clients,
+            bytes_per_s: slow.bytes_per_s,
+            record: Box::new(record),
+        }),
+        ..context
+    };
+    let (mut result, exit) = conclude(&mut record, &plan, &unmeasured, context, &before, &notice);
     result.exports = exports;
     let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
     Ok(Outcome { run, exit, said, kept: keeper })
@@ -382,6 +406,41 @@ pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeate
         slices: before.slices,
         records: plan.records(),
         probe: None,
+        slow: None,
+    }
+}
+
+/// Clients that are slow on purpose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowClients {
+    clients: u32,
+    bytes_per_s: u64,
+}
+
+impl SlowClients {
+    /// What each sends and reads per second if nobody says it.
+    const BYTES_PER_S: u64 = 100;
+
+    /// Those that flags ask for.
+    ///
+    /// # Errors
+    /// If the rate is none, or if the plan cannot have them.
+    fn of(args: &RunArgs, plan: &Plan) -> Result<Option<Self>, Problem> {
+        let rate =
+            args.slow_client_rate.as_deref().map(|text| match parse_size(text.trim_end_matches("/s")) {
+                Ok(0) => Err("--slow-client-rate: nothing would ever be sent".to_owned()),
+                rate => rate.map_err(|error| format!("--slow-client-rate: {error}")),
+            });
+        let rate = rate.transpose().map_err(|error| Problem::new(error).with_hint("as in 100 or 2KiB"))?;
+        let Some(clients) = args.slow_clients else {
+            return match rate {
+                None => Ok(None),
+                Some(_) => Err(Problem::new("--slow-client-rate has no effect without --slow-clients")
+                    .with_hint("say how many with --slow-clients N, or leave it out")),
+            };
+        };
+        admit_company("--slow-clients", plan, args.repeat)?;
+        Ok(Some(Self { clients, bytes_per_s: rate.unwrap_or(Self::BYTES_PER_S) }))
     }
 }
 
@@ -390,36 +449,41 @@ pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeate
 /// # Errors
 /// If it is none, or if the plan cannot have a probe.
 fn probe_rate(rate: &str, plan: &Plan, repeat: Option<u32>) -> Result<Rate, Problem> {
-    let refused = |other: &str, why: &str, hint: &str| {
-        Err(Problem::new(format!("--probe and {other} exclude each other: {why}")).with_hint(hint))
-    };
-    if !plan.feeds.is_empty() {
-        return refused("data sources", "the probe would take rows of the load", "leave --probe away");
-    }
-    if plan.wrk.is_some() {
-        return refused("--script", "the script has one beginning and one end", "leave --probe away");
-    }
-    if repeat.is_some() {
-        return refused("--repeat", "each run would need its own", "make single runs with --probe");
-    }
+    admit_company("--probe", plan, repeat)?;
     parse_rate(rate).map_err(|error| Problem::new(format!("--probe: {error}")))
 }
 
-/// The result of a run that is over, and how to end for it. `first` is what the requests before it came to.
+/// Makes sure that a plan can be run in the company that a flag asks for.
+fn admit_company(flag: &str, plan: &Plan, repeat: Option<u32>) -> Result<(), Problem> {
+    let refused = |other: &str, why: &str, hint: String| {
+        Err(Problem::new(format!("{flag} and {other} exclude each other: {why}")).with_hint(hint))
+    };
+    if !plan.feeds.is_empty() {
+        return refused("data sources", "it would take rows of the load", format!("leave {flag} away"));
+    }
+    if plan.wrk.is_some() {
+        return refused("--script", "the script has one beginning and one end", format!("leave {flag} away"));
+    }
+    if repeat.is_some() {
+        let hint = format!("make single runs with {flag}");
+        return refused("--repeat", "each run would need its own", hint);
+    }
+    Ok(())
+}
+
+/// The result of a run that is over, and how to end for it. `unmeasured` is what the requests before and
+/// beside it came to.
 pub(crate) fn conclude(
-    (record, probe): (&mut RunRecord, Option<RunRecord>),
+    record: &mut RunRecord,
     plan: &Plan,
-    first: &[RunRecord],
+    unmeasured: &[Accounting],
     mut context: RunContext,
     before: &Before,
     notice: &Say,
 ) -> (RunResult, Exit) {
-    for Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } in
-        first.iter().chain(&probe).map(|record| record.accounting)
-    {
+    for Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } in unmeasured {
         record.accounting.unmeasured += started - undelivered + redirects_followed + polls + unmeasured;
     }
-    context.probe = probe.map(Box::new);
     match calibrate::used(record, plan, before.calibration.as_ref(), &context.host) {
         Ok(used) => {
             record.verdict.warnings.extend(calibrate::warning(&used));

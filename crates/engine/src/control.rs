@@ -17,8 +17,8 @@ use crate::run::WORKER_NAME;
 use steering::Steering;
 pub use steering::{RateWish, Status, SteerError};
 
-/// How the thread of a probe is called, before its number.
-const PROBE_NAME: &str = "probe-";
+/// How the threads of a run beside the actual one are called, before their number.
+const COMPANY_NAME: &str = "company-";
 
 /// How a run should stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ pub struct Control {
     steering: Arc<Steering>,
     leftovers: Arc<Leftovers>,
     watched: Watched,
-    is_probe: bool,
+    is_company: bool,
     detailed: bool,
 }
 
@@ -78,13 +78,13 @@ impl Control {
     }
 
     /// A handle of a run beside the actual one, whose workers are none of it in what is watched.
-    pub(crate) fn for_probe() -> Self {
-        Self { is_probe: true, ..Self::default() }
+    pub(crate) fn for_company() -> Self {
+        Self { is_company: true, ..Self::default() }
     }
 
     /// How the threads of its workers are called, before their number.
     pub(crate) fn thread_name(&self) -> &'static str {
-        if self.is_probe { PROBE_NAME } else { WORKER_NAME }
+        if self.is_company { COMPANY_NAME } else { WORKER_NAME }
     }
 
     /// The same for a run whose intervals tell how the workers [stand](plimsoll_metrics::Standing): what a

@@ -11,6 +11,7 @@
 
 mod capture;
 mod checksum;
+mod company;
 mod connection;
 mod control;
 mod directory;
@@ -19,7 +20,6 @@ mod lane;
 mod pacing;
 mod patience;
 mod preflight;
-mod probe;
 mod ramp;
 mod request;
 mod run;
@@ -31,10 +31,10 @@ mod watch;
 pub mod worker;
 
 pub use checksum::load_checksum;
+pub use company::{Companion, run_accompanied};
 pub use control::{Control, Progress, RateWish, Status, SteerError, Stop, Watched};
 pub use directory::Directory;
 pub use error::RunError;
 pub use preflight::preflight;
-pub use probe::run_probed;
 pub use run::{Resolved, resolve, run, run_logged};
 pub use sites::Site;

@@ -5,7 +5,7 @@ use plimsoll_scenario::{Op, Program, Reaction};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
 use crate::load::requests_per_iteration;
-use crate::{End, Load, Overload, Pacing, Plan};
+use crate::{Connections, End, Load, Overload, Pacing, Plan};
 
 /// Intervals that a trial is cut into: enough to see whether what happens in one depends on the last one.
 const INTERVALS: u64 = 20;
@@ -16,6 +16,8 @@ const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
 const LONGEST_PROBE: Nanos = Nanos::from_secs(86_400);
 /// Connections that a probe may open to each target, when responses are slower than its requests come.
 const PROBE_CONNECTIONS: u32 = 16;
+/// Sets the random numbers of slow clients apart from those of their run.
+const SLOW_SEED: u64 = 0x73_6c_6f_77;
 /// Sets a probe's random numbers apart from those of its run.
 const PROBE_SEED: u64 = 0x70_72_6f_62_65;
 
@@ -83,6 +85,48 @@ impl Plan {
         plan.connections.max = plan.connections.initial * PROBE_CONNECTIONS;
         plan.connections.rate = None;
         Ok(plan)
+    }
+
+    /// The same requests as so many slow clients make them beside a run of this plan, for as long, or for a day
+    /// where the plan's length is not known: in the closed model, each client on a connection of its own, which
+    /// it gives up as little as its requests, however long they take. They come within the first second. It
+    /// judges no thresholds and tries no request first.
+    pub fn as_slow_clients(&self, clients: u32) -> Self {
+        let mut plan = Self {
+            load: Load::Closed,
+            end: End { duration: Some(self.length_or_a_day()), iterations: None },
+            users: None,
+            phases: Vec::new(),
+            warmup: Nanos::ZERO,
+            drain: Nanos::ZERO,
+            threads: 1,
+            timeout: LONGEST_PROBE,
+            connect_timeout: LONGEST_PROBE,
+            client_faults: None,
+            preflight: false,
+            thresholds: Vec::new(),
+            seed: self.seed ^ SLOW_SEED,
+            ..self.clone()
+        };
+        // Each target has one at least.
+        let clients = clients.max(plan.targets.len() as u32);
+        let Connections { initial, max, depth, streams, rate, lifetime, inactivity, .. } =
+            &mut plan.connections;
+        (*initial, *max, *depth, *streams) = (clients, clients, 1, 1);
+        *rate = Some(Rate::per_second(clients.into()));
+        (*lifetime, *inactivity) = (None, None);
+        for step in &mut plan.steps {
+            step.timeout = None;
+        }
+        for scenario in &mut plan.scenarios {
+            scenario.start_after = Nanos::ZERO;
+        }
+        plan
+    }
+
+    /// From the start of the warm-up to the end of the load.
+    fn length_or_a_day(&self) -> Nanos {
+        self.end.duration.map_or(LONGEST_PROBE, |duration| self.warmup + duration)
     }
 
     /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries

@@ -26,6 +26,7 @@ use crate::result::{
     Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::slices::SlicesResult;
+use crate::slow::SlowClientsResult;
 use crate::summary::{Summary, missing};
 use crate::watched::WatchedResult;
 use crate::{SCHEMA_VERSION, timestamp};
@@ -122,6 +123,7 @@ impl RunResult {
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),
             probe,
+            slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
             faults: Vec::new(),
             reconciliation: None,

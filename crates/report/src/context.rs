@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::CalibrationUse;
+use crate::slow::SlowRecord;
 
 /// What the caller knows about a run beside its record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -43,6 +44,9 @@ pub struct RunContext {
     /// The record of a probe beside the load, if there was one.
     #[serde(skip)]
     pub probe: Option<Box<RunRecord>>,
+    /// The record of clients that were slow on purpose, beside the load, if there were any.
+    #[serde(skip)]
+    pub slow: Option<SlowRecord>,
 }
 
 /// A server under load, as the plan has it.

@@ -36,6 +36,7 @@ pub mod repeated;
 pub mod result;
 pub mod saved;
 pub mod slices;
+pub mod slow;
 pub mod suite;
 pub mod summary;
 pub mod sweep;

@@ -17,6 +17,7 @@ use crate::probe::ProbeResult;
 use crate::reconciliation::Reconciliation;
 use crate::records::RecordsResult;
 use crate::slices::SlicesResult;
+use crate::slow::SlowClientsResult;
 use crate::summary::Summary;
 use crate::watched::WatchedResult;
 
@@ -122,6 +123,9 @@ pub struct RunResult {
     /// What a probe beside the load saw; null if there was none.
     #[serde(default)]
     pub probe: Option<ProbeResult>,
+    /// What became of clients that were slow on purpose, beside the load; missing where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_clients: Option<SlowClientsResult>,
     /// The records that the requests carried; missing where they carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsResult>,

@@ -4,6 +4,7 @@ mod phases;
 mod probe;
 pub(crate) mod records;
 mod remarks;
+mod slow;
 mod wire;
 
 use std::iter;
@@ -52,6 +53,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     wire::connections(&mut page, result);
     wire::http2(&mut page, result);
     probe::probe(&mut page, result);
+    slow::slow_clients(&mut page, result);
     generator(&mut page, result);
     page.finish()
 }

@@ -53,10 +53,12 @@ impl Certificate {
 const FILE_BYTES: u64 = 1 << 20;
 
 /// A running nginx with the same content on three listeners.
-struct Nginx {
+pub(crate) struct Nginx {
     _process: Process,
     folder: Folder,
     plain: String,
+    /// Here a client has half a second to send the head of a request.
+    pub(crate) impatient: String,
     tls: String,
     unix: String,
     certificate: Certificate,
@@ -64,15 +66,16 @@ struct Nginx {
 
 impl Nginx {
     /// `None`, and a word on stderr, if nginx is not installed.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         // Between finding a port and listening on it another process may take it: then nginx ends, and the
         // next attempt finds another.
         for _ in 0..5 {
             let folder = Folder::new();
             let certificate = Certificate::new(&folder);
-            let (plain, tls) = (free_address(), free_address());
+            let [plain, impatient, tls] = [(); 3].map(|()| free_address());
             let unix = folder.file("nginx.sock");
-            let configuration = configuration(&[&plain, &format!("unix:{unix}")], &tls, &certificate);
+            let plains = [&*plain, &format!("unix:{unix}")];
+            let configuration = configuration(&plains, &impatient, &tls, &certificate);
             let configuration = folder.write("nginx.conf", configuration);
             folder.write("file.html", vec![b'x'; FILE_BYTES as usize]);
             let prefix = folder.path().display().to_string();
@@ -84,7 +87,7 @@ impl Nginx {
             };
             // It listens before it says where it runs, or else ends.
             if process.stderr.find(" OS: ").is_some() {
-                return Some(Self { _process: process, folder, plain, tls, unix, certificate });
+                return Some(Self { _process: process, folder, plain, impatient, tls, unix, certificate });
             }
         }
         panic!("nginx does not start");
@@ -99,7 +102,7 @@ pub(crate) fn free_address() -> String {
     address
 }
 
-fn configuration(plain: &[&str], tls: &str, files: &Certificate) -> String {
+fn configuration(plain: &[&str], impatient: &str, tls: &str, files: &Certificate) -> String {
     let listens: String = plain.iter().map(|address| format!("listen {address};\n")).collect();
     let Certificate { certificate, key } = files;
     format!(
@@ -109,6 +112,7 @@ fn configuration(plain: &[&str], tls: &str, files: &Certificate) -> String {
             access_log off; gzip off; keepalive_requests 100000; types {{ text/html html; }}
             client_body_temp_path temp; proxy_temp_path temp; fastcgi_temp_path temp; uwsgi_temp_path temp;
             scgi_temp_path temp;
+            server {{ listen {impatient}; client_header_timeout 500ms; location / {{ return 200 hello; }} }}
             server {{
                 {listens}
                 listen {tls} ssl; ssl_certificate {certificate}; ssl_certificate_key {key};

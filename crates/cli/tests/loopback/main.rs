@@ -31,6 +31,7 @@ mod process;
 mod receivers;
 mod refusals;
 mod sink;
+mod slow_clients;
 mod steering;
 mod terminal;
 mod thresholds;

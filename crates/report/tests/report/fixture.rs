@@ -200,6 +200,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         records: Vec::new(),
         slices: false,
         probe: None,
+        slow: None,
     }
 }
 
