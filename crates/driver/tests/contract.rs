@@ -848,7 +848,7 @@ macro_rules! contract {
             $(#[test] fn $test() { super::$test(&super::OpenEpoll::default()); })+
             #[test]
             fn stamps_can_be_left_out() {
-                let options = super::BackendOptions { receive_stamps: false, ..super::BackendOptions::default() };
+                let options = super::without_stamps();
                 super::stamps_can_be_left_out(&super::OpenEpoll(options));
             }
         }
@@ -859,11 +859,15 @@ macro_rules! contract {
             $(#[test] fn $test() { if super::uring() { super::$test(&super::OpenUring::default()); } })+
             #[test]
             fn stamps_can_be_left_out() {
-                let options = super::BackendOptions { receive_stamps: false, ..super::BackendOptions::default() };
+                let options = super::without_stamps();
                 if super::uring() { super::stamps_can_be_left_out(&super::OpenUring(options)); }
             }
         }
     };
+}
+
+fn without_stamps() -> BackendOptions {
+    BackendOptions { receive_stamps: false, ..BackendOptions::default() }
 }
 
 /// Connections that move so many bytes per second in each direction.

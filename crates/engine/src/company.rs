@@ -15,7 +15,9 @@ use crate::run::{run, run_logged};
 use crate::sites::Site;
 
 /// A run beside another one.
-pub struct Companion<'a>(Box<dyn FnOnce(&Control) -> Result<RunRecord, RunError> + Send + 'a>);
+pub struct Companion<'a>(Box<dyn FnOnce(&Control) -> Outcome + Send + 'a>);
+
+type Outcome = Result<RunRecord, RunError>;
 
 impl fmt::Debug for Companion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

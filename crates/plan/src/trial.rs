@@ -87,10 +87,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same requests as so many slow clients make them beside a run of this plan, for as long, or for a day
-    /// where the plan's length is not known: in the closed model, each client on a connection of its own, which
-    /// it gives up as little as its requests, however long they take. They come within the first second. It
-    /// judges no thresholds and tries no request first.
+    /// The same requests as so many slow clients make them beside a run of this plan, for as long, or for a
+    /// day where the plan's length is not known: in the closed model, each client on a connection of its own,
+    /// which it gives up as little as its requests, however long they take. They come within the first
+    /// second. It judges no thresholds and tries no request first.
     pub fn as_slow_clients(&self, clients: u32) -> Self {
         let mut plan = Self {
             load: Load::Closed,

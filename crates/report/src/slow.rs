@@ -20,9 +20,9 @@ pub struct SlowRecord {
     pub record: Box<RunRecord>,
 }
 
-/// Clients that were slow on purpose, beside the load: each has a connection of its own, makes the requests of
-/// the plan one after the other, and sends and reads so many bytes per second. They are in no other figure of
-/// the result but in accounting.unmeasured.
+/// Clients that were slow on purpose, beside the load: each has a connection of its own, makes the requests
+/// of the plan one after the other, and sends and reads so many bytes per second. They are in no other figure
+/// of the result but in accounting.unmeasured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowClientsResult {
     /// Connections at once at most.
