@@ -142,11 +142,9 @@ impl Backend for Epoll {
     }
 
     fn connect(&mut self, to: &Endpoint, options: &SocketOptions) -> Result<ConnId, SystemError> {
-        let mut options = options.clone();
-        if self.pace.is_some() {
-            options.receive_buffer.get_or_insert(Pace::BUFFER_BYTES);
-        }
-        let (fd, address) = self.style.connecting(to, &options)?;
+        let small = self.pace.as_ref().map(|_| Pace::BUFFER_BYTES);
+        let options = &SocketOptions { receive_buffer: options.receive_buffer.or(small), ..options.clone() };
+        let (fd, address) = self.style.connecting(to, options)?;
         // SAFETY: `address` holds an initialised address of the length that it tells, and lives through the
         // call; the descriptor is open.
         let result = unsafe { libc::connect(fd.as_raw_fd(), address.as_ptr().cast(), address.len()) };

@@ -44,32 +44,34 @@ impl Pace {
     }
 }
 
-impl Epoll {
-    /// How many bytes may be moved now on a connection that has been told to wait until `next`.
-    #[inline]
-    pub(super) fn allowance(&self, next: Nanos) -> usize {
-        match &self.pace {
-            None => usize::MAX,
-            Some(pace) if next <= clock::monotonic() => pace.slice,
-            Some(_) => 0,
-        }
+/// How many bytes may be moved now on a connection that has been told to wait until `next`.
+#[inline]
+pub(super) fn allowance(pace: Option<&Pace>, next: Nanos) -> usize {
+    match pace {
+        None => usize::MAX,
+        Some(pace) if next <= clock::monotonic() => pace.slice,
+        Some(_) => 0,
     }
+}
 
+impl Epoll {
+    /// Notes that bytes were sent.
     pub(super) fn note_sent(&mut self, token: Token, bytes: usize) {
-        if let (Some(pace), Some(connection)) = (&mut self.pace, self.slots.by_token(token))
+        let Some(pace) = &mut self.pace else { return };
+        if let Some(connection) = self.slots.by_token(token)
             && bytes > 0
         {
             connection.send_at = pace.moved(token, bytes);
         }
     }
 
-    /// Whether it is paced: then it is looked at again by itself.
+    /// Notes that bytes were received. Whether it is paced: then it is looked at again by itself.
     pub(super) fn note_received(&mut self, token: Token, bytes: usize) -> bool {
-        if let (Some(pace), Some(connection)) = (&mut self.pace, self.slots.by_token(token)) {
+        let Some(pace) = &mut self.pace else { return false };
+        if let Some(connection) = self.slots.by_token(token) {
             connection.receive_at = pace.moved(token, bytes);
-            return true;
         }
-        false
+        true
     }
 
     /// Lets connections go on that may; when the next one may.

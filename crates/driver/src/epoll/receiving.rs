@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use plimsoll_core::Nanos;
 
+use super::pacing::allowance;
 use super::{ACCEPT_RETRY, Epoll, Phase};
 use crate::slots::Token;
 use crate::socket::errno;
@@ -81,13 +82,12 @@ impl Epoll {
     }
 
     pub(super) fn receive(&mut self, token: Token) -> Option<Event> {
-        let next = self.slots.by_token(token)?.receive_at;
-        let most = self.allowance(next).min(self.buffer.len());
+        let connection = self.slots.by_token(token)?;
+        let most = allowance(self.pace.as_ref(), connection.receive_at).min(self.buffer.len());
         if most == 0 {
             // It is woken when it may.
             return None;
         }
-        let connection = self.slots.by_token(token)?;
         let (result, stamp) = receive(&connection.fd, &mut self.buffer[..most], self.style.stamps);
         let conn = token.conn();
         let now = clock::monotonic();

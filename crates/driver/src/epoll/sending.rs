@@ -4,6 +4,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 
+use super::pacing::allowance;
 use super::{Connection, Epoll, Phase};
 use crate::outbox::{BufferPool, MAX_PIECES};
 use crate::slots::Token;
@@ -17,9 +18,7 @@ impl Epoll {
         if connection.blocked || matches!(connection.phase, Phase::Connecting | Phase::Refused(_)) {
             return;
         }
-        let next = connection.send_at;
-        let most = self.allowance(next);
-        let Some(connection) = self.slots.by_token(token) else { return };
+        let most = allowance(self.pace.as_ref(), connection.send_at);
         if most == 0 {
             // It is woken when it may.
             return;
