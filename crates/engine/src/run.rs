@@ -337,6 +337,7 @@ fn conduct(
         if watch.look(&mut interval) {
             control.stop(Stop::Drain);
         }
+        interval.marked = control.take_marks(interval.at);
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         let seen = machine.look(&interval);

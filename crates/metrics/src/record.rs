@@ -312,6 +312,8 @@ pub struct Interval {
     /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the
     /// measured part, and where somebody wants to know.
     pub standings: Vec<Standing>,
+    /// Whether something was done to the system under test in it, such as a fault.
+    pub marked: bool,
     /// Intervals of the plan's length that were joined to this one, which was one itself.
     pub joined: u32,
     /// Of joined intervals: in how many of them some request failed or timed out, or requests in flight stood
@@ -491,6 +493,7 @@ impl Interval {
         self.timed_out += next.timed_out;
         self.completed += next.completed;
         self.scheduled += next.scheduled;
+        self.marked |= next.marked;
         self.in_flight = next.in_flight;
         self.connections = next.connections;
         self.thresholds_failed = self.thresholds_failed.max(next.thresholds_failed);

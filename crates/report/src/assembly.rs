@@ -466,6 +466,7 @@ impl IntervalResult {
                 .iter()
                 .map(|scenario| ScenarioIntervalResult::new(scenario, interval.length))
                 .collect(),
+            marked: interval.marked,
             joined: interval.joined,
             disturbed: interval.disturbed,
             in_flight_range: interval.in_flight_range,

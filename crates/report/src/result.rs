@@ -655,6 +655,10 @@ pub struct IntervalResult {
     /// The same figures scenario by scenario, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_scenario: Vec<ScenarioIntervalResult>,
+    /// Whether something was done to the system under test in it, such as a fault that began or ended. Left
+    /// away if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
     /// Intervals of the plan's length that were joined to this one, which was one itself: of a long run not
     /// each of them is kept. Counts are added up, percentiles are those of all values, gauges are those at the
     /// end. Left away if there are none.

@@ -184,7 +184,9 @@ impl IntervalKeeper {
         whole.join(&interval);
         set_times(&mut whole, &open.whole);
         // The first of those that fail stays alone: it says when the first request failed.
-        let is_same = kind == open.kind && !(open.is_onset && kind != Kind::Good);
+        // So do those with marks.
+        let is_alone = (open.is_onset && kind != Kind::Good) || last.marked || interval.marked;
+        let is_same = kind == open.kind && !is_alone;
         if is_same || !has_room {
             match &mut open.piece {
                 None => *last = whole,
@@ -278,7 +280,7 @@ impl Wide {
         set_times(&mut self.whole, &self.times);
         self.times_of_last = Some(next.times);
         let is_even = |pieces: &[Interval]| match pieces {
-            [one] => one.disturbed() == 0 && one.thresholds_failed == 0,
+            [one] => one.disturbed() == 0 && one.thresholds_failed == 0 && !one.marked,
             _ => false,
         };
         if is_even(&self.pieces) && is_even(&next.pieces) {
@@ -505,6 +507,20 @@ mod tests {
             assert!(kept.intervals.len() <= most && kept.machine.len() <= most, "{}", kept.intervals.len());
             assert_eq!(kept.intervals.iter().map(|one| one.failed).sum::<u64>(), 259_200 / 5);
             assert_eq!(kept.intervals.iter().map(Interval::disturbed).sum::<u32>(), 259_200 / 5);
+        }
+    }
+
+    #[test]
+    fn an_interval_with_a_mark_stays_alone() {
+        for planned in [None, Some(36_000)] {
+            let mut kept = Kept::new(planned, &[]);
+            for number in 1..=36_000 {
+                kept.add(Interval { marked: number == 7_777, ..second(number, 0, &[7]) }, None);
+            }
+            let marked: Vec<&Interval> = kept.intervals.iter().filter(|one| one.marked).collect();
+            let shape: Vec<_> = marked.iter().map(|one| (one.at, one.length, one.joined)).collect();
+            assert_eq!(shape, [(SECOND * 7_777, SECOND, 0)]);
+            assert_eq!(kept.cells().iter().filter(|one| one.marked).count(), 1);
         }
     }
 

@@ -374,6 +374,7 @@ fn join(mine: &mut IntervalResult, next: &IntervalResult) {
     mine.timed_out += next.timed_out;
     (mine.in_flight, mine.connections) = (next.in_flight, next.connections);
     mine.thresholds_failed = mine.thresholds_failed.max(next.thresholds_failed);
+    mine.marked |= next.marked;
     mine.response_time.max = mine.response_time.max.max(next.response_time.max);
 }
 
@@ -416,6 +417,7 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
         achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
         response_time,
         thresholds_failed: same.iter().map(|one| one.thresholds_failed).max().unwrap_or(0),
+        marked: same.iter().any(|one| one.marked),
         joined,
         disturbed: disturbed.filter(|_| joined > 0).unwrap_or(0),
         in_flight_range: None,
