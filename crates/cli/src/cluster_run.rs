@@ -322,7 +322,7 @@ impl Workload for UnderTest {
                     }
                 }
                 let start = control.started().unwrap_or_default();
-                timeline::carry_out(&cluster, start, &bell, &|text| say(text))
+                timeline::carry_out(&cluster, start, &bell, &|at| control.mark(at), &|text| say(text))
             });
             if let Ok(thread) = thread {
                 // Who began the run waits for it.

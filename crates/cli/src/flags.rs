@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Switch, is_plan_name};
+use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problems, Switch, is_plan_name};
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
@@ -25,6 +25,7 @@ use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::report::ReportArgs;
+use crate::rotation::{RotateArgs, Rotation};
 use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::saving::SaveArgs;
 pub(crate) use crate::schema_flags::{SchemaArgs, SchemaOf};
@@ -623,12 +624,23 @@ pub(crate) struct LiveArgs {
     )]
     pub(crate) failed_limit: Option<String>,
     #[command(flatten)]
+    rotate: RotateArgs,
+    #[command(flatten)]
     pub(crate) watch: WatchArgs,
     #[command(flatten)]
     pub(crate) exports: MonitoringArgs,
 }
 
 impl LiveArgs {
+    /// How the files are rotated that are written during the run.
+    ///
+    /// # Errors
+    /// What is wrong with the flags.
+    pub(crate) fn rotation(&self) -> Result<Rotation, Problems> {
+        let files = [&self.stats, &self.log, &self.failed];
+        self.rotate.rotation(files.iter().any(|file| file.is_some()))
+    }
+
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
         let file = |typed: &Option<PathBuf>, given: fn(&PlanPatch) -> &Option<Given>| {

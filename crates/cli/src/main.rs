@@ -59,6 +59,7 @@ mod replica_flags;
 mod report;
 mod request_log;
 mod result_files;
+mod rotation;
 mod run;
 mod runs;
 mod runs_flags;

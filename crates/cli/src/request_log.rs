@@ -1,8 +1,7 @@
 //! The files of single requests: a log of all or a sample, and failed ones with their messages.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
@@ -14,8 +13,9 @@ use plimsoll_scenario::header::is_secret;
 use serde_json::json;
 
 use crate::flags::LiveArgs;
+use crate::rotation::RecordFile;
 use crate::share::parse_percent;
-use crate::stats::{create, csv_cell, is_csv, unwritable};
+use crate::stats::{csv_cell, is_csv};
 use crate::{Failure, describe, screen};
 
 /// Failed requests that are written unless a flag says more.
@@ -49,8 +49,16 @@ impl RequestLog {
             Some(text) => parse_limit(text).map_err(Failure::usage)?,
             None => FAILED_LIMIT,
         };
-        let open = |path: &Option<PathBuf>| path.as_deref().map(Sink::create).transpose();
-        let (entries, failed) = (open(&live.log)?, open(&live.failed)?);
+        let rotation = live.rotation().map_err(Failure::usage)?;
+        let open = |path: &Option<PathBuf>, header: &str| {
+            let file = path.as_deref().map(|path| RecordFile::create(path, header, rotation));
+            file.transpose().map(|file| file.map(Sink::new))
+        };
+        let header = match &live.log {
+            Some(path) if is_csv(path) => format!("{COLUMNS}\n"),
+            _ => String::new(),
+        };
+        let (entries, failed) = (open(&live.log, &header)?, open(&live.failed, "")?);
         if entries.is_none() && failed.is_none() && listener.is_none() {
             return Ok(Self { log: Log::default(), thread: None });
         }
@@ -62,8 +70,7 @@ impl RequestLog {
             longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
             seed: plan.seed,
         };
-        let mut writer = Writer { outline: plan.outline(), entries, failed, listener };
-        writer.write_header();
+        let writer = Writer { outline: plan.outline(), entries, failed, listener };
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
         let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
@@ -110,18 +117,18 @@ fn parse_limit(text: &str) -> Result<u64, Problem> {
 
 /// One file. When it cannot be written any more, that is said once.
 struct Sink {
-    file: Option<BufWriter<File>>,
+    file: Option<RecordFile>,
     path: PathBuf,
+    is_csv: bool,
 }
 
 impl Sink {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let file = create(path)?;
-        file.get_ref().metadata().map_err(|error| unwritable(path, &error))?;
-        Ok(Self { file: Some(file), path: path.to_owned() })
+    fn new(file: RecordFile) -> Self {
+        let path = file.path().to_owned();
+        Self { is_csv: is_csv(&path), path, file: Some(file) }
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
+    fn write(&mut self, write: impl FnOnce(&mut RecordFile) -> std::io::Result<()>) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = write(file) {
             let path = self.path.display();
@@ -140,20 +147,19 @@ struct Writer {
 }
 
 impl Writer {
-    fn write_header(&mut self) {
-        if let Some(sink) = self.entries.as_mut().filter(|sink| is_csv(&sink.path)) {
-            sink.write(|file| writeln!(file, "{COLUMNS}"));
-        }
-    }
-
     fn run(mut self, batches: &Receiver<LogBatch>) {
+        let mut record = Vec::new();
         for batch in batches {
             match batch {
                 LogBatch::Entries(entries) => {
                     if let Some(sink) = &mut self.entries {
-                        let (outline, csv) = (&self.outline, is_csv(&sink.path));
+                        let (outline, csv) = (&self.outline, sink.is_csv);
                         sink.write(|file| {
-                            entries.iter().try_for_each(|entry| write_entry(file, outline, entry, csv))
+                            entries.iter().try_for_each(|entry| {
+                                record.clear();
+                                write_entry(&mut record, outline, entry, csv)?;
+                                file.write(&record)
+                            })
                         });
                     }
                 }
@@ -166,7 +172,9 @@ impl Writer {
                 LogBatch::Failed(exchange) => {
                     if let Some(sink) = &mut self.failed {
                         sink.write(|file| {
-                            write_exchange(file, &self.outline, &exchange)?;
+                            record.clear();
+                            write_exchange(&mut record, &self.outline, &exchange)?;
+                            file.write(&record)?;
                             file.flush()
                         });
                     }
@@ -174,7 +182,7 @@ impl Writer {
             }
         }
         for sink in [&mut self.entries, &mut self.failed].into_iter().flatten() {
-            sink.write(Write::flush);
+            sink.write(RecordFile::flush);
         }
     }
 }

@@ -383,7 +383,7 @@ impl Before {
             steps: plan.outline().step_names(),
             plan: self.plan.clone(),
         };
-        saving.begin(beginning).map(Some)
+        saving.begin(beginning, plan.keeper()).map(Some)
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Interval, Tally};
+use plimsoll_metrics::{Interval, IntervalKeeper, Tally};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Beginning, PartKind};
@@ -127,7 +127,7 @@ impl Saving {
     ///
     /// # Errors
     /// The file is something else, or of a later version.
-    pub(crate) fn begin(&self, beginning: Beginning) -> Result<Keeper, Failure> {
+    pub(crate) fn begin(&self, beginning: Beginning, keeper: IntervalKeeper) -> Result<Keeper, Failure> {
         let say = run::say(self.quiet);
         let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
             |(store, aside)| {
@@ -140,7 +140,7 @@ impl Saving {
                         aside.display()
                     );
                 }
-                store.begin(&beginning, &self.labels, &makers::this_process())
+                store.begin(&beginning, keeper, &self.labels, &makers::this_process())
             },
         );
         let ongoing = match opened {

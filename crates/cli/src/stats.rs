@@ -1,7 +1,6 @@
 //! Statistics while the run goes on: one row per scenario and interval, and one for all of them.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use plimsoll_core::{ErrorClass, Nanos};
@@ -11,6 +10,7 @@ use plimsoll_plan::{Plan, Problem};
 use serde_json::json;
 
 use crate::flags::LiveArgs;
+use crate::rotation::{RecordFile, Rotation};
 use crate::{Failure, screen};
 
 /// The name of the row of all scenarios.
@@ -35,11 +35,17 @@ pub(crate) struct Statistics {
 }
 
 struct Output {
-    writer: Box<dyn Write>,
+    sink: Sink,
     name: String,
     format: Format,
     /// Rows of the table since its head was written.
     rows: usize,
+}
+
+/// Where rows go.
+enum Sink {
+    File(RecordFile),
+    Stderr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,23 +84,29 @@ impl Statistics {
         let so_far = vec![0; outline.scenarios.len()];
         let (out, pending, every, target) = (None, None, plan.statistics, None);
         let mut this = Self { out, outline, records, every, pending, so_far, target };
+        let rotation = live.rotation().map_err(Failure::usage)?;
         let Some(path) = &live.stats else { return Ok(this) };
         let name = path.display().to_string();
-        let (writer, format): (Box<dyn Write>, _) = if name == "-" {
+        let (sink, format) = if name == "-" {
+            if rotation != Rotation::default() {
+                let problem = Problem::new("--stats - is stderr, which cannot be rotated");
+                return Err(Failure::usage(problem.with_hint("write the statistics to a file")));
+            }
             if quiet {
                 let problem = Problem::new("--quiet and --stats - exclude each other");
                 return Err(Failure::usage(problem.with_hint("write the statistics to a file")));
             }
             let counted = this.records.iter().any(|&records| records > 0);
-            (Box::new(std::io::stderr()), if counted { Format::Lines } else { Format::Table })
+            (Sink::Stderr, if counted { Format::Lines } else { Format::Table })
         } else {
-            (Box::new(create(path)?), if is_csv(path) { Format::Csv } else { Format::Json })
+            let (header, format) = if is_csv(path) {
+                (format!("{COLUMNS}\n"), Format::Csv)
+            } else {
+                (String::new(), Format::Json)
+            };
+            (Sink::File(RecordFile::create(path, &header, rotation)?), format)
         };
-        let mut output = Output { writer, name, format, rows: 0 };
-        if format == Format::Csv {
-            output.write(|out| writeln!(out, "{COLUMNS}")).map_err(|error| unwritable(path, &error))?;
-        }
-        this.out = Some(output);
+        this.out = Some(Output { sink, name, format, rows: 0 });
         Ok(this)
     }
 
@@ -202,8 +214,10 @@ impl Output {
     fn write(&mut self, rows: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
         let mut bytes = Vec::new();
         rows(&mut bytes)?;
-        self.writer.write_all(&bytes)?;
-        self.writer.flush()
+        match &mut self.sink {
+            Sink::File(file) => file.write(&bytes).and_then(|()| file.flush()),
+            Sink::Stderr => std::io::stderr().write_all(&bytes),
+        }
     }
 }
 
@@ -372,11 +386,6 @@ pub(crate) fn csv_cell(text: &str) -> String {
 /// Whether a file is named as CSV.
 pub(crate) fn is_csv(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
-}
-
-/// Creates a file.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path).map(BufWriter::new).map_err(|error| unwritable(path, &error))
 }
 
 /// The failure of a file that cannot be written.

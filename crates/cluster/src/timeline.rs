@@ -64,11 +64,18 @@ struct Active<'a> {
 }
 
 /// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the
-/// bell rings; then what still goes on is ended. What could not be done is told in its event.
-pub fn carry_out(cluster: &Cluster, start: Nanos, bell: &Bell, say: &dyn Fn(&str)) -> Vec<Event> {
+/// bell rings; then what still goes on is ended. What could not be done is told in its event. `mark` hears of
+/// the instants at which something is done, since the start, and `say` of what, in words.
+pub fn carry_out(
+    cluster: &Cluster,
+    start: Nanos,
+    bell: &Bell,
+    mark: &dyn Fn(Nanos),
+    say: &dyn Fn(&str),
+) -> Vec<Event> {
     let spec = cluster.spec();
     let mut calendar = Calendar::new(&spec.faults, spec.fault_seed).peekable();
-    let mut course = Course { cluster, start, events: Vec::new(), active: Vec::new(), say };
+    let mut course = Course { cluster, start, events: Vec::new(), active: Vec::new(), mark, say };
     loop {
         let ends = course.active.iter().map(|active| active.until).min();
         let begins = calendar.peek().map(|next| next.at);
@@ -105,6 +112,7 @@ struct Course<'a> {
     start: Nanos,
     events: Vec<Event>,
     active: Vec<Active<'a>>,
+    mark: &'a dyn Fn(Nanos),
     say: &'a dyn Fn(&str),
 }
 
@@ -119,6 +127,7 @@ impl<'a> Course<'a> {
         let nodes = self.chosen(fault, &mut random);
         // Who leads was asked for before.
         let begun = self.now();
+        (self.mark)(begun);
         let done = nodes.and_then(|nodes| {
             self.cluster.break_(fault, &nodes, number as u64)?;
             Ok(nodes)
@@ -153,6 +162,7 @@ impl<'a> Course<'a> {
     fn end(&mut self, active: &Active<'_>) {
         let done = self.cluster.mend(active.fault, &active.nodes, active.event as u64);
         let now = self.now();
+        (self.mark)(now);
         let event = &mut self.events[active.event];
         event.until = Some(now);
         if let Err(error) = done {

@@ -55,6 +55,7 @@ pub struct Control {
     stop: Arc<AtomicU8>,
     steering: Arc<Steering>,
     leftovers: Arc<Leftovers>,
+    marks: Arc<Mutex<Vec<Nanos>>>,
     watched: Watched,
     is_company: bool,
     detailed: bool,
@@ -157,6 +158,22 @@ impl Control {
     /// What was changed so far.
     pub fn changes(&self) -> Vec<RateChange> {
         self.steering.changes()
+    }
+
+    /// Marks the interval of an instant since the start: something was done then to the system under test. An
+    /// interval that was told already is not marked any more.
+    pub fn mark(&self, at: Nanos) {
+        if let Ok(mut marks) = self.marks.lock() {
+            marks.push(at);
+        }
+    }
+
+    /// Whether there are marks up to the end of an interval; then they are taken.
+    pub(crate) fn take_marks(&self, end: Nanos) -> bool {
+        let Ok(mut marks) = self.marks.lock() else { return false };
+        let before = marks.len();
+        marks.retain(|mark| *mark > end);
+        marks.len() < before
     }
 
     /// What the scripts of the workers left behind, once the run is over.

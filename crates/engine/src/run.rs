@@ -10,9 +10,9 @@ use plimsoll_driver::resolve::{self, Family};
 use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineRecord, Peer,
-    PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch, TimelineKeeper,
-    WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineInterval,
+    MachineRecord, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
+    TimelineKeeper, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan};
 use plimsoll_scenario::{Feeds, Per};
@@ -328,7 +328,8 @@ fn conduct(
     let mut phases = PhaseMerger::new(&outline.phases);
     let mut merger =
         IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline).with_cuts(plan.cuts());
-    let mut intervals: Vec<Interval> = Vec::new();
+    let (mut intervals, mut parts): (Vec<Interval>, Vec<MachineInterval>) = (Vec::new(), Vec::new());
+    let mut keeper = plan.keeper();
     let mut slicer = Slicer::new();
     let mut timeline = TimelineKeeper::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
@@ -336,6 +337,7 @@ fn conduct(
         if watch.look(&mut interval) {
             control.stop(Stop::Drain);
         }
+        interval.marked = control.take_marks(interval.at);
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
         let seen = machine.look(&interval);
@@ -354,10 +356,7 @@ fn conduct(
         slicer.add(&interval);
         timeline.add(&interval);
         phases.add(&interval);
-        // They are as large as the histograms, and there is one per second.
-        interval.steps = Vec::new();
-        interval.standings = Vec::new();
-        intervals.push(interval);
+        keeper.add(&mut intervals, &mut parts, interval, seen);
     };
     while reports.len() < workers {
         match team.listen()? {
@@ -381,7 +380,8 @@ fn conduct(
     }
     reports.sort_by_key(|report| report.shard.index);
     let times = (start, started_unix);
-    let mut record = merge(plan, backend, times, (intervals, slicer.finish(), machine.finish()), reports)?;
+    let mut record =
+        merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
     let profile = control.profile();
     let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
     record.phases = phases.finish(record.warmup + record.duration, target);

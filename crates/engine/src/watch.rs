@@ -15,12 +15,13 @@ use crate::sites::Site;
 /// millisecond, and CPU time is counted in ticks of 10 ms.
 const SHORTEST: Nanos = Nanos::from_millis(100);
 
-/// The machine's part of a record while it grows.
+/// Looks at the machine while a run goes on.
 #[derive(Debug, Default)]
 pub(crate) struct MachineWatch {
     sampler: Option<Sampler>,
     last: Nanos,
-    record: MachineRecord,
+    /// Of a machine that is not watched: none.
+    nothing: MachineFacts,
 }
 
 impl MachineWatch {
@@ -30,7 +31,7 @@ impl MachineWatch {
         let watch = Watch { named: named.clone(), ..local_listeners(addresses) };
         let now = clock::monotonic();
         let sampler = Sampler::open(WORKER_NAME, &watch, now);
-        Self { sampler: Some(sampler), last: now, record: MachineRecord::default() }
+        Self { sampler: Some(sampler), last: now, nothing: MachineFacts::default() }
     }
 
     /// When the first look was over, on the clock of real backends; `None` if nothing is watched.
@@ -49,18 +50,17 @@ impl MachineWatch {
         let mut found = sampler.sample(now);
         (found.at, found.warmup) = (interval.at, interval.warmup);
         found.watched.iter_mut().for_each(|server| server.set_time(interval.at));
-        self.record.push(found.clone());
         Some(found)
     }
 
     /// What does not change.
     pub(crate) fn facts(&self) -> &MachineFacts {
-        self.sampler.as_ref().map_or(&self.record.facts, Sampler::facts)
+        self.sampler.as_ref().map_or(&self.nothing, Sampler::facts)
     }
 
-    pub(crate) fn finish(self) -> MachineRecord {
-        let facts = self.facts().clone();
-        MachineRecord { facts, ..self.record }
+    /// The machine's part of a record, with what was seen and kept.
+    pub(crate) fn finish(&self, intervals: Vec<MachineInterval>) -> MachineRecord {
+        MachineRecord { facts: self.facts().clone(), intervals }
     }
 }
 

@@ -24,8 +24,7 @@ pub enum Steadiness {
 
 /// The intervals of the measured part that are whole.
 fn whole(record: &RunRecord) -> Vec<&Interval> {
-    let measured: Vec<&Interval> =
-        record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain).collect();
+    let measured: Vec<&Interval> = record.measured_cells().collect();
     let longest = measured.iter().map(|interval| interval.length).max().unwrap_or_default();
     measured.into_iter().filter(|interval| interval.length.0 * 2 > longest.0).collect()
 }

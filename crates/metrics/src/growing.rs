@@ -4,8 +4,8 @@ use plimsoll_core::Nanos;
 
 use crate::record::RunRecord;
 use crate::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, MachineFacts, MachineInterval, Model, Outline,
-    RateChange, Standing, StepRecord, ThreadUse, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IntervalKeeper, IterationRecord, MachineFacts, MachineInterval,
+    Model, Outline, RateChange, Standing, StepRecord, ThreadUse, Verdict, WorkerRecord, verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
@@ -17,6 +17,7 @@ use crate::{
 pub struct GrowingRecord {
     record: RunRecord,
     basis: Basis,
+    keeper: IntervalKeeper,
     standings: Vec<Standing>,
     threads: Vec<ThreadUse>,
     watched: Nanos,
@@ -49,8 +50,9 @@ impl Basis {
 }
 
 impl GrowingRecord {
-    /// Before the first interval of a run with these steps.
-    pub fn new(outline: &Outline, basis: Basis) -> Self {
+    /// Before the first interval of a run with these steps, of which intervals are kept as the record of the
+    /// run keeps them.
+    pub fn new(outline: &Outline, basis: Basis, keeper: IntervalKeeper) -> Self {
         let steps = outline.step_names().into_iter();
         let steps = steps.map(|(name, scenario)| StepRecord { name, scenario, ..StepRecord::default() });
         let record = RunRecord {
@@ -60,7 +62,7 @@ impl GrowingRecord {
             steps: steps.collect(),
             ..RunRecord::empty(basis.model)
         };
-        Self { record, basis, standings: Vec::new(), threads: Vec::new(), watched: Nanos::ZERO }
+        Self { record, basis, keeper, standings: Vec::new(), threads: Vec::new(), watched: Nanos::ZERO }
     }
 
     /// Takes the next interval, and what the machine did meanwhile.
@@ -69,12 +71,12 @@ impl GrowingRecord {
             if self.record.machine.intervals.is_empty() {
                 self.record.machine.facts = facts.clone();
             }
-            self.record.machine.push(seen.clone());
             if !interval.warmup && !interval.drain {
                 self.note_threads(seen);
             }
         }
-        self.record.intervals.push(Interval { steps: Vec::new(), standings: Vec::new(), ..interval.clone() });
+        let (intervals, parts) = (&mut self.record.intervals, &mut self.record.machine.intervals);
+        self.keeper.add(intervals, parts, interval.clone(), machine.map(|(seen, _)| seen.clone()));
         if interval.warmup {
             return;
         }

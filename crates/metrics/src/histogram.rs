@@ -496,6 +496,45 @@ impl Delta {
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|&(index, count)| (highest_of(index as usize), count))
     }
+
+    /// The same in about two bytes for each bucket: distances and counts in groups of seven bits.
+    pub(crate) fn packed(&self) -> Box<[u8]> {
+        let mut bytes = Vec::with_capacity(2 * self.0.len());
+        let mut last = 0;
+        for &(index, count) in &self.0 {
+            for mut number in [u64::from(index - last), count] {
+                while number >= 0x80 {
+                    bytes.push(number as u8 | 0x80);
+                    number >>= 7;
+                }
+                bytes.push(number as u8);
+            }
+            last = index;
+        }
+        bytes.into()
+    }
+
+    /// What was [packed](Self::packed).
+    pub(crate) fn unpacked(bytes: &[u8]) -> Self {
+        let mut bytes = bytes.iter();
+        let mut next = || {
+            let (mut number, mut shift) = (0, 0);
+            for &byte in bytes.by_ref() {
+                number |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    return Some(number);
+                }
+            }
+            None
+        };
+        let (mut counts, mut last) = (Vec::new(), 0);
+        while let Some((distance, count)) = next().zip(next()) {
+            last += distance as u32;
+            counts.push((last, count));
+        }
+        Self(counts)
+    }
 }
 
 /// The counts of several deltas, to which one can be added and from which it can be taken away again: what

@@ -1,9 +1,12 @@
 //! From the workers' snapshots to the seconds of the whole run.
 
+mod keeper;
+
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 
+pub use self::keeper::{IntervalKeeper, MOST_INTERVALS, MOST_PIECES};
 use crate::{Interval, Outline, ScenarioInterval, Standing, Tally};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
@@ -79,6 +82,19 @@ struct Key {
     number: u64,
 }
 
+impl Key {
+    /// That of what ended at `at`, in a run that is cut at these instants into intervals of a length.
+    fn new(at: Nanos, warmup: bool, drain: bool, cuts: &[Nanos], length: Nanos) -> Self {
+        if drain {
+            return Self { segment: usize::MAX, measured: !warmup, number: u64::MAX };
+        }
+        let segment = cuts.partition_point(|cut| *cut < at);
+        let begin = segment.checked_sub(1).and_then(|last| cuts.get(last)).copied();
+        let since = at.since(begin.unwrap_or_default());
+        Self { segment, measured: !warmup, number: since.0.div_ceil(length.0) }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Pending {
     parts: usize,
@@ -124,12 +140,7 @@ impl IntervalMerger {
 
     /// Takes one worker's part. Afterwards [`next_complete`](Self::next_complete) may give out intervals.
     pub fn add(&mut self, snapshot: &Snapshot) {
-        let segment =
-            if snapshot.drain { usize::MAX } else { self.cuts.partition_point(|cut| *cut < snapshot.at) };
-        let begin = segment.checked_sub(1).and_then(|last| self.cuts.get(last)).copied();
-        let since = snapshot.at.since(begin.unwrap_or_default());
-        let number = if snapshot.drain { u64::MAX } else { since.0.div_ceil(self.length.0) };
-        let key = Key { segment, measured: !snapshot.warmup, number };
+        let key = Key::new(snapshot.at, snapshot.warmup, snapshot.drain, &self.cuts, self.length);
         let pending = self.pending.entry(key).or_default();
         pending.parts += 1;
         let interval = &mut pending.interval;

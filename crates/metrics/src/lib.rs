@@ -24,14 +24,14 @@ pub mod verdict;
 
 pub use growing::{Basis, GrowingRecord};
 pub use histogram::Histogram;
-pub use interval::{IntervalMerger, Snapshot};
+pub use interval::{IntervalKeeper, IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use objective::Objective;
 pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    Accounting, Censored, ConnectionRecord, CoreUse, FileUse, FoundBy, GroupLimits, Http2Record, Interval,
-    IterationRecord, LogRecord, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
+    Accounting, Cell, Censored, ConnectionRecord, CoreUse, FileUse, FoundBy, GroupLimits, Http2Record,
+    Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
     NetworkUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord, Sample,
     ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Throttling,
     WatchedProcess, WatchedUse, WorkerRecord,

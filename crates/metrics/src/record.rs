@@ -273,7 +273,8 @@ impl WorkerRecord {
 
 /// One second (or the last part of one) of the whole run, all workers merged.
 ///
-/// Its length is that of the plan's intervals, a second unless the plan says otherwise.
+/// Its length is that of the plan's intervals, a second unless the plan says otherwise. In the record of a long
+/// run neighbours are [joined](crate::interval::IntervalKeeper).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).
@@ -311,6 +312,29 @@ pub struct Interval {
     /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the
     /// measured part, and where somebody wants to know.
     pub standings: Vec<Standing>,
+    /// Whether something was done to the system under test in it, such as a fault.
+    pub marked: bool,
+    /// Intervals of the plan's length that were joined to this one, which was one itself.
+    pub joined: u32,
+    /// Of joined intervals: in how many of them some request failed or timed out, or requests in flight stood
+    /// still.
+    pub disturbed: u32,
+    /// Of joined intervals: the smallest and the largest number of requests in flight at the end of one.
+    pub in_flight_range: Option<(u64, u64)>,
+    /// Whether it is a piece of what is else kept as one.
+    pub cell: Cell,
+}
+
+/// What an interval is among those that are kept, which are equally long: a cell, or a piece of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cell {
+    /// It is a cell.
+    #[default]
+    Whole,
+    /// It is a piece of the cell that another one ends.
+    Part,
+    /// It is the last piece of this cell.
+    Ends(Box<Interval>),
 }
 
 /// What one scenario did in an interval.
@@ -394,7 +418,8 @@ pub struct RunRecord {
     pub protocols: BTreeMap<String, u64>,
     /// TLS versions by connections, e.g. `TLSv1.3`.
     pub tls_versions: BTreeMap<String, u64>,
-    /// One per second.
+    /// One per second; of a long run joined ones, at most about 5,000, see
+    /// [`IntervalKeeper`](crate::interval::IntervalKeeper).
     pub intervals: Vec<Interval>,
     /// The measured part as at most 30 slices of about equal length, with what the histograms counted in
     /// each: together what `total` has.
@@ -433,6 +458,53 @@ impl Interval {
         self.steps.iter().for_each(|step| total.merge(step));
         total
     }
+
+    /// Whether some request failed or timed out in it, or requests in flight stood still.
+    pub const fn is_disturbed(&self) -> bool {
+        self.failed + self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0)
+    }
+
+    /// In how many of the plan's intervals that is so, of those that it is made of.
+    pub fn disturbed(&self) -> u32 {
+        if self.joined == 0 { u32::from(self.is_disturbed()) } else { self.disturbed }
+    }
+
+    /// The cell that it is, or ends; itself, if it is another piece.
+    pub fn whole(&self) -> &Self {
+        match &self.cell {
+            Cell::Ends(whole) => whole,
+            Cell::Whole | Cell::Part => self,
+        }
+    }
+
+    /// Adds the one that follows, but for percentiles, which cannot be added: they are left as they are, and
+    /// have to be set.
+    pub fn join(&mut self, next: &Self) {
+        let range = |one: &Self| one.in_flight_range.unwrap_or((one.in_flight, one.in_flight));
+        let ((low, high), (lower, higher)) = (range(self), range(next));
+        self.disturbed = self.disturbed().saturating_add(next.disturbed());
+        self.joined = self.joined.saturating_add(next.joined).saturating_add(1);
+        self.in_flight_range = Some((low.min(lower), high.max(higher)));
+        self.at = next.at;
+        self.length += next.length;
+        self.started += next.started;
+        self.ok += next.ok;
+        self.failed += next.failed;
+        self.timed_out += next.timed_out;
+        self.completed += next.completed;
+        self.scheduled += next.scheduled;
+        self.marked |= next.marked;
+        self.in_flight = next.in_flight;
+        self.connections = next.connections;
+        self.thresholds_failed = self.thresholds_failed.max(next.thresholds_failed);
+        for (mine, theirs) in self.scenarios.iter_mut().zip(&next.scenarios) {
+            mine.started += theirs.started;
+            mine.ok += theirs.ok;
+            mine.failed += theirs.failed;
+            mine.timed_out += theirs.timed_out;
+            mine.completed += theirs.completed;
+        }
+    }
 }
 
 /// What became of the entries of the request log.
@@ -459,6 +531,12 @@ impl LogRecord {
 }
 
 impl RunRecord {
+    /// The intervals of the measured part, equally long: those of which several pieces are kept as the whole.
+    pub fn measured_cells(&self) -> impl Iterator<Item = &Interval> {
+        let ends = self.intervals.iter().filter(|interval| interval.cell != Cell::Part);
+        ends.map(Interval::whole).filter(|interval| !interval.warmup && !interval.drain)
+    }
+
     /// The record of a run in which nothing has happened.
     pub fn empty(model: Model) -> Self {
         Self {

@@ -188,15 +188,18 @@ impl Process {
             since(now, last)
         });
         let rss_bytes = self.rss_bytes(buffer);
+        let open = descriptors(&self.descriptors, missing);
         Some(ProcessUse {
             cpu: (now.user + now.system).since(last.user + last.system),
             system: now.system.since(last.system),
             busiest_thread: busiest,
             run_delay: delayed,
             threads: now.threads,
+            last_threads: now.threads,
             rss_bytes,
             last_rss_bytes: rss_bytes,
-            descriptors: descriptors(&self.descriptors, missing),
+            descriptors: open,
+            last_descriptors: open,
             files,
             throttling: self.groups.throttling(buffer),
             group_memory_bytes: self.groups.memory_bytes(buffer),
@@ -271,9 +274,11 @@ pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<Proces
         total.busiest_thread = total.busiest_thread.max(part.busiest_thread);
         total.run_delay = total.run_delay.max(part.run_delay);
         total.threads += part.threads;
+        total.last_threads = total.threads;
         total.rss_bytes = plus(total.rss_bytes, part.rss_bytes);
         total.last_rss_bytes = total.rss_bytes;
         total.descriptors = plus(total.descriptors, part.descriptors);
+        total.last_descriptors = total.descriptors;
         total.files = total.files.zip(part.files).map(|(mut total, part)| {
             total.add(&part);
             total

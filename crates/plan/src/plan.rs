@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_metrics::{Basis, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
+use plimsoll_metrics::{Basis, IntervalKeeper, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
@@ -153,6 +153,12 @@ impl Plan {
     pub fn cuts(&self) -> Vec<Nanos> {
         let warmup = Some(self.warmup).filter(|warmup| *warmup > Nanos::ZERO && self.phases.is_empty());
         warmup.into_iter().chain(self.phases.iter().map(PhaseOutline::end)).collect()
+    }
+
+    /// What keeps the intervals of its runs.
+    pub fn keeper(&self) -> IntervalKeeper {
+        let planned = self.end.duration.map(|duration| self.warmup + duration);
+        IntervalKeeper::new(self.interval, planned, self.cuts(), self.outline())
     }
 
     /// When the first scenario joins, since the start of the run: before it no load is asked for.

@@ -9,7 +9,7 @@ use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::MOST_STEPS;
 use plimsoll_metrics::{
     Censored, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer, RateChange, Reason,
-    RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdResult,
+    RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdResult, figure,
 };
 use plimsoll_statistics::Little;
 
@@ -28,7 +28,7 @@ use crate::result::{
 use crate::slices::SlicesResult;
 use crate::slow::SlowClientsResult;
 use crate::summary::{Summary, missing};
-use crate::watched::WatchedResult;
+use crate::watched::{TrendsResult, WatchedResult};
 use crate::{SCHEMA_VERSION, timestamp};
 
 /// The scenario of steps whose plan names none.
@@ -119,7 +119,7 @@ impl RunResult {
             intervals: record
                 .intervals
                 .iter()
-                .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval.at))
+                .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval))
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),
             probe,
@@ -138,7 +138,17 @@ fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
         code: "one_run".to_owned(),
         text: "1 run: between-run variation unknown (--repeat 5 shows it)".to_owned(),
     });
-    alone.into_iter().collect()
+    let longest = record.intervals.iter().max_by_key(|interval| interval.joined);
+    let joined = longest.filter(|interval| interval.joined > 0).map(|interval| {
+        let (length, count) = (figure::nanos(interval.length), figure::count(u64::from(interval.joined) + 1));
+        Note {
+            code: "intervals_joined".to_owned(),
+            text: format!(
+                "intervals of {length} are kept, each joined from {count}, and finer ones where requests failed"
+            ),
+        }
+    });
+    alone.into_iter().chain(joined).collect()
 }
 
 impl Methods {
@@ -458,13 +468,17 @@ impl IntervalResult {
                 .iter()
                 .map(|scenario| ScenarioIntervalResult::new(scenario, interval.length))
                 .collect(),
+            marked: interval.marked,
+            joined: interval.joined,
+            disturbed: interval.disturbed,
+            in_flight_range: interval.in_flight_range,
             machine: None,
         }
     }
 
     /// The same with what the machine did meanwhile.
-    fn on(self, machine: &MachineRecord, at: Nanos) -> Self {
-        Self { machine: machine::at(machine, at).map(Box::new), ..self }
+    fn on(self, machine: &MachineRecord, interval: &Interval) -> Self {
+        Self { machine: machine::during(machine, interval).map(Box::new), ..self }
     }
 }
 
@@ -533,6 +547,7 @@ impl Generator {
             machine: MachineSummary::new(record),
             target_process: TargetProcessResult::new(record),
             watched: WatchedResult::all(record),
+            trends: TrendsResult::new(record, |part| part.generator),
         }
     }
 }

@@ -85,7 +85,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let within = |interval: &&IntervalResult| interval.at_s > at && interval.at_s <= end;
     let intervals: Vec<&IntervalResult> = run.result.intervals.iter().filter(within).collect();
     let fails = |interval: &IntervalResult| interval.failed + interval.timed_out > 0;
-    let longest = intervals.iter().map(|interval| interval.length_s).fold(0.0, f64::max);
+    let longest = intervals.iter().map(|interval| interval.plan_length_s()).fold(0.0, f64::max);
     // In a short piece of one nothing may end just so.
     let stands = |interval: &IntervalResult| {
         interval.ok == 0 && interval.in_flight > 0 && interval.length_s * 2.0 > longest
@@ -94,6 +94,9 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let since = |interval: &IntervalResult| rounded(interval.at_s - at);
     let first_failure_s = intervals.iter().find(|interval| fails(interval)).map(|interval| since(interval));
     let last_bad = intervals.iter().rposition(|interval| is_bad(interval));
+    // Joined intervals of which only some were bad do not say which.
+    let uneven = intervals.iter().filter(|interval| is_bad(interval) && !interval.is_even());
+    let resolution = uneven.map(|interval| interval.length_s).fold(longest, f64::max);
     let effect = match last_bad {
         None => FaultEffect::None,
         Some(last) if last + 1 == intervals.len() => FaultEffect::Lasting,
@@ -123,7 +126,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
         effect,
         first_failure_s,
         recovery_s,
-        resolution_s: longest,
+        resolution_s: rounded(resolution),
         window_until_s: rounded(window_until),
         ok: count(|interval| interval.ok),
         failed: count(|interval| interval.failed),

@@ -8,7 +8,7 @@ use plimsoll_metrics::Threshold;
 use plimsoll_metrics::threshold::{Counted, Metric, TimeKind};
 use serde_json::{Map, Value, json};
 
-use crate::result::{ModelKind, RunResult};
+use crate::result::{IntervalResult, ModelKind, RunResult};
 use crate::summary::Summary;
 
 /// Nanoseconds of a millisecond.
@@ -95,8 +95,12 @@ fn gauge(value: u64) -> Value {
 /// one request in flight.
 fn in_flight(result: &RunResult) -> Option<Value> {
     let measured = || result.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
-    let counts = || measured().map(|interval| interval.in_flight);
-    let (last, least, most) = (counts().next_back()?, counts().min()?, counts().max()?);
+    let range = |interval: &IntervalResult| {
+        interval.in_flight_range.unwrap_or((interval.in_flight, interval.in_flight))
+    };
+    let last = measured().next_back()?.in_flight;
+    let least = measured().map(|interval| range(interval).0).min()?;
+    let most = measured().map(|interval| range(interval).1).max()?;
     Some(json!({ "value": last, "min": least, "max": most }))
 }
 

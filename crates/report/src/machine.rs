@@ -2,7 +2,8 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
-    CoreUse, GroupLimits, MachineInterval, MachineRecord, NetworkUse, ProcessUse, RunRecord, ThreadUse,
+    CoreUse, GroupLimits, Interval, MachineInterval, MachineRecord, NetworkUse, ProcessUse, RunRecord,
+    ThreadUse,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -279,10 +280,12 @@ pub(crate) fn measured(record: &RunRecord) -> Option<MachineInterval> {
     record.machine.measured(record.warmup + record.duration)
 }
 
-/// What the machine did in the interval of the run that ended then.
-pub(crate) fn at(machine: &MachineRecord, at: Nanos) -> Option<MachineUse> {
-    let found = machine.intervals.binary_search_by_key(&at, |part| part.at).ok()?;
-    Some(MachineUse::new(&machine.intervals[found]))
+/// What the machine did in an interval of the run; its last part may have been too short for a look.
+pub(crate) fn during(machine: &MachineRecord, interval: &Interval) -> Option<MachineUse> {
+    let begin = interval.at.since(interval.length);
+    let after = machine.intervals.partition_point(|part| part.at <= interval.at);
+    let last = machine.intervals[..after].last().filter(|part| part.at > begin)?;
+    Some(MachineUse::new(last))
 }
 
 fn seconds(time: Nanos) -> f64 {

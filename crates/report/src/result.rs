@@ -19,7 +19,7 @@ use crate::records::RecordsResult;
 use crate::slices::SlicesResult;
 use crate::slow::SlowClientsResult;
 use crate::summary::Summary;
-use crate::watched::WatchedResult;
+use crate::watched::{TrendsResult, WatchedResult};
 
 /// The result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +114,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseResult>,
     /// The run second by second, or in intervals of another length if the plan says so, cut at the ends of
-    /// phases; warm-up and drain included.
+    /// phases; warm-up and drain included. Of a long run neighbours are joined: at most 3,600 are kept, one
+    /// more for each phase, and 1,200 pieces of them where requests failed in a part only.
     pub intervals: Vec<IntervalResult>,
     /// The values of each part of the run, so that single runs can be compared; null unless they were asked
     /// for.
@@ -658,9 +659,49 @@ pub struct IntervalResult {
     /// The same figures scenario by scenario, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_scenario: Vec<ScenarioIntervalResult>,
+    /// Whether something was done to the system under test in it, such as a fault that began or ended. Left
+    /// away if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
+    /// Intervals of the plan's length that were joined to this one, which was one itself: of a long run not
+    /// each of them is kept. Counts are added up, percentiles are those of all values, gauges are those at the
+    /// end. Left away if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub joined: u32,
+    /// Of joined intervals: in how many of them some request failed or timed out, or requests in flight stood
+    /// still. Left away if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disturbed: u32,
+    /// Of joined intervals: the smallest and the largest number of requests in flight at the end of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_range: Option<(u64, u64)>,
     /// What the machine did meanwhile, if it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Box<MachineUse>>,
+}
+
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl IntervalResult {
+    /// In how many of the plan's intervals that it is made of some request failed or timed out, or requests in
+    /// flight stood still.
+    pub(crate) fn disturbed(&self) -> u32 {
+        let is_disturbed = self.failed + self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0);
+        if self.joined == 0 { u32::from(is_disturbed) } else { self.disturbed }
+    }
+
+    /// Whether some request failed or timed out in it, or requests in flight stood still, in all of the plan's
+    /// intervals that it is made of, or in none of them: then it begins and ends with that.
+    pub(crate) const fn is_even(&self) -> bool {
+        self.disturbed == 0 || self.disturbed == self.joined + 1
+    }
+
+    /// Length in seconds of the plan's intervals that it is made of.
+    pub(crate) fn plan_length_s(&self) -> f64 {
+        self.length_s / f64::from(self.joined + 1)
+    }
 }
 
 /// The figures of one scenario in an interval.
@@ -765,6 +806,9 @@ pub struct Generator {
     /// The servers whose processes were watched in the measured part, the target's among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedResult>,
+    /// How the generator's own resources grew over the measured part.
+    #[serde(default)]
+    pub trends: TrendsResult,
 }
 
 /// One worker thread of the generator.

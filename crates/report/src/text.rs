@@ -26,6 +26,9 @@ const DISTRIBUTION_ROWS: usize = 12;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
 
+/// From this length of a run on it is said how the generator's own resources grew: in shorter ones its buffers
+/// and histograms fill up.
+const OWN_TRENDS_FROM_S: f64 = 600.0;
 /// Columns that the table of times takes with a column of intervals.
 const INTERVAL_WIDTH: usize = 76;
 /// Changes of the rate that are listed.
@@ -579,6 +582,9 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
     }
     page.field("generator", &line);
+    if let Some(trends) = generator.trends.line().filter(|_| result.duration_s >= OWN_TRENDS_FROM_S) {
+        page.field("", &trends);
+    }
     if let Some(calibration) = &generator.calibration {
         page.field("", &calibrated(calibration));
     }

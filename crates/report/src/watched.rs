@@ -140,7 +140,7 @@ impl WatchedResult {
                 last_bytes: memory.last,
                 growth_bytes_per_min: memory.growth_per_minute.map(rounded),
             },
-            trends: TrendsResult::new(number, record),
+            trends: TrendsResult::new(record, |part| part.watched.get(number)?.used),
             used: used.used.map(|used| ProcessResult::new(&used, total)),
             events: events.collect(),
             missing: server.missing.clone(),
@@ -257,15 +257,14 @@ pub(crate) fn rate(growth: f64) -> String {
 const TREND_FROM_S: f64 = 60.0;
 
 impl TrendsResult {
-    fn new(number: usize, record: &RunRecord) -> Self {
+    /// Those of what a process, or several together, used in each interval.
+    pub(crate) fn new(record: &RunRecord, used: impl Fn(&MachineInterval) -> Option<ProcessUse>) -> Self {
         let end = record.warmup + record.duration;
         let measured = record.machine.intervals.iter().filter(|part| !part.warmup && part.at <= end);
         let measured: Vec<&MachineInterval> = measured.collect();
         let of = |of: fn(&ProcessUse) -> Option<u64>| {
-            let point = |part: &&MachineInterval| {
-                let used = part.watched.get(number)?.used?;
-                Some((part.at.as_secs_f64() / 3_600.0, of(&used)? as f64))
-            };
+            let point =
+                |part: &&MachineInterval| Some((part.at.as_secs_f64() / 3_600.0, of(&used(part)?)? as f64));
             let points: Option<Vec<(f64, f64)>> = measured.iter().map(point).collect();
             let found = trend(&points?, 0.95)?;
             Some(TrendResult { slope: rounded(found.slope), error: rounded(found.error) })
@@ -273,14 +272,14 @@ impl TrendsResult {
         Self {
             over_s: rounded(record.duration.as_secs_f64()),
             rss_bytes_per_h: of(|used| used.last_rss_bytes),
-            descriptors_per_h: of(|used| used.descriptors),
-            threads_per_h: of(|used| Some(used.threads)),
+            descriptors_per_h: of(|used| used.last_descriptors),
+            threads_per_h: of(|used| Some(used.last_threads)),
         }
     }
 
     /// `memory grows by 1.20 MiB ± 102 KiB per hour, descriptors and threads show no trend`; nothing of a run
     /// that is too short for it.
-    fn line(&self) -> Option<String> {
+    pub(crate) fn line(&self) -> Option<String> {
         if self.over_s < TREND_FROM_S {
             return None;
         }

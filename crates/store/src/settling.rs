@@ -83,7 +83,8 @@ mod tests {
     use std::path::PathBuf;
 
     use plimsoll_metrics::histogram::{Cursor, Delta};
-    use plimsoll_metrics::{Histogram, Interval, Tally};
+    use plimsoll_metrics::interval::MOST_INTERVALS;
+    use plimsoll_metrics::{Histogram, Interval, IntervalKeeper, Outline, Tally};
     use plimsoll_report::RunContext;
     use plimsoll_report::result::ModelKind;
     use plimsoll_report::saved::MOST_PARTS;
@@ -117,7 +118,9 @@ mod tests {
                 steps: vec![("one".to_owned(), String::new()), ("two".to_owned(), String::new())],
                 plan: Some("run: {}".to_owned()),
             };
-            self.open().begin(&beginning, &labels, "maker").unwrap()
+            let interval = Nanos::from_secs(1);
+            let keeper = IntervalKeeper::new(interval, None, vec![interval * 2], Outline::default());
+            self.open().begin(&beginning, keeper, &labels, "maker").unwrap()
         }
     }
 
@@ -196,6 +199,25 @@ mod tests {
         assert_eq!((count(&store, "intervals"), count(&store, "parts")), (0, 0));
         store.remove(&[row.number]).unwrap();
         assert_eq!((count(&store, "runs"), count(&store, "tags")), (0, 0));
+    }
+
+    #[test]
+    fn the_rows_of_a_long_run_are_bounded_and_nothing_is_lost() {
+        let file = File::new("long");
+        let mut ongoing = file.begin("l1");
+        let last = 2 * MOST_INTERVALS + 11;
+        let bare = |second| Interval { steps: Vec::new(), ..interval(second) };
+        (1..=last).for_each(|second| ongoing.note(&bare(second), Nanos(second)).unwrap());
+        drop(ongoing);
+        let mut store = file.open();
+        let rows = count(&store, "intervals") as u64;
+        assert!(rows <= MOST_INTERVALS + 1, "{rows}");
+        store.settle(|_, _| false).unwrap();
+        let intervals = store.read(1).unwrap().unwrap().result.intervals;
+        assert_eq!(intervals.len() as u64, rows);
+        assert_eq!(intervals.iter().map(|one| one.ok).sum::<u64>(), (2..=last + 1).sum::<u64>());
+        assert!(intervals.is_sorted_by(|a, b| a.at_s < b.at_s));
+        assert_eq!(intervals.iter().map(|one| u64::from(one.joined) + 1).sum::<u64>(), last);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writing runs: begun, told of while they go on, and finished.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Interval, Slice};
+use plimsoll_metrics::{Interval, IntervalKeeper, Slice};
 use plimsoll_report::result::{IntervalResult, ModelKind, RunResult, Thresholds};
 use plimsoll_report::saved::{Beginning, MOST_PARTS, Part, PartKind, tallies_to_bytes};
 use plimsoll_report::{ReadError, SavedRun, rfc3339};
@@ -26,7 +26,11 @@ pub struct Ongoing {
     store: Store,
     number: i64,
     id: String,
-    intervals: i64,
+    keeper: IntervalKeeper,
+    /// What is kept of the intervals, of which each is a row.
+    intervals: Vec<Interval>,
+    /// The rows of so many of them are as they have to be.
+    written: usize,
     parts: [Parts; 3],
 }
 
@@ -43,7 +47,7 @@ struct Parts {
 }
 
 impl Store {
-    /// Writes that a run begins. `process` says who makes it, in words that [`settle`](Self::settle) will ask
+    /// Writes that a run begins, of which `keeper` keeps the intervals. `process` says who makes it, in words that [`settle`](Self::settle) will ask
     /// about.
     ///
     /// # Errors
@@ -51,12 +55,14 @@ impl Store {
     pub fn begin(
         mut self,
         beginning: &Beginning,
+        keeper: IntervalKeeper,
         labels: &Labels,
         process: &str,
     ) -> Result<Ongoing, StoreError> {
         let number = begin(&mut self.db, beginning, labels, process).map_err(|error| self.failed(error))?;
         let id = beginning.context.run_id.clone();
-        Ok(Ongoing { store: self, number, id, intervals: 0, parts: Default::default() })
+        let (intervals, written, parts) = (Vec::new(), 0, Default::default());
+        Ok(Ongoing { store: self, number, id, keeper, intervals, written, parts })
     }
 
     /// Removes runs by their numbers. Those that are not there are no error.
@@ -107,17 +113,22 @@ impl Ongoing {
             ..Slice::default()
         };
         let part = Part { kind: PartKind::of(interval), slice };
-        let line = serde_json::to_string(&IntervalResult::new(interval)).unwrap_or_default();
-        let Self { store, number, intervals, parts, .. } = self;
+        let Self { store, number, keeper, intervals, written, parts, .. } = self;
+        let before = intervals.len();
+        keeper.add(intervals, &mut Vec::new(), interval.clone(), None);
+        // The last one may have been joined with the news; if there are fewer now, all were joined.
+        let changed = if intervals.len() < before { 0 } else { before.saturating_sub(1) };
+        *written = changed.min(*written);
         let step = store
             .db
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| StoreError::of(&store.path, error))?;
         let place = kind_number(part.kind);
-        note(&step, *number, *intervals, &line, unix).map_err(|error| StoreError::of(&store.path, error))?;
+        note(&step, *number, intervals, *written, unix)
+            .map_err(|error| StoreError::of(&store.path, error))?;
         let kept = add(&step, *number, &parts[place], part, &store.path)?;
         step.commit().map_err(|error| StoreError::of(&store.path, error))?;
-        (parts[place], *intervals) = (kept, *intervals + 1);
+        (parts[place], *written) = (kept, intervals.len());
         Ok(())
     }
 
@@ -188,11 +199,25 @@ const fn model(model: ModelKind) -> &'static str {
     }
 }
 
-fn note(step: &Transaction<'_>, run: i64, number: i64, line: &str, unix: Nanos) -> rusqlite::Result<()> {
-    step.execute(
-        "INSERT INTO intervals (run, number, line) VALUES (?1, ?2, ?3)",
-        params![run, number, line],
+fn note(
+    step: &Transaction<'_>,
+    run: i64,
+    intervals: &[Interval],
+    written: usize,
+    unix: Nanos,
+) -> rusqlite::Result<()> {
+    let mut row = step.prepare(
+        "INSERT INTO intervals (run, number, line) VALUES (?1, ?2, ?3)
+         ON CONFLICT (run, number) DO UPDATE SET line = excluded.line",
     )?;
+    for (number, interval) in intervals.iter().enumerate().skip(written) {
+        let line = serde_json::to_string(&IntervalResult::new(interval)).unwrap_or_default();
+        row.execute(params![run, number as i64, line])?;
+    }
+    if written == 0 {
+        let sql = "DELETE FROM intervals WHERE run = ?1 AND number >= ?2";
+        step.execute(sql, params![run, intervals.len() as i64])?;
+    }
     let heard = unix.0.cast_signed();
     step.execute("UPDATE runs SET heard_unix_ns = ?2 WHERE number = ?1", params![run, heard])?;
     Ok(())

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Histogram, MachineFacts, MachineInterval, Outline, StepRecord, Tally, Verdict,
-    samples_needed,
+    Basis, GrowingRecord, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, StepRecord,
+    Tally, Verdict, samples_needed,
 };
 use plimsoll_plan::Plan;
 
@@ -32,6 +32,8 @@ pub(super) struct Subject {
     pub(super) target: String,
     pub(super) outline: Outline,
     pub(super) basis: Basis,
+    /// What keeps the intervals of the run.
+    pub(super) keeper: IntervalKeeper,
     /// When the load ends, since the start, and the iterations that it ends with.
     pub(super) end: Option<Nanos>,
     pub(super) iterations: Option<u64>,
@@ -50,6 +52,7 @@ impl Subject {
             target,
             outline: plan.outline(),
             basis: plan.basis(),
+            keeper: plan.keeper(),
             end: plan.end.duration.map(|duration| plan.warmup + duration),
             iterations: plan.end.iterations,
             interval: plan.interval,
@@ -170,7 +173,7 @@ impl Figures {
         });
         Self {
             steps: names.collect(),
-            record: GrowingRecord::new(&subject.outline, subject.basis),
+            record: GrowingRecord::new(&subject.outline, subject.basis, subject.keeper.clone()),
             warmup: subject.basis.warmup > Nanos::ZERO,
             subject,
             points: VecDeque::new(),

@@ -31,6 +31,7 @@ fn subject(steps: usize) -> Subject {
             precise: false,
             asked_per_second: None,
         },
+        keeper: plimsoll_metrics::IntervalKeeper::new(SECOND, None, Vec::new(), Outline::default()),
         end: Some(Nanos::from_secs(30)),
         iterations: None,
         interval: SECOND,

@@ -4,16 +4,12 @@ use plimsoll_core::Nanos;
 
 use super::watched::{FileUse, WatchedProcess, WatchedUse};
 
-/// Intervals that are kept one by one: more than an hour of seconds. Of a longer run neighbours are joined,
-/// so that its record stays as large as this.
-const INTERVALS_KEPT: usize = 4096;
-
 /// What the machine did during a run. Empty where nothing was watched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineRecord {
     /// What does not change.
     pub facts: MachineFacts,
-    /// What happened, in order of time.
+    /// What happened, in order of time; of a long run as its [intervals](super::RunRecord::intervals) are joined.
     pub intervals: Vec<MachineInterval>,
 }
 
@@ -107,14 +103,18 @@ pub struct ProcessUse {
     pub busiest_thread: Option<Nanos>,
     /// The longest time for which one of its threads was ready to run but had no processor.
     pub run_delay: Option<Nanos>,
-    /// Threads at the end.
+    /// Threads at the end; of several intervals that are joined the most.
     pub threads: u64,
+    /// The same, of joined intervals those of the last.
+    pub last_threads: u64,
     /// Resident memory at the end, in bytes; of several intervals that are joined the largest.
     pub rss_bytes: Option<u64>,
     /// The same, of joined intervals that of the last.
     pub last_rss_bytes: Option<u64>,
-    /// Open descriptors at the end.
+    /// Open descriptors at the end; of several intervals that are joined the most.
     pub descriptors: Option<u64>,
+    /// The same, of joined intervals those of the last.
+    pub last_descriptors: Option<u64>,
     /// What was moved from and to files; `None` where the system does not tell.
     pub files: Option<FileUse>,
     /// How its control group held it up.
@@ -171,22 +171,6 @@ pub struct NetworkUse {
 }
 
 impl MachineRecord {
-    /// Adds what happened since the last one. Of a long run neighbours are joined.
-    pub fn push(&mut self, interval: MachineInterval) {
-        if self.intervals.len() >= INTERVALS_KEPT {
-            let mut pairs = std::mem::take(&mut self.intervals).into_iter();
-            while let Some(mut first) = pairs.next() {
-                match pairs.next() {
-                    Some(second) if first.warmup == second.warmup => first.join(&second),
-                    Some(second) => self.intervals.push(std::mem::replace(&mut first, second)),
-                    None => {}
-                }
-                self.intervals.push(first);
-            }
-        }
-        self.intervals.push(interval);
-    }
-
     /// The measured part as one interval: what ended after the warm-up and not after `end`, a moment of grace
     /// included, because a look comes a little after the end of its interval. `None` if nothing was watched.
     pub fn measured(&self, end: Nanos) -> Option<MachineInterval> {
@@ -255,9 +239,11 @@ impl ProcessUse {
         self.busiest_thread = joined(self.busiest_thread, next.busiest_thread, |a, b| *a += *b);
         self.run_delay = joined(self.run_delay, next.run_delay, |a, b| *a += *b);
         self.threads = self.threads.max(next.threads);
+        self.last_threads = next.last_threads;
         self.rss_bytes = self.rss_bytes.max(next.rss_bytes);
         self.last_rss_bytes = next.last_rss_bytes.or(self.last_rss_bytes);
         self.descriptors = self.descriptors.max(next.descriptors);
+        self.last_descriptors = next.last_descriptors.or(self.last_descriptors);
         // A part of a sum is no sum.
         self.files = self.files.zip(next.files).map(|(mut mine, theirs)| {
             mine.add(&theirs);
@@ -332,7 +318,7 @@ mod tests {
     #[test]
     fn counts_add_up_and_gauges_keep_their_peak() {
         let mut record = MachineRecord::default();
-        (1..=6).for_each(|number| record.push(second(number)));
+        record.intervals.extend((1..=6).map(second));
         let measured = record.measured(Nanos::from_secs(5)).expect("it was watched");
         assert_eq!((measured.at, measured.length), (Nanos::from_secs(5), Nanos::from_secs(2)));
         assert_eq!((measured.network.retransmitted, measured.network.tcp_in_use), (Some(9), Some(5)));
@@ -341,21 +327,5 @@ mod tests {
         assert_eq!(measured.target.map(|target| target.threads), Some(5));
         assert!((measured.cores_share(|core| core.busy) - 0.5).abs() < 1e-9);
         assert_eq!(MachineRecord::default().measured(Nanos::MAX), None);
-    }
-
-    #[test]
-    fn a_long_run_is_joined_without_loss() {
-        let mut record = MachineRecord::default();
-        let count = 3 * INTERVALS_KEPT as u64 + 1;
-        (1..=count).for_each(|number| record.push(second(number)));
-        assert!(record.intervals.len() <= INTERVALS_KEPT, "{}", record.intervals.len());
-        let length = |warmup| {
-            let parts = record.intervals.iter().filter(|part| part.warmup == warmup);
-            parts.fold(Nanos::ZERO, |sum, part| sum + part.length)
-        };
-        assert_eq!(length(true), Nanos::from_secs(3));
-        assert_eq!(length(false), Nanos::from_secs(count - 3));
-        let measured = record.measured(Nanos::MAX).expect("it was watched");
-        assert_eq!(measured.network.retransmitted, Some((4..=count).sum()));
     }
 }

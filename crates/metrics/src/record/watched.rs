@@ -175,7 +175,7 @@ mod tests {
         let watched = WatchedProcess { first_rss_bytes: Some(MIB), ..WatchedProcess::default() };
         let facts = MachineFacts { watched: vec![watched], ..MachineFacts::default() };
         let mut record = MachineRecord { facts, intervals: Vec::new() };
-        (1..).zip(course).for_each(|(number, rss)| record.push(second(number, *rss)));
+        (1..).zip(course).for_each(|(number, rss)| record.intervals.push(second(number, *rss)));
         record
     }
 

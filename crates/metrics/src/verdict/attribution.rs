@@ -453,7 +453,7 @@ impl Judge<'_> {
     }
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
-        self.record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain)
+        self.record.measured_cells()
     }
 }
 

@@ -111,7 +111,7 @@ fn columns(result: &RunResult) -> Vec<Column> {
         (name.to_owned(), Box::new(of))
     }
     // A single response in a hundredth of a second would look like a peak.
-    let usual = result.intervals.iter().map(|interval| interval.length_s).fold(0.0, f64::max);
+    let usual = result.intervals.iter().map(IntervalResult::plan_length_s).fold(0.0, f64::max);
     let rate = |of: fn(&IntervalResult) -> Option<f64>| {
         move |i: &IntervalResult| of(i).filter(|_| i.length_s >= SHORTEST * usual)
     };

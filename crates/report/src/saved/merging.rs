@@ -1,5 +1,6 @@
 //! Several runs of one plan as one: as if they had been made at the same time.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -17,6 +18,7 @@ use crate::result::{
     SteadyState, StepResult, ThresholdOutcome, Thresholds,
 };
 use crate::summary::Summary;
+use crate::watched::TrendsResult;
 
 /// Why runs cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,6 +265,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.generator.machine = None;
     result.generator.target_process = None;
     result.generator.watched = Vec::new();
+    result.generator.trends = TrendsResult::default();
     judgement(result, runs);
 }
 
@@ -301,7 +304,8 @@ fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
 }
 
 /// The intervals of the run with the most of them, each with those of the others that have its number and are
-/// of its part. Percentiles are known where a slice is one interval.
+/// of its part; of long runs, whose intervals were joined, those between ends that all of them have.
+/// Percentiles are known where a slice is one interval.
 fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
     let mut merged = Vec::new();
     for (warmup, drain) in [(true, false), (false, false), (false, true)] {
@@ -311,6 +315,10 @@ fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
             of_kind.cloned().collect()
         };
         let all: Vec<Vec<IntervalResult>> = runs.iter().map(of_run).collect();
+        if all.iter().flatten().any(|one| one.joined > 0) {
+            merged.extend(between_common_ends(&all).iter().map(|same| interval(same, slices)));
+            continue;
+        }
         let most = all.iter().map(Vec::len).max().unwrap_or(0);
         for number in 0..most {
             let same: Vec<&IntervalResult> = all.iter().filter_map(|run| run.get(number)).collect();
@@ -320,7 +328,58 @@ fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
     merged
 }
 
-fn interval(same: &[&IntervalResult], slices: &[SavedSlice]) -> IntervalResult {
+/// Intervals of several runs that lie between the same two ends, each of which is the end of an interval in
+/// every run that goes on so long. What lies between is joined.
+fn between_common_ends(runs: &[Vec<IntervalResult>]) -> Vec<Vec<IntervalResult>> {
+    // To the millisecond: workers end together.
+    let place = |one: &IntervalResult| (one.at_s * 1_000.0).round() as u64;
+    let mut runs_ending = BTreeMap::<u64, usize>::new();
+    runs.iter().flatten().for_each(|one| *runs_ending.entry(place(one)).or_default() += 1);
+    let lasts: Vec<u64> = runs.iter().filter_map(|run| run.last()).map(place).collect();
+    let common = runs_ending.iter().filter(|(at, count)| {
+        let going_on = lasts.iter().filter(|last| last >= at).count();
+        **count == going_on || lasts.contains(at)
+    });
+    let mut merged = Vec::new();
+    let mut begin = 0;
+    for (&end, _) in common {
+        let mut between = Vec::new();
+        for run in runs {
+            let mut parts = run.iter().filter(|one| (begin + 1..=end).contains(&place(one)));
+            let Some(mut joined) = parts.next().cloned() else { continue };
+            parts.for_each(|part| join(&mut joined, part));
+            between.push(joined);
+        }
+        merged.push(between);
+        begin = end;
+    }
+    merged
+}
+
+/// Adds the interval that follows. Percentiles of both together are not known.
+fn join(mine: &mut IntervalResult, next: &IntervalResult) {
+    let completed: f64 =
+        [&*mine, next].iter().filter_map(|one| Some(one.achieved_per_s? * one.length_s)).sum();
+    let range = |one: &IntervalResult| one.in_flight_range.unwrap_or((one.in_flight, one.in_flight));
+    let ((low, high), (lower, higher)) = (range(mine), range(next));
+    mine.in_flight_range = Some((low.min(lower), high.max(higher)));
+    mine.disturbed = mine.disturbed() + next.disturbed();
+    mine.joined += next.joined + 1;
+    (mine.at_s, mine.length_s) = (next.at_s, mine.length_s + next.length_s);
+    mine.achieved_per_s = (mine.length_s > 0.0).then(|| completed / mine.length_s);
+    mine.scheduled += next.scheduled;
+    mine.started += next.started;
+    mine.ok += next.ok;
+    mine.failed += next.failed;
+    mine.timed_out += next.timed_out;
+    (mine.in_flight, mine.connections) = (next.in_flight, next.connections);
+    mine.thresholds_failed = mine.thresholds_failed.max(next.thresholds_failed);
+    mine.marked |= next.marked;
+    mine.response_time.max = mine.response_time.max.max(next.response_time.max);
+}
+
+fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> IntervalResult {
+    let same: Vec<&IntervalResult> = same.iter().map(Borrow::borrow).collect();
     let longest = same.iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)).expect("it is one of them");
     let sum = |of: fn(&IntervalResult) -> u64| same.iter().map(|one| of(one)).sum::<u64>();
     let completed: f64 = same.iter().filter_map(|one| Some(one.achieved_per_s? * one.length_s)).sum();
@@ -331,6 +390,8 @@ fn interval(same: &[&IntervalResult], slices: &[SavedSlice]) -> IntervalResult {
             && near(slice.at, longest.at_s)
             && near(slice.length, longest.length_s)
     };
+    let joined = same.iter().map(|one| one.joined).max().unwrap_or(0);
+    let disturbed = same.iter().map(|one| one.disturbed()).max();
     let (ok, timed_out) = (sum(|one| one.ok), sum(|one| one.timed_out));
     let times = slices
         .iter()
@@ -356,6 +417,10 @@ fn interval(same: &[&IntervalResult], slices: &[SavedSlice]) -> IntervalResult {
         achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
         response_time,
         thresholds_failed: same.iter().map(|one| one.thresholds_failed).max().unwrap_or(0),
+        marked: same.iter().any(|one| one.marked),
+        joined,
+        disturbed: disturbed.filter(|_| joined > 0).unwrap_or(0),
+        in_flight_range: None,
         by_scenario: Vec::new(),
         machine: None,
         ..(*longest).clone()

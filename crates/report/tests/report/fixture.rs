@@ -349,9 +349,11 @@ fn store(second: u64) -> WatchedUse {
         cpu: us(120_000),
         system: us(20_000),
         threads: 4,
+        last_threads: 4,
         rss_bytes: rss,
         last_rss_bytes: rss,
         descriptors: Some(70),
+        last_descriptors: Some(70),
         ..ProcessUse::default()
     };
     let event = ProcessEvent { at: SECOND * 2, pid: 91, name: "redis-rdb-bgsav".to_owned(), ended: true };
@@ -398,16 +400,18 @@ pub(crate) fn machine() -> RunResult {
         busiest_thread: Some(us(340_000)),
         run_delay: Some(us(1_500)),
         threads: 3,
+        last_threads: 3,
         rss_bytes: Some(9 << 20),
         last_rss_bytes: Some(9 << 20),
         descriptors: Some(80),
+        last_descriptors: Some(80),
         system: us(200_000),
         files: Some(FileUse { written_bytes: 3 << 20, write_calls: 1_200, ..FileUse::default() }),
         throttling: Some(Throttling { periods: 10, throttled: 1, time: us(20_000) }),
         group_memory_bytes: Some(50 << 20),
     };
     for second in 1..=2 {
-        record.machine.push(MachineInterval {
+        record.machine.intervals.push(MachineInterval {
             at: SECOND * second,
             length: SECOND,
             workers: vec![ThreadUse {

@@ -1,0 +1,348 @@
+//! Files that are written while a run goes on, cut into several where one would become too long.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_plan::{Problem, Problems, parse_size};
+use plimsoll_schedule::{parse_count, parse_duration};
+
+use crate::Failure;
+use crate::stats::unwritable;
+
+/// Files are at least so large, and of so much time: a header line takes some hundred bytes.
+const SMALLEST: u64 = 4 * 1024;
+const SHORTEST: Nanos = Nanos::from_secs(1);
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RotateArgs {
+    /// Begin a new file for --stats, --log and --failed before one is larger than this: 100MiB
+    ///
+    /// What was written is renamed: stats.csv becomes stats.1.csv, the next one stats.2.csv. Each has whole
+    /// records, and a header line of its own where it is CSV; a single record may be larger.
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    rotate_size: Option<String>,
+    /// Begin a new file for --stats, --log and --failed as often as this: 1h
+    ///
+    /// It is begun with the first record that comes after that time.
+    #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
+    rotate_every: Option<String>,
+    /// Keep so many of the files that were renamed, and delete older ones of this run [default: all]
+    #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
+    rotate_keep: Option<String>,
+}
+
+/// When files are cut, and how many are kept. The default is never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rotation {
+    size: Option<u64>,
+    every: Option<Nanos>,
+    keep: Option<usize>,
+}
+
+impl RotateArgs {
+    /// What is asked for, of a run that writes such files or none.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn rotation(&self, writes_files: bool) -> Result<Rotation, Problems> {
+        let mut problems = Problems::default();
+        let mut refuse = |message: String, hint: &str| problems.push(Problem::new(message).with_hint(hint));
+        let given = [
+            ("--rotate-size", &self.rotate_size),
+            ("--rotate-every", &self.rotate_every),
+            ("--rotate-keep", &self.rotate_keep),
+        ];
+        let first = given.iter().find(|(_, text)| text.is_some());
+        if let Some((flag, _)) = first.filter(|_| !writes_files) {
+            let hint = "add --stats FILE, --log FILE or --failed FILE, or leave it away";
+            refuse(format!("{flag} is about files that are written during the run, and there is none"), hint);
+        }
+        if self.rotate_keep.is_some() && self.rotate_size.is_none() && self.rotate_every.is_none() {
+            let hint = "add --rotate-size 100MiB or --rotate-every 1h";
+            refuse("--rotate-keep says how many files are kept, but none is rotated".to_owned(), hint);
+        }
+        let size = self.rotate_size.as_deref().map(|text| {
+            let size = parse_size(text).ok().filter(|size| *size >= SMALLEST);
+            size.unwrap_or_else(|| {
+                refuse(format!("--rotate-size: `{text}` is not a size from 4KiB"), "write 100MiB or 1GB");
+                SMALLEST
+            })
+        });
+        let every = self.rotate_every.as_deref().map(|text| {
+            let every = parse_duration(text).ok().filter(|every| *every >= SHORTEST);
+            every.unwrap_or_else(|| {
+                refuse(format!("--rotate-every: `{text}` is not a time from 1s"), "write 1h or 30m");
+                SHORTEST
+            })
+        });
+        let keep = self.rotate_keep.as_deref().map(|text| {
+            let keep = parse_count(text).ok().and_then(|count| usize::try_from(count).ok());
+            keep.unwrap_or_else(|| {
+                refuse(format!("--rotate-keep: `{text}` is not a number of files"), "write 24");
+                0
+            })
+        });
+        if problems.is_empty() { Ok(Rotation { size, every, keep }) } else { Err(problems) }
+    }
+}
+
+/// A file of records that is rotated. Whoever reads along finds the newest records under its name; what came
+/// before is beside it under numbers that ascend, and a number that is taken by another file is left out.
+#[derive(Debug)]
+pub(crate) struct RecordFile {
+    out: BufWriter<File>,
+    path: PathBuf,
+    /// What each file begins with.
+    header: Vec<u8>,
+    rotation: Rotation,
+    /// Bytes of the file so far, and when it was begun.
+    written: u64,
+    begun: Nanos,
+    /// The number that the next renamed file gets, if it is free.
+    number: u64,
+    /// Files that were renamed and are kept, the oldest first, each with what the system knows it by.
+    kept: VecDeque<(PathBuf, Identity)>,
+}
+
+/// Device and number of a file: what tells it from another one that has taken its name.
+type Identity = (u64, u64);
+
+impl RecordFile {
+    /// Creates the file, or empties it, and writes the header.
+    ///
+    /// # Errors
+    /// It cannot be written, or it is to be rotated and is no regular file.
+    pub(crate) fn create(path: &Path, header: &str, rotation: Rotation) -> Result<Self, Failure> {
+        let failed = |error: io::Error| unwritable(path, &error);
+        let rotates = rotation.size.is_some() || rotation.every.is_some();
+        // Before it is opened: a pipe would wait for its reader.
+        if rotates && fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let problem = Problem::new(format!("cannot rotate {}: it is no regular file", path.display()));
+            return Err(Failure::usage(problem.with_hint("name a file, or leave --rotate-… away")));
+        }
+        let out = BufWriter::new(File::create(path).map_err(failed)?);
+        let mut this = Self {
+            out,
+            path: path.to_owned(),
+            header: header.as_bytes().to_vec(),
+            rotation,
+            written: 0,
+            begun: clock::monotonic(),
+            number: 1,
+            kept: VecDeque::new(),
+        };
+        this.begin().map_err(failed)?;
+        Ok(this)
+    }
+
+    /// Writes one record, or several that belong together. It may stay in the buffer.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        if self.is_over(record.len() as u64) {
+            self.rotate()?;
+        }
+        self.out.write_all(record)?;
+        self.written += record.len() as u64;
+        Ok(())
+    }
+
+    /// Hands everything to the system.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a record belongs to the next file. A file has one record at least.
+    fn is_over(&self, more: u64) -> bool {
+        let Rotation { size, every, .. } = self.rotation;
+        let has_records = self.written > self.header.len() as u64;
+        has_records
+            && (size.is_some_and(|size| self.written.saturating_add(more) > size)
+                || every.is_some_and(|every| clock::monotonic().since(self.begun) >= every))
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.header)?;
+        self.out.flush()?;
+        (self.written, self.begun) = (self.header.len() as u64, clock::monotonic());
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let mine = identity(&self.out.get_ref().metadata()?);
+        // Somebody else may have moved it away, or put another file there: that one is not ours.
+        if fs::metadata(&self.path).is_ok_and(|found| identity(&found) == mine) {
+            let aside = self.free_name();
+            // Unlike a rename, a link never replaces what is there.
+            fs::hard_link(&self.path, &aside).or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Err(error),
+                // The file system has no links.
+                _ => fs::rename(&self.path, &aside),
+            })?;
+            if fs::metadata(&self.path).is_ok_and(|found| identity(&found) == mine) {
+                fs::remove_file(&self.path)?;
+            }
+            self.kept.push_back((aside, mine));
+        }
+        self.out = BufWriter::new(File::options().write(true).create_new(true).open(&self.path)?);
+        self.begin()?;
+        self.clear()
+    }
+
+    /// `stats.1.csv` beside `stats.csv`: the first name from the next number on that nobody has.
+    fn free_name(&mut self) -> PathBuf {
+        loop {
+            let number = self.number;
+            self.number += 1;
+            let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+            let extension = self.path.extension().map(|extension| extension.to_string_lossy());
+            let name = match extension {
+                Some(extension) => format!("{stem}.{number}.{extension}"),
+                None => format!("{stem}.{number}"),
+            };
+            let aside = self.path.with_file_name(name);
+            if fs::symlink_metadata(&aside).is_err() {
+                return aside;
+            }
+        }
+    }
+
+    /// Deletes what is more than is kept, if it is still what we have written.
+    fn clear(&mut self) -> io::Result<()> {
+        let Some(keep) = self.rotation.keep else { return Ok(()) };
+        while self.kept.len() > keep {
+            let Some((old, mine)) = self.kept.pop_front() else { break };
+            if fs::symlink_metadata(&old).is_ok_and(|found| identity(&found) == mine) {
+                fs::remove_file(&old)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn identity(found: &fs::Metadata) -> Identity {
+    (found.dev(), found.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("plimsoll-rotation-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn read(&self, name: &str) -> Option<String> {
+            fs::read_to_string(self.0.join(name)).ok()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            // What cannot be removed is left to the system's cleaning.
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn rotation(size: u64, keep: Option<usize>) -> Rotation {
+        Rotation { size: Some(size), every: None, keep }
+    }
+
+    #[test]
+    fn each_file_is_whole_and_nothing_is_lost_at_the_border() {
+        let folder = Folder::new("whole");
+        let mut file = RecordFile::create(&folder.0.join("a.csv"), "n,text\n", rotation(50, None)).unwrap();
+        let records: Vec<String> =
+            (0..100).map(|number| format!("{number},{}\n", "x".repeat(number % 23))).collect();
+        records.iter().for_each(|record| file.write(record.as_bytes()).unwrap());
+        file.flush().unwrap();
+        let names = (1..).map(|number| format!("a.{number}.csv"));
+        let mut texts: Vec<String> = names.map_while(|name| folder.read(&name)).collect();
+        assert!(texts.len() > 10, "{}", texts.len());
+        texts.push(folder.read("a.csv").unwrap());
+        assert!(texts.iter().all(|text| text.len() <= 50 && text.ends_with('\n')));
+        let bare: Vec<&str> = texts.iter().filter_map(|text| text.strip_prefix("n,text\n")).collect();
+        assert_eq!((bare.len(), bare.concat()), (texts.len(), records.concat()));
+        assert!(bare.iter().all(|text| !text.is_empty()));
+    }
+
+    #[test]
+    fn only_what_we_have_written_is_deleted() {
+        let folder = Folder::new("ours");
+        fs::write(folder.0.join("log.2"), "somebody's").unwrap();
+        let path = folder.0.join("log");
+        let mut file = RecordFile::create(&path, "", rotation(10, Some(2))).unwrap();
+        let mut write = |text: &str| file.write(text.as_bytes()).unwrap();
+        ["first 10 b", "second 10b", "third 10 b"].into_iter().for_each(&mut write);
+        // Two were renamed: 1, and 3, because somebody has 2. Now somebody takes 3, too.
+        assert_eq!(folder.read("log.1").as_deref(), Some("first 10 b"));
+        assert_eq!(folder.read("log.3").as_deref(), Some("second 10b"));
+        fs::write(folder.0.join("other"), "somebody's").unwrap();
+        fs::rename(folder.0.join("other"), folder.0.join("log.3")).unwrap();
+        ["fourth 10b", "fifth 10 b", "sixth 10 b"].into_iter().for_each(&mut write);
+        assert_eq!(folder.read("log.1"), None);
+        for name in ["log.2", "log.3"] {
+            assert_eq!(folder.read(name).as_deref(), Some("somebody's"), "{name}");
+        }
+        assert_eq!(folder.read("log.4"), None);
+        assert_eq!(folder.read("log.5").as_deref(), Some("fourth 10b"));
+        assert_eq!(folder.read("log.6").as_deref(), Some("fifth 10 b"));
+        // Somebody moves the file away that is written to.
+        file.flush().unwrap();
+        fs::rename(&path, folder.0.join("moved")).unwrap();
+        file.write(b"seventh 10").unwrap();
+        file.flush().unwrap();
+        assert_eq!(folder.read("moved").as_deref(), Some("sixth 10 b"));
+        assert_eq!(folder.read("log").as_deref(), Some("seventh 10"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_rotated() {
+        let error = RecordFile::create(Path::new("/dev/null"), "", rotation(9_000, None)).unwrap_err();
+        assert!(format!("{error:?}").contains("no regular file"), "{error:?}");
+        assert!(RecordFile::create(Path::new("/dev/null"), "", Rotation::default()).is_ok());
+    }
+
+    #[test]
+    fn flags_say_what_is_wrong_with_them() {
+        let args = |size: &str, every: &str, keep: &str| {
+            let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            RotateArgs { rotate_size: some(size), rotate_every: some(every), rotate_keep: some(keep) }
+        };
+        let rotation =
+            Rotation { size: Some(100 << 20), every: Some(Nanos::from_secs(3_600)), keep: Some(24) };
+        assert_eq!(args("100MiB", "1h", "24").rotation(true).ok(), Some(rotation));
+        assert_eq!(args("", "", "").rotation(false).ok(), Some(Rotation::default()));
+        for (size, every, keep, writes) in [
+            ("1k", "", "", true),
+            ("many", "", "", true),
+            ("", "10ms", "", true),
+            ("", "1h", "-1", true),
+            ("", "", "3", true),
+            ("1MiB", "", "", false),
+        ] {
+            assert!(args(size, every, keep).rotation(writes).is_err(), "{size} {every} {keep} {writes}");
+        }
+    }
+}
