@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_cluster::cluster::{end_running, is_running, running};
-use plimsoll_cluster::spec::PROFILE;
+use plimsoll_cluster::spec::{NetworkKind, PROFILE};
 use plimsoll_cluster::{Cluster, ClusterError, Setting, Spec, State, Surroundings};
 use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
@@ -84,8 +84,9 @@ pub(crate) fn up(args: &ClusterUpArgs) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
     let values = single_values(&args.start, &spec)?;
     let say = run::say(args.quiet);
-    if !spec.links.is_empty() {
-        say("note: connections between the nodes are direct, and there are no faults, but in `cluster run`");
+    if !spec.links.is_empty() || spec.network != NetworkKind::Proxy {
+        let note = "nodes are on loopback, connections between them direct, and there are no faults";
+        say(&format!("note: {note}, but in `cluster run`"));
     }
     let guarded = Guarded::start(&spec, &args.start.clean, &values, true, args.quiet)?;
     let state = guarded.cluster.state();
@@ -149,7 +150,7 @@ fn show(state: &State) -> Result<(), Failure> {
     run::to_stdout(|out| {
         for node in &state.nodes {
             let ports: Vec<String> =
-                node.ports.iter().map(|(name, port)| format!("{name} 127.0.0.1:{port}")).collect();
+                node.ports.iter().map(|(name, port)| format!("{name} {}:{port}", node.host)).collect();
             let how = if is_running(node) { "runs" } else { "ENDED" };
             let log = node.log.display();
             writeln!(out, "node {}: {how}, process {}, {}, log {log}", node.id, node.pid, ports.join(", "))?;

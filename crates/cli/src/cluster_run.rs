@@ -17,6 +17,7 @@ use plimsoll_monitor::Named;
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::fault::{FaultMark, effects};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
+use plimsoll_report::result::Note;
 use plimsoll_report::{
     SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
 };
@@ -338,6 +339,9 @@ impl Workload for UnderTest {
         let events = self.end_faults();
         let gone: Vec<String> = events.iter().flat_map(|event| event.gone.iter().cloned()).collect();
         run.result.faults = effects(run, events.into_iter().map(mark).collect());
+        if let Some(text) = self.cluster.network_note() {
+            run.result.notes.push(Note { code: "network".to_owned(), text: text.to_owned() });
+        }
         // Who interrupts it wants to be done.
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);

@@ -1,5 +1,6 @@
 //! Small questions to nodes, over HTTP/1.1.
 
+use core::net::SocketAddr;
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
@@ -19,7 +20,7 @@ pub(crate) struct Answer {
 ///
 /// # Errors
 /// Why there is no answer.
-pub(crate) fn get(port: u16, path: &str, patience: Nanos) -> Result<Answer, String> {
+pub(crate) fn get(address: SocketAddr, path: &str, patience: Nanos) -> Result<Answer, String> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(Duration::from_nanos(patience.0)))
         .http_status_as_error(false)
@@ -29,7 +30,7 @@ pub(crate) fn get(port: u16, path: &str, patience: Nanos) -> Result<Answer, Stri
         .proxy(None)
         .build();
     let agent = ureq::Agent::new_with_config(config);
-    let url = format!("http://127.0.0.1:{port}{path}");
+    let url = format!("http://{address}{path}");
     let mut response = agent.get(&url).call().map_err(|error| format!("GET {path}: {error}"))?;
     let status = response.status().as_u16();
     let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
@@ -40,8 +41,8 @@ pub(crate) fn get(port: u16, path: &str, patience: Nanos) -> Result<Answer, Stri
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn json(port: u16, path: &str, patience: Nanos) -> Result<Value, String> {
-    let Answer { status, body } = get(port, path, patience)?;
+pub(crate) fn json(address: SocketAddr, path: &str, patience: Nanos) -> Result<Value, String> {
+    let Answer { status, body } = get(address, path, patience)?;
     if status != 200 {
         return Err(format!("GET {path}: status {status}"));
     }

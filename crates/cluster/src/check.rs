@@ -34,8 +34,8 @@ pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> 
 
 /// The URLs of the nodes that a check asks. `gone` are the ids of nodes that were killed for good.
 pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String> {
-    let port = |index| cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
-    asked(cluster, gone).into_iter().map(|index| format!("http://127.0.0.1:{}", port(index))).collect()
+    let address = |index| cluster.wiring.own_address(index, &check.content.port);
+    asked(cluster, gone).into_iter().map(|index| format!("http://{}", address(index))).collect()
 }
 
 /// Carries out the checks of a cluster's spec in their order, but for those that [begin with the
@@ -126,8 +126,8 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
             let wrong = Wrong::new(format!("node {id} does not run any more"));
             return Err(Wrong { is_final: true, ..wrong });
         }
-        let port = cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
-        let inventory = Inventory::read(port, &check.content);
+        let address = cluster.wiring.own_address(index, &check.content.port);
+        let inventory = Inventory::read(address, &check.content);
         let inventory = inventory.map_err(|error| Wrong::new(format!("node {id}: {error}")))?;
         inventory.is_consistent().map_err(|said| Wrong::new(format!("node {id}: {said}")))?;
         seen.push((id, inventory));
@@ -153,8 +153,8 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
     let within = check.within;
     let read = |index: usize| {
         let id = &cluster.spec().nodes[index].id;
-        let port = cluster.wiring.own_port(index, &check.content.port).unwrap_or_default();
-        Inventory::read(port, &check.content).map_err(|error| Wrong::new(format!("node {id}: {error}")))
+        let address = cluster.wiring.own_address(index, &check.content.port);
+        Inventory::read(address, &check.content).map_err(|error| Wrong::new(format!("node {id}: {error}")))
     };
     let before: Vec<Inventory> = nodes.iter().map(|index| read(*index)).collect::<Result<_, _>>()?;
     let mut evidence = Vec::new();

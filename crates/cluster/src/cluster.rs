@@ -1,5 +1,6 @@
 //! A cluster that runs: its nodes, its links, and what can be done to them.
 
+use core::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -46,6 +47,7 @@ pub struct Cluster {
     id: String,
     owner: Option<u32>,
     pub(crate) wiring: Wiring,
+    note: Option<String>,
     nodes: Vec<Mutex<Node>>,
 }
 
@@ -63,13 +65,14 @@ impl Cluster {
         let removed = home.prepare(&spec.nodes, spec.clean != Clean::Never, &setting.clean)?;
         removed.iter().for_each(|path| say(&format!("removed {}", path.display())));
         child::survive_file_limits();
-        let wiring = Wiring::new(spec, &home, &setting.surroundings, setting.seed, setting.owner.is_some());
-        let wiring = wiring.map_err(|error| ClusterError::System { what: "cannot open ports", error })?;
+        let is_owned = setting.owner.is_some();
+        let (wiring, note) = Wiring::new(spec, &home, &setting.surroundings, setting.seed, is_owned)?;
+        note.iter().for_each(|note| say(note));
         let profile = setting.profile.as_ref().or(spec.profile.as_ref());
         let launch = |index| Mutex::new(Node::new(launch(spec, &home, &wiring, profile, index), &setting.id));
         let nodes: Vec<Mutex<Node>> = (0..spec.nodes.len()).map(launch).collect();
         let (id, owner) = (setting.id.clone(), setting.owner);
-        let cluster = Self { spec: spec.clone(), home, id, owner, wiring, nodes };
+        let cluster = Self { spec: spec.clone(), home, id, owner, wiring, note, nodes };
         match cluster.start_all(say) {
             Ok(()) => Ok(cluster),
             Err(error) => {
@@ -86,7 +89,7 @@ impl Cluster {
             self.spec.nodes.iter().map(|node| readiness::length(&self.home.log(node))).collect();
         for (index, node) in self.spec.nodes.iter().enumerate() {
             clock::sleep_until(clock::monotonic() + node.delay);
-            self.node(index).start()?;
+            self.start_node(&mut self.node(index), index)?;
             self.note()?;
             if node.wait {
                 self.await_ready(index, starts[index])?;
@@ -101,6 +104,12 @@ impl Cluster {
         let nodes = if self.nodes.len() == 1 { "node is" } else { "nodes are" };
         say(&format!("{} {nodes} ready after {took:.1} s", self.nodes.len()));
         Ok(())
+    }
+
+    /// Starts a node in its network.
+    fn start_node(&self, node: &mut Node, index: usize) -> Result<(), ClusterError> {
+        let begun = self.wiring.network.at(index, || node.start());
+        begun.map_err(|error| ClusterError::System { what: "cannot enter the network of a node", error })?
     }
 
     /// Waits until a node is ready. `before` is how long its log was when it was started.
@@ -129,8 +138,8 @@ impl Cluster {
 
     fn asked<'a>(&'a self, index: usize, log: &'a Path, before: u64) -> Asked<'a> {
         // Boxed once per wait, so that it may know the node.
-        let port: Box<dyn Fn(&str) -> u16 + 'a> =
-            Box::new(move |name: &str| self.wiring.own_port(index, name).unwrap_or_default());
+        let port: Box<dyn Fn(&str) -> SocketAddr + 'a> =
+            Box::new(move |name: &str| self.wiring.own_address(index, name));
         Asked { port, log, before }
     }
 
@@ -143,6 +152,11 @@ impl Cluster {
     /// The spec that it was started by.
     pub const fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    /// Why the network is another one than was asked for first; `None` if it is that one.
+    pub fn network_note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// The folder of the cluster.
@@ -167,6 +181,7 @@ impl Cluster {
                 id: plan.id.clone(),
                 pid: node.pid()?,
                 began: node.began(),
+                host: self.wiring.network.host(index),
                 ports: self.wiring.ports(index).to_vec(),
                 data: self.home.data(plan),
                 log: self.home.log(plan),
@@ -194,9 +209,14 @@ impl Cluster {
         let Some(question) = &self.spec.leader else { return Err("the spec does not say how".to_owned()) };
         let mut reason = "there are no nodes".to_owned();
         for (index, plan) in self.spec.nodes.iter().enumerate() {
-            let Some(port) = self.wiring.own_port(index, &question.port) else { continue };
-            let answer = ask::json(port, &question.path, QUESTION);
-            let found = answer.and_then(|answer| {
+            if self.wiring.own_port(index, &question.port).is_none() {
+                continue;
+            }
+            let address = self.wiring.own_address(index, &question.port);
+            // Where it is: links to the load may be broken.
+            let asked = self.wiring.network.at(index, || ask::json(address, &question.path, QUESTION));
+            let answer = asked.map_err(|error| error.to_string());
+            let found = answer.flatten().and_then(|answer| {
                 let said = answer.pointer(&question.pointer).cloned().unwrap_or_default();
                 match &said {
                     serde_json::Value::Bool(true) => Ok(index),
@@ -255,7 +275,7 @@ impl Cluster {
             if node.runs() {
                 return Ok(());
             }
-            node.start()?;
+            self.start_node(&mut node, index)?;
         }
         self.note()
     }

@@ -28,9 +28,9 @@ macro_rules! spec {
 spec! {
     /// A cluster: its nodes, what is done to it, and what has to hold afterwards.
     ///
-    /// Texts may have `${…}`: `id`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and `peer.ID.NAME` of
-    /// the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that port; with `.port`
-    /// behind it the number alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this
+    /// Texts may have `${…}`: `id`, `host`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and
+    /// `peer.ID.NAME` of the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that
+    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this
     /// program).
     ClusterDocument {
         /// What the cluster is called. Default: the name of the file.
@@ -49,7 +49,12 @@ spec! {
         profiles: Keyed<ProfileSpec>,
         /// The profile that is used. Default: none.
         profile: Field<Text>,
-        /// Ports whose connections go through the fault proxy.
+        /// What carries connections to the nodes: `proxy` (default: nodes are on loopback, and faults of links
+        /// are made by the fault proxy), `namespaces` (each node has a network of its own, in which packets
+        /// are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
+        network: Field<Text>,
+        /// Ports whose connections may be broken. With `proxy` they go through the fault proxy; with
+        /// `namespaces` the default is everything between the nodes.
         links: Vec<Field<LinkSpec>>,
         /// How it is found who leads.
         leader: Field<LeaderSpec>,
@@ -138,7 +143,7 @@ spec! {
     }
 }
 
-/// A port whose connections go through the fault proxy. Written short, it is the port.
+/// A port whose connections may be broken. Written short, it is the port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSpec {
@@ -183,7 +188,7 @@ spec! {
         /// How much: a time (`delay`), a share (`loss`), bytes per second (`bandwidth`), bytes (`disk_full`:
         /// how large a file may be; default: as large as the largest is).
         amount: Field<Text>,
-        /// `delay`: up to so much more, drawn for each piece.
+        /// `delay`: up to so much more, drawn for each piece or packet.
         spread: Field<Text>,
         /// Links of this port alone.
         port: Field<Text>,

@@ -44,6 +44,8 @@ pub enum ClusterError {
     },
     /// Nobody leads.
     NoLeader(String),
+    /// Nodes cannot have networks of their own: why.
+    Network(String),
     /// No ports, threads or signals.
     System {
         /// What was tried.
@@ -70,6 +72,7 @@ impl fmt::Display for ClusterError {
                 said.iter().try_for_each(|line| write!(f, "\n  {}", line.escape_debug()))
             }
             Self::NoLeader(reason) => write!(f, "nobody leads the cluster: {reason}"),
+            Self::Network(reason) => write!(f, "nodes cannot have networks of their own: {reason}"),
             Self::System { what, error } => write!(f, "{what}: {error}"),
         }
     }
@@ -92,6 +95,11 @@ impl ClusterError {
                 "look into the log; `ready` and `ready_within` say what is waited for".to_owned()
             }
             Self::NoLeader(_) => "look into the logs; `leader` says how it is asked, and `within`".to_owned(),
+            Self::Network(_) => {
+                "network namespaces need root, and the programs ip, nft and tc (on Debian of \
+                iproute2 and nftables; delays need a kernel with netem); `network: proxy` does without"
+                    .to_owned()
+            }
             Self::File { .. } | Self::System { .. } => return None,
         })
     }

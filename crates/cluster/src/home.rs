@@ -7,6 +7,7 @@
 //! DIRECTORY/ID/log              what it wrote to stdout and stderr
 //! ```
 
+use core::net::Ipv4Addr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ pub struct NodeState {
     pub pid: u32,
     /// When that began, in ticks since the boot.
     pub began: Option<u64>,
+    /// Its address.
+    #[serde(default = "loopback")]
+    pub host: Ipv4Addr,
     /// Its ports by name.
     pub ports: Vec<(String, u16)>,
     /// Its data folder.
@@ -55,6 +59,11 @@ pub struct NodeState {
     pub log: PathBuf,
     /// How long SIGTERM has, in nanoseconds.
     pub grace_ns: u64,
+}
+
+/// Where nodes are of which nothing else was said.
+const fn loopback() -> Ipv4Addr {
+    Ipv4Addr::LOCALHOST
 }
 
 /// The folder of a cluster.

@@ -9,6 +9,7 @@ mod error;
 pub mod fault;
 mod home;
 pub mod mark;
+mod network;
 mod node;
 pub mod proxy;
 mod readiness;
@@ -17,6 +18,7 @@ pub mod spec;
 mod staleness;
 pub mod template;
 pub mod timeline;
+mod weather;
 mod wiring;
 
 pub use cluster::{Cluster, Setting};

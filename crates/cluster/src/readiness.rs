@@ -19,8 +19,8 @@ const TAIL: u64 = 16 << 10;
 
 /// What a sign needs to be asked for.
 pub(crate) struct Asked<'a> {
-    /// The number of a port by its name.
-    pub(crate) port: Box<dyn Fn(&str) -> u16 + 'a>,
+    /// Where a port is, by its name.
+    pub(crate) port: Box<dyn Fn(&str) -> SocketAddr + 'a>,
     pub(crate) log: &'a Path,
     /// Bytes of the log that were written before this start.
     pub(crate) before: u64,
@@ -41,7 +41,7 @@ impl Asked<'_> {
                 json.as_ref().map_or(Ok(()), |condition| holds(condition, path, &answer.body))
             }
             Probe::Tcp { port } => {
-                let address = SocketAddr::from(([127, 0, 0, 1], (self.port)(port)));
+                let address = (self.port)(port);
                 let message = || format!("nobody listens on its port {port} ({address})");
                 can_connect(address, QUESTION).then_some(()).ok_or_else(message)
             }

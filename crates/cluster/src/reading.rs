@@ -13,7 +13,8 @@ use plimsoll_schedule::parse_duration;
 
 use crate::document::{CheckSpec, ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};
 use crate::spec::{
-    Check, CheckKind, Clean, Content, LeaderQuestion, Link, PROFILE, PlanPlace, Profile, Spec, Suite,
+    Check, CheckKind, Clean, Content, LeaderQuestion, Link, NetworkKind, PROFILE, PlanPlace, Profile, Spec,
+    Suite,
 };
 
 /// How long a cluster may take for what it is waited for, unless the spec says otherwise.
@@ -72,7 +73,17 @@ impl Reading<'_> {
         let links: Vec<Link> =
             document.links.iter().filter_map(|link| self.link(link.get()?, &ports)).collect();
         let leader = document.leader.get().map(|leader| self.leader(leader, &ports, &first));
-        let faults = self.faults(&nodes, &links);
+        let network = self.word(
+            &document.network,
+            "network",
+            &[
+                ("proxy", NetworkKind::Proxy),
+                ("namespaces", NetworkKind::Namespaces),
+                ("auto", NetworkKind::Auto),
+            ],
+        );
+        let network = network.unwrap_or_default();
+        let faults = self.faults(&nodes, network, &links);
         let checks = document.checks.iter();
         let checks = checks.filter_map(|check| self.check(check.get()?, &ports, &first)).collect();
         let suites = self.suites(&profiles);
@@ -83,6 +94,7 @@ impl Reading<'_> {
             nodes,
             profiles,
             profile,
+            network,
             links,
             leader,
             parameters: pairs(&document.parameters),

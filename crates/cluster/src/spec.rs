@@ -24,7 +24,9 @@ pub struct Spec {
     pub profiles: Vec<Profile>,
     /// The profile that is used.
     pub profile: Option<String>,
-    /// Ports whose connections go through the fault proxy.
+    /// What carries connections to the nodes.
+    pub network: NetworkKind,
+    /// Ports whose connections may be broken.
     pub links: Vec<Link>,
     /// How it is found who leads.
     pub leader: Option<LeaderQuestion>,
@@ -54,6 +56,18 @@ pub enum Clean {
     Both,
     /// Never.
     Never,
+}
+
+/// What carries connections to the nodes, and breaks them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkKind {
+    /// The fault proxy, on loopback.
+    #[default]
+    Proxy,
+    /// A network namespace for each node.
+    Namespaces,
+    /// Namespaces where the system lets us make them, else the proxy.
+    Auto,
 }
 
 /// One node.
@@ -130,7 +144,7 @@ pub struct Profile {
     pub arguments: Vec<String>,
 }
 
-/// A port whose connections go through the fault proxy.
+/// A port whose connections may be broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The name of the port.

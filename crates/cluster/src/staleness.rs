@@ -147,8 +147,8 @@ impl Staleness {
         let agent = agent();
         let leader = leading(cluster);
         let url = |node: usize| {
-            let port = cluster.wiring.own_port(node, &check.content.port).unwrap_or_default();
-            format!("http://127.0.0.1:{port}{}", check.content.list)
+            let address = cluster.wiring.own_address(node, &check.content.port);
+            format!("http://{address}{}", check.content.list)
         };
         let item =
             json!({ "name": format!("plimsoll_{}", clock::unix().0), "price": 1, "category": "staleness" });

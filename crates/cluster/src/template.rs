@@ -66,12 +66,12 @@ pub struct Scope<'a> {
 }
 
 /// Names without a dot that nodes may have.
-const PLAIN: [&str; 8] = ["id", "port", "address", "data", "log", "directory", "spec", "plimsoll"];
+const PLAIN: [&str; 9] = ["id", "host", "port", "address", "data", "log", "directory", "spec", "plimsoll"];
 
 impl Scope<'_> {
     /// What is wrong with a name; `None` if something has it.
     pub fn complaint(&self, name: &str) -> Option<Problem> {
-        let bare = name.strip_suffix(".port").unwrap_or(name);
+        let bare = name.strip_suffix(".port").or_else(|| name.strip_suffix(".host")).unwrap_or(name);
         let all: Vec<&str> = self.nodes.iter().flat_map(|(_, ports)| ports.iter().copied()).collect();
         let of_port = |port: &str, known: &[&str]| known.contains(&port).then_some(());
         let found = match bare.split_once('.') {
@@ -144,6 +144,8 @@ mod tests {
             "address.raft",
             "peers.http",
             "peers.http.port",
+            "host",
+            "node.1.http.host",
             "node.1.http",
             "peer.0.raft.port",
             "matrix.c",

@@ -8,6 +8,7 @@ use plimsoll_driver::clock;
 
 use crate::cluster::Cluster;
 use crate::fault::{Action, Calendar, Choice, FaultPlan, Impairment, Occurrence};
+use crate::network::Extent;
 
 /// Something that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl Bell {
 struct Active<'a> {
     fault: &'a FaultPlan,
     nodes: Vec<usize>,
-    /// Its place among the events, and its number at the proxy.
+    /// Its place among the events, and its number at the network.
     event: usize,
     until: Nanos,
 }
@@ -226,21 +227,11 @@ impl Cluster {
                 Ok(())
             }),
             Action::Links(impairment) => {
-                self.impair(fault, *impairment, number, |from, to| {
-                    nodes.contains(&to) || from.is_some_and(|from| nodes.contains(&from))
-                });
+                self.impair(fault, *impairment, number, (nodes, false))?;
                 // What has no length is over at once.
-                if fault.length.is_none() {
-                    self.wiring.proxy.end(number);
-                }
-                Ok(())
+                if fault.length.is_none() { self.wiring.network.end(number) } else { Ok(()) }
             }
-            Action::Partition { .. } => {
-                self.impair(fault, Impairment::Cut, number, |from, to| {
-                    from.is_some_and(|from| nodes.contains(&from) != nodes.contains(&to))
-                });
-                Ok(())
-            }
+            Action::Partition { .. } => self.impair(fault, Impairment::Cut, number, (nodes, true)),
         }
     }
 
@@ -249,12 +240,10 @@ impl Cluster {
         fault: &FaultPlan,
         impairment: Impairment,
         number: u64,
-        crosses: impl Fn(Option<usize>, usize) -> bool,
-    ) {
-        let is_port = |port: &str| fault.port.as_deref().is_none_or(|wanted| wanted == port);
-        self.wiring
-            .proxy
-            .begin(number, impairment, |link| is_port(&link.port) && crosses(link.from, link.to));
+        (nodes, is_across): (&[usize], bool),
+    ) -> Result<(), String> {
+        let extent = Extent { nodes: nodes.to_vec(), is_across, port: fault.port.clone() };
+        self.wiring.network.begin(number, impairment, &extent)
     }
 
     /// Ends a fault on these nodes.
@@ -273,10 +262,7 @@ impl Cluster {
                 nodes.iter().try_for_each(|node| self.start_again(*node)).map_err(|error| error.to_string())
             }
             Action::Restart => Ok(()),
-            Action::Links(_) | Action::Partition { .. } => {
-                self.wiring.proxy.end(number);
-                Ok(())
-            }
+            Action::Links(_) | Action::Partition { .. } => self.wiring.network.end(number),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Where the nodes of a cluster are, and what `${…}` stands for.
 
+use core::net::SocketAddr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver::ports::free_ports;
 
+use crate::error::{ClusterError, of_file};
 use crate::home::Home;
-use crate::proxy::{LinkName, Proxy};
+use crate::network::{Network, Ports};
+use crate::proxy::LinkName;
 use crate::spec::Spec;
 use crate::template::render;
 
@@ -24,8 +27,8 @@ pub struct Surroundings {
 pub(crate) struct Wiring {
     ids: Vec<String>,
     /// Of each node, by name.
-    ports: Vec<Vec<(String, u16)>>,
-    pub(crate) proxy: Proxy,
+    ports: Ports,
+    pub(crate) network: Network,
     parameters: Vec<(String, String)>,
     program: PathBuf,
     spec_folder: PathBuf,
@@ -35,32 +38,34 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    /// Chooses the ports that the spec leaves free, and opens the links if there are to be some.
+    /// Chooses the ports that the spec leaves free, and opens the network, or nodes on loopback without links.
+    /// Says why it is not the network that the spec would rather have.
     pub(crate) fn new(
         spec: &Spec,
         home: &Home,
         surroundings: &Surroundings,
         seed: u64,
-        with_links: bool,
-    ) -> io::Result<Self> {
+        with_network: bool,
+    ) -> Result<(Self, Option<String>), ClusterError> {
+        let no_ports = |error| ClusterError::System { what: "cannot open ports", error };
         let wanted = spec.nodes.iter().flat_map(|node| &node.ports).filter(|(_, port)| *port == 0).count();
-        let links = if with_links { links(spec) } else { Vec::new() };
-        let mut free = free_ports(wanted + links.len(), seed)?.into_iter();
+        let links = if with_network { links(spec) } else { Vec::new() };
+        let mut free = free_ports(wanted + links.len(), seed).map_err(no_ports)?.into_iter();
         let mut next = || free.next().ok_or_else(|| io::Error::from(io::ErrorKind::AddrInUse));
         let mut ports = Vec::new();
         for node in &spec.nodes {
             let mut own = Vec::new();
             for (name, port) in &node.ports {
-                own.push((name.clone(), if *port == 0 { next()? } else { *port }));
+                own.push((name.clone(), if *port == 0 { next().map_err(no_ports)? } else { *port }));
             }
             ports.push(own);
         }
-        let mut proxy = Proxy::new();
-        for link in links {
-            let to = port_of(&ports[link.to], &link.port).unwrap_or_default();
-            proxy.open(link, next()?, to, spec.fault_seed)?;
-        }
-        Self::of(spec, home, surroundings, ports, proxy)
+        let (network, note) = match with_network {
+            true => Network::open(spec, links, &ports, &mut next, seed)?,
+            false => (Network::loopback(), None),
+        };
+        let wiring = Self::of(spec, home, surroundings, ports, network);
+        Ok((wiring.map_err(of_file("find", home.root()))?, note))
     }
 
     /// Ports that nobody has, where the spec leaves them free, and no links.
@@ -72,15 +77,15 @@ impl Wiring {
             (name.clone(), if *port == 0 { next } else { *port })
         };
         let ports = spec.nodes.iter().map(|node| node.ports.iter().map(&mut port).collect()).collect();
-        Self::of(spec, home, surroundings, ports, Proxy::new())
+        Self::of(spec, home, surroundings, ports, Network::loopback())
     }
 
     fn of(
         spec: &Spec,
         home: &Home,
         surroundings: &Surroundings,
-        ports: Vec<Vec<(String, u16)>>,
-        proxy: Proxy,
+        ports: Ports,
+        network: Network,
     ) -> io::Result<Self> {
         let mut parameters = surroundings.values.clone();
         parameters.extend(spec.parameters.iter().cloned());
@@ -89,7 +94,7 @@ impl Wiring {
         Ok(Self {
             ids: spec.nodes.iter().map(|node| node.id.clone()).collect(),
             ports,
-            proxy,
+            network,
             parameters,
             program: surroundings.program.clone(),
             spec_folder: std::path::absolute(folder)?,
@@ -104,6 +109,15 @@ impl Wiring {
         port_of(self.ports.get(node)?, name)
     }
 
+    /// Where it listens; port 0, on which nobody does, if it has none of this name.
+    pub(crate) fn own_address(&self, node: usize, name: &str) -> SocketAddr {
+        self.at(node, self.own_port(node, name).unwrap_or_default())
+    }
+
+    fn at(&self, node: usize, port: u16) -> SocketAddr {
+        SocketAddr::from((self.network.host(node), port))
+    }
+
     pub(crate) fn ports(&self, node: usize) -> &[(String, u16)] {
         &self.ports[node]
     }
@@ -114,8 +128,9 @@ impl Wiring {
     }
 
     /// A port of a node as somebody else reaches it: another node, or the load.
-    fn reached(&self, from: Option<usize>, to: usize, name: &str) -> Option<u16> {
-        self.proxy.port(from, to, name).or_else(|| self.own_port(to, name))
+    fn reached(&self, from: Option<usize>, to: usize, name: &str) -> Option<SocketAddr> {
+        let own = || Some(self.at(to, self.own_port(to, name)?));
+        self.network.detour(from, to, name).or_else(own)
     }
 
     /// A text of a node with its values; of one that is for a peer, with those of that one.
@@ -145,7 +160,8 @@ impl Wiring {
             "data" => return path(&self.data[node]),
             "log" => return path(&self.logs[node]),
             "port" => return Some(first()?.to_string()),
-            "address" => return Some(address(first()?)),
+            "host" => return Some(self.network.host(node).to_string()),
+            "address" => return Some(self.at(node, first()?).to_string()),
             "peer.id" => return Some(self.ids[peer?].clone()),
             _ => {}
         }
@@ -153,13 +169,13 @@ impl Wiring {
             return Some(self.own_port(node, port)?.to_string());
         }
         if let Some(port) = name.strip_prefix("address.") {
-            return Some(address(self.own_port(node, port)?));
+            return Some(self.at(node, self.own_port(node, port)?).to_string());
         }
         let (name, form) = form_of(name);
         if let Some(port) = name.strip_prefix("peers.") {
             let others = (0..self.ids.len()).filter(|other| *other != node);
-            let ports = others.filter_map(|other| self.reached(Some(node), other, port));
-            return Some(ports.map(form).collect::<Vec<_>>().join(","));
+            let addresses = others.filter_map(|other| self.reached(Some(node), other, port));
+            return Some(addresses.map(form).collect::<Vec<_>>().join(","));
         }
         let path = name.strip_prefix("peer.")?;
         match path.split_once('.') {
@@ -184,17 +200,17 @@ impl Wiring {
                 .map(|(_, value)| value.clone());
         }
         let (name, form) = form_of(name);
-        let port_to = |to: usize, port: &str| match from {
+        let address_to = |to: usize, port: &str| match from {
             None => self.reached(None, to, port),
-            Some(_) => self.own_port(to, port),
+            Some(_) => Some(self.at(to, self.own_port(to, port)?)),
         };
         if let Some(port) = name.strip_prefix("nodes.") {
-            let ports: Vec<String> =
-                (0..self.ids.len()).filter_map(|node| port_to(node, port)).map(form).collect();
-            return (!ports.is_empty()).then(|| ports.join(","));
+            let addresses: Vec<String> =
+                (0..self.ids.len()).filter_map(|node| address_to(node, port)).map(form).collect();
+            return (!addresses.is_empty()).then(|| addresses.join(","));
         }
         let (id, port) = name.strip_prefix("node.")?.split_once('.')?;
-        Some(form(port_to(self.node(id)?, port)?))
+        Some(form(address_to(self.node(id)?, port)?))
     }
 }
 
@@ -202,15 +218,13 @@ fn port_of(ports: &[(String, u16)], name: &str) -> Option<u16> {
     ports.iter().find(|(known, _)| known == name).map(|(_, port)| *port)
 }
 
-fn address(port: u16) -> String {
-    format!("127.0.0.1:{port}")
-}
-
-/// A name without `.port` behind it, and how the port is written: as an address, or alone.
-fn form_of(name: &str) -> (&str, fn(u16) -> String) {
-    match name.strip_suffix(".port") {
-        Some(bare) => (bare, |port| port.to_string()),
-        None => (name, address),
+/// A name without `.port` or `.host` behind it, and how an address is written: as a whole, or that part of it.
+fn form_of(name: &str) -> (&str, fn(SocketAddr) -> String) {
+    let part = |suffix: &str| name.strip_suffix(suffix);
+    match (part(".port"), part(".host")) {
+        (Some(bare), _) => (bare, |address| address.port().to_string()),
+        (None, Some(bare)) => (bare, |address| address.ip().to_string()),
+        (None, None) => (name, |address| address.to_string()),
     }
 }
 

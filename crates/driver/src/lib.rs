@@ -18,6 +18,7 @@ pub mod clock;
 pub mod epoll;
 pub mod last_words;
 pub mod limits;
+pub mod namespace;
 pub mod ports;
 pub mod resolve;
 pub mod thread;

@@ -1,5 +1,6 @@
 //! The whole content of a node: its items by id, canonical, hashed.
 
+use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
@@ -44,17 +45,17 @@ impl Inventory {
     ///
     /// # Errors
     /// What it did not answer.
-    pub(super) fn read(port: u16, content: &Content) -> Result<Self, String> {
+    pub(super) fn read(address: SocketAddr, content: &Content) -> Result<Self, String> {
         let mut inventory = Self::default();
         if let Some(path) = &content.count {
-            let answer = ask::json(port, path, PAGE)?;
+            let answer = ask::json(address, path, PAGE)?;
             let pointer = &content.count_pointer;
             let count = answer.pointer(pointer).and_then(Value::as_u64);
             inventory.count = Some(count.ok_or_else(|| format!("GET {path}: no number is at {pointer}"))?);
         }
         let mut skip = 0;
         loop {
-            let page = page(port, content, skip)?;
+            let page = page(address, content, skip)?;
             for item in &page {
                 inventory.add(item, content)?;
             }
@@ -130,11 +131,11 @@ impl Inventory {
     }
 }
 
-fn page(port: u16, content: &Content, skip: u64) -> Result<Vec<Value>, String> {
+fn page(address: SocketAddr, content: &Content, skip: u64) -> Result<Vec<Value>, String> {
     let separator = if content.list.contains('?') { '&' } else { '?' };
     let Content { list, take, page, skip: skip_name, .. } = content;
     let path = format!("{list}{separator}{take}={page}&{skip_name}={skip}");
-    let mut answer = ask::json(port, &path, PAGE)?;
+    let mut answer = ask::json(address, &path, PAGE)?;
     match answer.pointer_mut(&content.items).map(Value::take) {
         Some(Value::Array(items)) if items.len() as u64 > *page => {
             Err(format!("GET {path}: {} items on one page", items.len()))

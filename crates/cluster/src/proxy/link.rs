@@ -12,11 +12,10 @@ use plimsoll_driver::clock;
 
 use super::connection::{Connection, reset};
 use crate::fault::Impairment;
+use crate::weather::Weather;
 
 /// Stacks of the proxy's threads, in bytes: they have a buffer of 16 KiB on the heap, and little else.
 pub(super) const STACK: usize = 128 << 10;
-/// Largest share of a second for which bytes pass at once where there is a limit of bandwidth.
-const BURST_PER_SECOND: u64 = 50;
 
 /// A link that serves.
 #[derive(Debug)]
@@ -36,18 +35,6 @@ struct State {
     impairments: Vec<(u64, Impairment)>,
     connections: Vec<Weak<Connection>>,
     closed: bool,
-}
-
-/// What holds for a piece of data now.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Weather {
-    pub(super) is_cut: bool,
-    pub(super) delay: Nanos,
-    pub(super) spread: Nanos,
-    pub(super) bandwidth: Option<u64>,
-    resets: bool,
-    loss: f64,
-    is_half_open: bool,
 }
 
 impl Link {
@@ -157,66 +144,6 @@ impl Link {
 
 impl State {
     fn weather(&self) -> Weather {
-        let mut weather = Weather::default();
-        for (_, impairment) in &self.impairments {
-            match *impairment {
-                Impairment::Cut => weather.is_cut = true,
-                Impairment::Delay { time, spread } => {
-                    weather.delay += time;
-                    weather.spread += spread;
-                }
-                Impairment::Reset => weather.resets = true,
-                Impairment::Loss(share) => weather.loss = weather.loss.max(share),
-                Impairment::Bandwidth(bytes) => {
-                    weather.bandwidth = Some(weather.bandwidth.map_or(bytes, |other| other.min(bytes)));
-                }
-                Impairment::HalfOpen => weather.is_half_open = true,
-            }
-        }
-        weather
-    }
-}
-
-impl Weather {
-    /// How many bytes pass at once, and how long they take.
-    pub(super) fn portion(&self, bytes: usize) -> (usize, Nanos) {
-        let Some(bandwidth) = self.bandwidth else { return (bytes, Nanos::ZERO) };
-        let portion = bytes.min((bandwidth / BURST_PER_SECOND).max(1) as usize);
-        (portion, Nanos((portion as u128 * 1_000_000_000 / u128::from(bandwidth)) as u64))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_adds_up() {
-        let delay = |millis| Impairment::Delay { time: Nanos::from_millis(millis), spread: Nanos::ZERO };
-        let mut state = State::default();
-        assert_eq!(state.weather(), Weather::default());
-        state.impairments = vec![
-            (1, delay(5)),
-            (2, delay(7)),
-            (3, Impairment::Bandwidth(100)),
-            (4, Impairment::Bandwidth(50)),
-            (5, Impairment::Loss(0.1)),
-            (6, Impairment::Cut),
-        ];
-        let weather = state.weather();
-        assert_eq!((weather.delay, weather.bandwidth), (Nanos::from_millis(12), Some(50)));
-        assert!(weather.is_cut && !weather.resets && weather.loss == 0.1);
-    }
-
-    #[test]
-    fn a_bandwidth_is_kept_over_portions() {
-        let weather = Weather { bandwidth: Some(1_000), ..Weather::default() };
-        let (mut left, mut time) = (500, Nanos::ZERO);
-        while left > 0 {
-            let (portion, takes) = weather.portion(left);
-            (left, time) = (left - portion, time + takes);
-        }
-        assert_eq!(time, Nanos::from_millis(500));
-        assert_eq!(Weather::default().portion(500), (500, Nanos::ZERO));
+        Weather::of(self.impairments.iter().map(|(_, impairment)| *impairment))
     }
 }

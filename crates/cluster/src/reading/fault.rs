@@ -7,7 +7,7 @@ use plimsoll_plan::{Place, Problem, parse_size};
 use super::{Reading, list, text, texts};
 use crate::document::FaultSpec;
 use crate::fault::{Action, Choice, FaultPlan, Impairment};
-use crate::spec::{Link, NodePlan};
+use crate::spec::{Link, NetworkKind, NodePlan};
 
 /// How long a fault that has to end lasts, unless the spec says otherwise.
 const LENGTH: Nanos = Nanos::from_secs(3);
@@ -53,9 +53,14 @@ impl Kind {
 }
 
 impl Reading<'_> {
-    pub(super) fn faults(&mut self, nodes: &[NodePlan], links: &[Link]) -> Vec<FaultPlan> {
+    pub(super) fn faults(
+        &mut self,
+        nodes: &[NodePlan],
+        network: NetworkKind,
+        links: &[Link],
+    ) -> Vec<FaultPlan> {
         let faults = self.document.faults.iter();
-        faults.filter_map(|fault| self.fault(fault.get()?, fault.place(), nodes, links)).collect()
+        faults.filter_map(|fault| self.fault(fault.get()?, fault.place(), nodes, (network, links))).collect()
     }
 
     fn fault(
@@ -63,7 +68,7 @@ impl Reading<'_> {
         fault: &FaultSpec,
         place: Option<Place>,
         nodes: &[NodePlan],
-        links: &[Link],
+        (network, links): (NetworkKind, &[Link]),
     ) -> Option<FaultPlan> {
         if fault.fault.is_absent() {
             self.wrong(Problem::new("a fault has to say what breaks").with_hint("add `fault: kill`"), place);
@@ -71,7 +76,10 @@ impl Reading<'_> {
         }
         let kind = self.word(&fault.fault, "fault", &KINDS)?;
         let name = text(&fault.fault).unwrap_or_default();
-        self.admit(fault, kind, &name, place, links);
+        self.admit(fault, kind, &name, place);
+        if kind.is_of_links() {
+            self.admit_links(fault, (kind, &name), nodes, (network, links));
+        }
         let action = self.action(fault, kind, place)?;
         let choices = fault.target.iter().filter_map(|target| {
             let choice = match target.get()?.as_str() {
@@ -114,20 +122,10 @@ impl Reading<'_> {
     }
 
     /// Reports what does not go together.
-    fn admit(&mut self, fault: &FaultSpec, kind: Kind, name: &str, place: Option<Place>, links: &[Link]) {
+    fn admit(&mut self, fault: &FaultSpec, kind: Kind, name: &str, place: Option<Place>) {
         if fault.at.is_absent() && fault.every.is_absent() {
             let problem = Problem::new(format!("when does `{name}` happen?"));
             self.wrong(problem.with_hint("add `at: 5s` or `every: 10s`"), place);
-        }
-        if kind.is_of_links() && links.is_empty() {
-            let problem = Problem::new(format!("`{name}` needs links that go through the fault proxy"));
-            self.wrong(problem.with_hint("name their ports: `links: [raft]`"), fault.fault.place());
-        }
-        let proxied: Vec<String> = links.iter().map(|link| link.port.clone()).collect();
-        if kind.is_of_links() && text(&fault.port).is_some_and(|port| !proxied.contains(&port)) {
-            let problem = Problem::new("connections to this port do not go through the fault proxy");
-            let hint = format!("add it to `links`; those that do: {}", list(&proxied));
-            self.wrong(problem.with_hint(hint), fault.port.place());
         }
         let idle = [
             (!fault.amount.is_absent() && !kind.takes_amount(), "amount", fault.amount.place()),
@@ -145,6 +143,40 @@ impl Reading<'_> {
         for (_, field, place) in idle.into_iter().filter(|(wrong, ..)| *wrong) {
             let problem = Problem::new(format!("`{field}` means nothing to `{name}`"));
             self.wrong(problem.with_hint("leave it out"), place);
+        }
+    }
+
+    /// Reports what the network of the cluster cannot do. Where either may be used, both have to.
+    fn admit_links(
+        &mut self,
+        fault: &FaultSpec,
+        (kind, name): (Kind, &str),
+        nodes: &[NodePlan],
+        (network, links): (NetworkKind, &[Link]),
+    ) {
+        let is_proxy = network != NetworkKind::Namespaces;
+        if is_proxy && links.is_empty() {
+            let problem = Problem::new(format!("`{name}` needs links that go through the fault proxy"));
+            let hint = "name their ports: `links: [raft]`; `network: namespaces` breaks all links, as root";
+            self.wrong(problem.with_hint(hint), fault.fault.place());
+        }
+        if links.is_empty() && !is_proxy {
+            let all = nodes.iter().flat_map(|node| node.ports.iter().map(|(name, _)| name.clone()));
+            if !fault.port.is_absent() {
+                self.port(&fault.port, &all.collect::<Vec<_>>(), "");
+            }
+        } else {
+            let named: Vec<String> = links.iter().map(|link| link.port.clone()).collect();
+            if text(&fault.port).is_some_and(|port| !named.contains(&port)) {
+                let problem = Problem::new("connections to this port are not among the links");
+                let hint = format!("add it to `links`; those that are: {}", list(&named));
+                self.wrong(problem.with_hint(hint), fault.port.place());
+            }
+        }
+        if kind == Kind::Reset && fault.r#for.is_absent() && network != NetworkKind::Proxy {
+            let problem =
+                Problem::new("in network namespaces `reset` has to last: packets are answered by it");
+            self.wrong(problem.with_hint("add `for: 500ms`, or use `network: proxy`"), fault.fault.place());
         }
     }
 

@@ -1,0 +1,256 @@
+//! From what is wrong with links to rules of the packet filter (`nft`) and of queues (`tc`).
+
+use core::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use plimsoll_core::Nanos;
+
+use crate::fault::Impairment;
+use crate::weather::Weather;
+
+/// The first two bytes of all addresses: those for tests of networks (RFC 2544), which nobody routes, so that
+/// they are not those of a network that this machine is in.
+const FIRST: [u8; 2] = [198, 18];
+/// The last byte of the router between the nodes.
+const ROUTER: u8 = 253;
+/// The last byte of the load.
+const LOAD: u8 = 254;
+/// What a queue holds at most that only delays, in packets: a gigabit per second over a tenth of a second.
+const DELAYED: u32 = 10_000;
+/// Bytes that a queue may send at a time before others may.
+const QUANTUM: u32 = 60_000;
+
+/// Who is at an end of a link: a node, or the load.
+pub(super) type Site = Option<usize>;
+
+/// The addresses of a cluster: 256 that are neighbours, one of the 512 such ranges of RFC 2544.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range(u16);
+
+impl Range {
+    /// All of them, from one on that a seed determines.
+    pub(super) fn all(seed: u64) -> impl Iterator<Item = Self> {
+        (0..512).map(move |offset| Self((seed.wrapping_add(offset) % 512) as u16))
+    }
+
+    fn address(self, last: u8) -> Ipv4Addr {
+        let [second, third] = self.0.to_be_bytes();
+        Ipv4Addr::new(FIRST[0], FIRST[1] + second, third, last)
+    }
+
+    /// The address of a node or the load.
+    pub(super) fn of(self, site: Site) -> Ipv4Addr {
+        // There are a hundred nodes at most.
+        self.address(site.map_or(LOAD, |node| node as u8 + 1))
+    }
+
+    pub(super) fn router(self) -> Ipv4Addr {
+        self.address(ROUTER)
+    }
+
+    /// As routes have it.
+    pub(super) fn prefix(self) -> String {
+        format!("{}/24", self.address(0))
+    }
+
+    /// What the device is called by which the load reaches it, in the load's network: whoever has the device
+    /// has the range.
+    pub(super) fn device(self) -> String {
+        let [_, second, third, _] = self.address(0).octets();
+        format!("plimsoll{second}-{third}")
+    }
+}
+
+/// The router's device towards somebody.
+pub(super) fn device(site: Site) -> String {
+    site.map_or_else(|| "load".to_owned(), |node| format!("n{node}"))
+}
+
+/// At which end of a packet a port is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    Source,
+    Destination,
+}
+
+/// The packets from one to another, or those of them from or to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Packets {
+    pub(super) source: Site,
+    pub(super) destination: Site,
+    pub(super) port: Option<(End, u16)>,
+}
+
+impl Packets {
+    /// Those of the connections of a client to a node, or to one port of it, in both directions.
+    pub(super) fn between(client: Site, node: usize, port: Option<u16>) -> [Self; 2] {
+        let server = Some(node);
+        let at = |end| port.map(|port| (end, port));
+        [
+            Self { source: client, destination: server, port: at(End::Destination) },
+            Self { source: server, destination: client, port: at(End::Source) },
+        ]
+    }
+
+    /// Whether all of the others are among these.
+    fn have(&self, other: &Self) -> bool {
+        (self.source, self.destination) == (other.source, other.destination)
+            && (self.port.is_none() || self.port == other.port)
+    }
+
+    /// How a rule finds them.
+    fn matched(&self, range: Range) -> String {
+        let mut rule = format!("ip saddr {} ip daddr {}", range.of(self.source), range.of(self.destination));
+        if let Some((end, port)) = self.port {
+            let side = if end == End::Source { "sport" } else { "dport" };
+            // It cannot fail for a text.
+            let _ = write!(rule, " meta l4proto {{ tcp, udp }} th {side} {port}");
+        }
+        rule
+    }
+}
+
+/// Something that is wrong with packets.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wrong {
+    /// What ends it.
+    pub(super) number: u64,
+    pub(super) impairment: Impairment,
+    pub(super) packets: Vec<Packets>,
+}
+
+/// The rules for everything that is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// What replaces the packet filter: a script for `nft`.
+    pub(super) filter: String,
+    /// The lines that make the queues of each device: a script for `tc`.
+    pub(super) queues: BTreeMap<String, String>,
+}
+
+impl Rules {
+    pub(super) fn new(wrong: &[Wrong], range: Range) -> Self {
+        // Each of these gets all of what is wrong with it, in one place.
+        let cells: BTreeSet<Packets> = wrong.iter().flat_map(|wrong| wrong.packets.iter().copied()).collect();
+        let mut rules = Vec::new();
+        let mut queues: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        // Those of a port come before all packets, of which they are some: who has passed is not looked at again.
+        let (of_ports, all): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| cell.port.is_some());
+        for cell in of_ports.into_iter().chain(all) {
+            let has = |wrong: &&Wrong| wrong.packets.iter().any(|packets| packets.have(&cell));
+            let weather = Weather::of(wrong.iter().filter(has).map(|wrong| wrong.impairment));
+            let found = cell.matched(range);
+            if weather.is_cut || weather.is_half_open || weather.loss >= 1.0 {
+                rules.push(format!("{found} drop"));
+                continue;
+            }
+            if weather.resets {
+                rules.push(format!("{found} ip protocol tcp reject with tcp reset"));
+                rules.push(format!("{found} drop"));
+                continue;
+            }
+            if weather.loss > 0.0 {
+                let millionth = (weather.loss * 1e6) as u32;
+                rules.push(format!("{found} numgen random mod 1000000 < {millionth} drop"));
+            }
+            if weather.delay > Nanos::ZERO || weather.spread > Nanos::ZERO || weather.bandwidth.is_some() {
+                let device = device(cell.destination);
+                let of_device = queues.entry(device.clone()).or_default();
+                let class = of_device.len() + 1;
+                of_device.push(queue(&device, class, &weather));
+                rules.push(format!("{found} meta priority set 1:{class:x}"));
+            }
+            rules.push(format!("{found} accept"));
+        }
+        let table = "table ip plimsoll";
+        let chain = "chain faults {\ntype filter hook forward priority 0\n";
+        // Declared, so that it can be deleted: all of this is carried out at once, or nothing.
+        let filter = format!("{table}\ndelete {table}\n{table} {{\n{chain}{}\n}}\n}}\n", rules.join("\n"));
+        let of_device = |(device, classes): (String, Vec<String>)| {
+            let root = format!("qdisc add dev {device} root handle 1: htb\n");
+            (device, format!("{root}{}", classes.concat()))
+        };
+        Self { filter, queues: queues.into_iter().map(of_device).collect() }
+    }
+}
+
+/// A queue for packets that have its class as priority.
+fn queue(device: &str, class: usize, weather: &Weather) -> String {
+    // The unit `bps` of tc is bytes per second (tc(8)).
+    let rate = weather.bandwidth.map_or("100gbit".to_owned(), |bytes| format!("{bytes}bps"));
+    let mut lines =
+        format!("class add dev {device} parent 1: classid 1:{class:x} htb rate {rate} quantum {QUANTUM}\n");
+    if weather.delay > Nanos::ZERO || weather.spread > Nanos::ZERO {
+        // It draws evenly from as much before the delay as behind it (tc-netem(8)).
+        let half = weather.spread.0 / 2_000;
+        let middle = weather.delay.0 / 1_000 + half;
+        let spread = if half > 0 { format!(" {half}us") } else { String::new() };
+        let handle = class + 1;
+        lines.push_str(&format!(
+            "qdisc add dev {device} parent 1:{class:x} handle {handle:x}: \
+             netem limit {DELAYED} delay {middle}us{spread}\n"
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range() -> Range {
+        Range::all(258).next().expect("there are some")
+    }
+
+    fn wrong(number: u64, impairment: Impairment, packets: &[Packets]) -> Wrong {
+        Wrong { number, impairment, packets: packets.to_vec() }
+    }
+
+    #[test]
+    fn ranges_are_told_apart_and_wrap_around() {
+        let all: BTreeSet<String> = Range::all(u64::MAX).map(Range::device).collect();
+        assert_eq!(all.len(), 512);
+        // What Linux allows: 15 bytes.
+        assert!(all.iter().all(|name| name.len() <= 15));
+        let range = range();
+        assert_eq!((range.prefix().as_str(), range.device().as_str()), ("198.19.2.0/24", "plimsoll19-2"));
+        assert_eq!(range.of(Some(99)).to_string(), "198.19.2.100");
+        assert_eq!((range.router().octets()[3], range.of(None).octets()[3]), (253, 254));
+    }
+
+    #[test]
+    fn nothing_wrong_is_an_empty_filter_and_no_queue() {
+        let rules = Rules::new(&[], range());
+        assert!(rules.queues.is_empty() && !rules.filter.contains("ip saddr"), "{rules:?}");
+    }
+
+    #[test]
+    fn each_packet_meets_all_that_is_wrong_with_it() {
+        let all = Packets::between(Some(0), 1, None);
+        let raft = Packets::between(Some(0), 1, Some(900));
+        let rules = Rules::new(
+            &[
+                wrong(1, Impairment::Loss(0.05), &all),
+                wrong(2, Impairment::Bandwidth(5_000), &raft[..1]),
+                wrong(3, Impairment::Cut, &Packets::between(None, 1, Some(80))),
+            ],
+            range(),
+        );
+        insta::assert_snapshot!(rules.filter, @"");
+        insta::assert_snapshot!(rules.queues["n1"], @"");
+        assert_eq!(rules.queues.len(), 1);
+    }
+
+    #[test]
+    fn delays_are_drawn_around_their_middle_and_resets_are_answers() {
+        let delay = Impairment::Delay { time: Nanos::from_millis(50), spread: Nanos::from_millis(20) };
+        let to_load = Packets::between(None, 0, None);
+        let rules = Rules::new(
+            &[wrong(1, delay, &to_load[1..]), wrong(2, Impairment::Reset, &to_load[..1])],
+            range(),
+        );
+        assert!(rules.queues["load"].contains("netem limit 10000 delay 60000us 10000us\n"), "{rules:?}");
+        assert!(rules.filter.contains("ip protocol tcp reject with tcp reset\n"), "{rules:?}");
+    }
+}
