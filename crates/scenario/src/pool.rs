@@ -138,14 +138,12 @@ impl Pool {
 /// A row more, whose values are to be set: that of another one, which is drawn, if there are as many as may
 /// be.
 fn added<'r>(rows: &'r mut Vec<Packed>, spare: &mut Vec<Packed>, random: &mut Random) -> &'r mut Packed {
-    if rows.len() >= PoolSpec::MOST {
-        let place = random.below(rows.len() as u64) as usize;
-        let row = rows.swap_remove(place);
-        rows.push(row);
-    } else {
-        rows.push(spare.pop().unwrap_or_default());
+    let last = rows.len();
+    if last >= PoolSpec::MOST {
+        return &mut rows[random.below(last as u64) as usize];
     }
-    rows.last_mut().expect("it was just pushed")
+    rows.push(spare.pop().unwrap_or_default());
+    &mut rows[last]
 }
 
 #[cfg(test)]
