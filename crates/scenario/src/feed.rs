@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
 
-use crate::header;
-use crate::pool::{Pool, PoolSpec};
+use crate::pool::{Pool, PoolSpec, pool_of};
+use crate::{Session, header};
 use file::{Destination, Format, Indexed, Stream};
 use turn::Turn;
 
@@ -303,7 +303,15 @@ impl Feeds {
     /// The same with the pools of one worker.
     #[must_use]
     pub fn with_pools(self, specs: &[PoolSpec], worker: Shard) -> Self {
-        Self { pools: specs.iter().map(|spec| Pool::new(spec, worker)).collect(), ..self }
+        let pools = specs.iter().zip(0..).map(|(spec, number)| Pool::new(spec, number, worker)).collect();
+        Self { pools, ..self }
+    }
+
+    /// An iteration is over: what it has picked of pools may be taken by others.
+    pub fn release(&mut self, session: &mut Session) {
+        for number in session.picked.drain(..) {
+            self.pool(pool_of(number)).release(number);
+        }
     }
 
     /// A pool of the plan, by its position.

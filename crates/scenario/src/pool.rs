@@ -1,6 +1,7 @@
 //! Rows of values that iterations keep for others: what a server has created, for whoever reads, changes or
 //! deletes it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
@@ -17,6 +18,9 @@ pub struct PoolSpec {
     pub rows: Arc<[Row]>,
 }
 
+/// How many rows are drawn for one that is not in use: where half of them are, one of 65,536 times in vain.
+const DRAWS: u32 = 16;
+
 impl PoolSpec {
     /// Rows that one worker keeps at most. One more takes the place of a row that is drawn.
     pub const MOST: usize = 100_000;
@@ -32,6 +36,10 @@ pub(crate) struct Pool {
     spare: Vec<Packed>,
     /// The values of a row that is being made.
     staged: Row,
+    /// How many iterations use a row, by its number: those that have picked it and are not over.
+    in_use: HashMap<u64, u32>,
+    /// The number of the next row.
+    next: u64,
 }
 
 /// The values of a row, in the order of the columns.
@@ -43,6 +51,16 @@ pub type Row = Vec<Vec<u8>>;
 struct Packed {
     /// The length of each value in four bytes, and then the values.
     bytes: Vec<u8>,
+    /// It is no other row's, also not that of a later one in its place, or of one in another pool.
+    number: u64,
+}
+
+/// Where in the number of a row that of its pool is.
+const POOL_BITS: u32 = 48;
+
+/// The pool of the row with this number.
+pub(crate) const fn pool_of(number: u64) -> u16 {
+    (number >> POOL_BITS) as u16
 }
 
 /// Bytes of a length.
@@ -58,6 +76,12 @@ impl Packed {
         values.for_each(|value| self.bytes.extend_from_slice(value));
     }
 
+    fn numbered(&mut self, next: &mut u64) -> &mut Self {
+        self.number = *next;
+        *next += 1;
+        self
+    }
+
     /// The values of a row of so many.
     fn values(&self, columns: usize) -> impl Iterator<Item = &[u8]> {
         let (lengths, mut rest) = self.bytes.split_at(columns * LENGTH);
@@ -70,17 +94,20 @@ impl Packed {
 }
 
 impl Pool {
-    /// One worker's, with its share of the rows that are there at first.
-    pub(crate) fn new(spec: &PoolSpec, worker: Shard) -> Self {
+    /// One worker's, with its share of the rows that are there at first: the plan's pool of this number.
+    pub(crate) fn new(spec: &PoolSpec, number: u16, worker: Shard) -> Self {
         let mine = spec.rows.iter().skip(worker.index as usize).step_by(worker.of.max(1) as usize);
         let fit = mine.filter(|row| row.len() == spec.columns.len()).take(PoolSpec::MOST);
+        let mut next = u64::from(number) << POOL_BITS;
         let packed = |row: &Row| {
             let mut packed = Packed::default();
-            packed.set(row.iter().map(Vec::as_slice));
+            packed.numbered(&mut next).set(row.iter().map(Vec::as_slice));
             packed
         };
+        let rows = fit.map(packed).collect();
         let staged = vec![Vec::new(); spec.columns.len()];
-        Self { columns: spec.columns.clone(), rows: fit.map(packed).collect(), spare: Vec::new(), staged }
+        let (columns, spare, in_use) = (spec.columns.clone(), Vec::new(), HashMap::new());
+        Self { columns, rows, spare, staged, in_use, next }
     }
 
     /// Keeps the values that the variables have: in the place of a row that is drawn if it is full.
@@ -88,7 +115,7 @@ impl Pool {
     /// # Panics
     /// If a variable of its columns is not there.
     pub(crate) fn keep(&mut self, random: &mut Random, variables: &[Vec<u8>]) {
-        let row = added(&mut self.rows, &mut self.spare, random);
+        let row = added(&mut self.rows, &mut self.spare, random).numbered(&mut self.next);
         row.set(self.columns.iter().map(|&variable| &variables[usize::from(variable)][..]));
     }
 
@@ -99,30 +126,37 @@ impl Pool {
 
     /// Keeps the row that was staged.
     pub(crate) fn keep_staged(&mut self, random: &mut Random) {
-        let row = added(&mut self.rows, &mut self.spare, random);
+        let row = added(&mut self.rows, &mut self.spare, random).numbered(&mut self.next);
         row.set(self.staged.iter().map(Vec::as_slice));
     }
 
-    /// Gives a row, each with the same probability; where it `leaves`, no one else gets it. Without any row
-    /// the variables are not set.
+    /// Gives a row, each with the same probability; its number, if it stays: it is in use until that is
+    /// [released](Self::release). Without any row the variables are not set.
+    ///
+    /// Where it `leaves`, no one else gets it, nor has it: what is deleted is not being changed by another
+    /// one. Where nearly all rows are in use there is none. Rows that the iteration has `picked` itself are
+    /// not in its own way.
     ///
     /// # Panics
     /// If a variable of its columns is not there.
     pub(crate) fn give(
         &mut self,
         leaves: bool,
+        picked: &[u64],
         random: &mut Random,
         variables: &mut [Vec<u8>],
         known: &mut [bool],
-    ) {
-        if self.rows.is_empty() {
+    ) -> Option<u64> {
+        let count = self.rows.len() as u64;
+        let mut places = (0..if count == 0 { 0 } else { DRAWS }).map(|_| random.below(count) as usize);
+        let is_free = |place: &usize| !leaves || !self.is_used_by_others(self.rows[*place].number, picked);
+        let Some(place) = places.find(is_free) else {
             for &variable in &self.columns {
                 variables[usize::from(variable)].clear();
                 known[usize::from(variable)] = false;
             }
-            return;
-        }
-        let place = random.below(self.rows.len() as u64) as usize;
+            return None;
+        };
         for (value, &variable) in self.rows[place].values(self.columns.len()).zip(&self.columns) {
             let variable = usize::from(variable);
             variables[variable].clear();
@@ -131,6 +165,25 @@ impl Pool {
         }
         if leaves {
             self.spare.push(self.rows.swap_remove(place));
+            return None;
+        }
+        let number = self.rows[place].number;
+        *self.in_use.entry(number).or_default() += 1;
+        Some(number)
+    }
+
+    fn is_used_by_others(&self, number: u64, picked: &[u64]) -> bool {
+        let Some(&users) = self.in_use.get(&number) else { return false };
+        users as usize > picked.iter().filter(|own| **own == number).count()
+    }
+
+    /// An iteration that has picked this row is over.
+    pub(crate) fn release(&mut self, number: u64) {
+        if let Some(users) = self.in_use.get_mut(&number) {
+            *users -= 1;
+            if *users == 0 {
+                self.in_use.remove(&number);
+            }
         }
     }
 }
@@ -154,7 +207,7 @@ mod tests {
 
     /// A pool with the columns 2 and 0 of three variables.
     fn pool() -> Pool {
-        Pool::new(&spec([].into()), Shard::WHOLE)
+        Pool::new(&spec([].into()), 0, Shard::WHOLE)
     }
 
     fn spec(rows: Arc<[Row]>) -> PoolSpec {
@@ -169,7 +222,8 @@ mod tests {
     /// What a row sets the variables to.
     fn given(pool: &mut Pool, leaves: bool, random: &mut Random) -> Option<[String; 2]> {
         let (mut variables, mut known) = (vec![b"old".to_vec(); 3], vec![true, false, true]);
-        pool.give(leaves, random, &mut variables, &mut known);
+        let number = pool.give(leaves, &[], random, &mut variables, &mut known);
+        number.into_iter().for_each(|number| pool.release(number));
         assert_eq!((&variables[1][..], known[1], known[0]), (&b"old"[..], false, known[2]));
         let text = |number: usize| String::from_utf8(variables[number].clone()).unwrap();
         known[0].then(|| [text(0), text(2)])
@@ -193,13 +247,45 @@ mod tests {
     }
 
     #[test]
+    fn what_others_use_is_not_taken() {
+        let (mut pool, mut random) = (pool(), Random::new(4, 0));
+        (0..8).for_each(|number| keep(&mut pool, &mut random, number));
+        let (mut variables, mut known) = (vec![Vec::new(); 3], vec![false; 3]);
+        let mut give = |pool: &mut Pool, leaves, picked: &[u64]| {
+            let number = pool.give(leaves, picked, &mut random, &mut variables, &mut known);
+            (number, known[0].then(|| variables[0].clone()))
+        };
+        // Two users of one row; two others are used once.
+        let (first, value) = give(&mut pool, false, &[]);
+        let first = first.expect("it stays");
+        *pool.in_use.get_mut(&first).expect("it is in use") += 1;
+        let mut used = vec![value];
+        while pool.in_use.len() < 3 {
+            used.push(give(&mut pool, false, &[]).1);
+        }
+        let taken: Vec<_> = (0..5).map(|_| give(&mut pool, true, &[])).collect();
+        assert!(taken.iter().all(|(number, value)| number.is_none() && !used.contains(value)), "{taken:?}");
+        assert_eq!(pool.rows.len(), 3);
+        // Its own row, of which another one is done, is not in the way of who has picked it.
+        pool.release(first);
+        assert!(pool.is_used_by_others(first, &[]) && !pool.is_used_by_others(first, &[first]));
+        assert_eq!((give(&mut pool, true, &[]), pool.rows.len()), ((None, None), 3), "all are in use");
+        assert!(give(&mut pool, true, &[first; 2]).1.is_some(), "its own");
+        let numbers: Vec<u64> = pool.in_use.keys().copied().collect();
+        for number in numbers {
+            (0..9).for_each(|_| pool.release(number));
+        }
+        assert!(pool.in_use.is_empty());
+    }
+
+    #[test]
     fn what_is_there_at_first_is_dealt_to_the_workers() {
         let row = |number: usize| vec![format!("c{number}").into_bytes(), format!("a{number}").into_bytes()];
         // One of them does not fit.
         let rows: Vec<Row> = (0..10).map(row).chain([vec![b"x".to_vec()]]).collect();
         let (spec, mut random, mut all) = (spec(rows.into()), Random::new(3, 0), BTreeSet::new());
         for index in 0..3 {
-            let mut pool = Pool::new(&spec, Shard { index, of: 3 });
+            let mut pool = Pool::new(&spec, 0, Shard { index, of: 3 });
             while let Some(row) = given(&mut pool, true, &mut random) {
                 assert!(all.insert(row));
             }

@@ -232,8 +232,10 @@ fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>
         Op::Draw(feed) => return draw(*feed, session, surroundings),
         Op::Keep(pool) => surroundings.feeds.pool(*pool).keep(surroundings.random, &session.variables),
         Op::Pick { pool, leaves } => {
-            let Session { variables, known, .. } = session;
-            surroundings.feeds.pool(*pool).give(*leaves, surroundings.random, variables, known);
+            let Session { variables, known, picked, .. } = session;
+            let feeds = &mut *surroundings.feeds;
+            let number = feeds.pool(*pool).give(*leaves, picked, surroundings.random, variables, known);
+            picked.extend(number);
         }
         Op::ClearCookies => session.cookies.clear(),
         Op::Jump(to) => session.position = *to,

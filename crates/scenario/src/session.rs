@@ -31,6 +31,8 @@ pub struct Session {
     pub(crate) has_sent: bool,
     /// Rows of data that outlast the iteration.
     pub(crate) kept: Vec<KeptRow>,
+    /// Rows of pools that it uses until it is over: see [`Feeds::release`](crate::Feeds::release).
+    pub(crate) picked: Vec<u64>,
     /// How often each loop still runs.
     pub(crate) counters: Vec<u64>,
     /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it

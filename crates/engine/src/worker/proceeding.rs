@@ -74,7 +74,7 @@ impl<B: Backend> Worker<'_, B> {
                 },
                 Next::End => {
                     self.counts.iterations.completed += u64::from(measured);
-                    self.sessions.end(number);
+                    self.end_session(number);
                     return Course::Over;
                 }
                 Next::Exhausted => {
@@ -85,14 +85,14 @@ impl<B: Backend> Worker<'_, B> {
                         // It has thought already, and counts.
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");
                     }
-                    self.sessions.end(number);
+                    self.end_session(number);
                     return Course::Exhausted;
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
             if self.now >= self.times.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
-                self.sessions.end(number);
+                self.end_session(number);
                 return Course::Over;
             }
             session.outstanding = steps.len() as u32;
@@ -146,6 +146,14 @@ impl<B: Backend> Worker<'_, B> {
         self.lanes.iter().position(|lane| lane.target == target).map_or(likely, |lane| lane as u32)
     }
 
+    /// An iteration is over.
+    fn end_session(&mut self, number: u32) {
+        if let Some(session) = self.sessions.get_mut(number) {
+            self.feeds.release(&mut session.state);
+        }
+        self.sessions.end(number);
+    }
+
     /// The iteration thinks until then.
     fn sleep(&mut self, number: u32, until: Nanos) -> Course {
         self.sleepers.push(Reverse((until, number)));
@@ -159,7 +167,7 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(session) = self.sessions.get(number) {
             self.counts.iterations.failed += u64::from(session.measured);
         }
-        self.sessions.end(number);
+        self.end_session(number);
         Course::Over
     }
 
@@ -206,7 +214,7 @@ impl<B: Backend> Worker<'_, B> {
             (0, false) => Fate::GoesOn,
             (0, true) => {
                 self.counts.iterations.failed += measured;
-                self.sessions.end(request.session);
+                self.end_session(request.session);
                 Fate::Over
             }
             _ => Fate::Pending,

@@ -521,7 +521,8 @@ fn a_server_of_a_pool_that_closes_its_connections_is_gone_back_to() {
     }
 }
 
-/// Scenarios share what one of them makes: nothing is dropped that was not made before, and nothing twice.
+/// Scenarios share what one of them makes: nothing is dropped that was not made before, nothing twice, and
+/// nothing that another one is just reading.
 #[test]
 fn rows_that_are_kept_are_given_once_to_who_takes_them() {
     let rest = "scenarios:
@@ -529,19 +530,33 @@ fn rows_that_are_kept_are_given_once_to_who_takes_them() {
   - {steps: [{take: made}, {if: exists id, then: [{delete: '/drop/${id}'}], else: [{get: /none}]}]}
   - {steps: [{pick: made}, {if: exists id, then: [{get: '/read/${id}'}], else: [{get: /none}]}]}
 ";
-    for settings in ["connections: 4, iterations: 2000", "rate: 2000, iterations: 2000, threads: 3"] {
+    for settings in [
+        "connections: 4, iterations: 2000",
+        "connections: 40, iterations: 2000",
+        "rate: 2000, iterations: 2000, threads: 3",
+    ] {
         let plan = plan(settings, rest);
-        let options = SimOptions { keep_requests: true, ..world(good()) };
+        let service = Law::Exponential { mean: MS * 20 };
+        let options = SimOptions { keep_requests: true, ..world(Behaviour { service, ..good() }) };
         let (record, truth) = simulate(&plan, options);
         assert_eq!((record.accounting.ok, record.accounting.failed), (2_000, 0), "{settings}");
         let (mut made, mut dropped, mut read, mut none) = (BTreeSet::new(), BTreeSet::new(), 0, 0);
+        let mut reads = BTreeMap::new();
         for entry in truth.entries() {
             let text = String::from_utf8_lossy(&entry.request);
             let path = text.split(' ').nth(1).expect("a path").to_owned();
             match path.trim_start_matches('/').split_once('/') {
                 Some(("make", id)) => assert!(made.insert(id.to_owned())),
-                Some(("drop", id)) => assert!(made.contains(id) && dropped.insert(id.to_owned()), "{id}"),
-                Some(("read", id)) => read += usize::from(made.contains(id)),
+                Some(("drop", id)) => {
+                    assert!(made.contains(id) && dropped.insert(id.to_owned()), "{id}");
+                    let last = reads.get(id).copied().unwrap_or_default();
+                    assert!(entry.received >= last, "{settings}: {id} was being read");
+                }
+                Some(("read", id)) => {
+                    read += usize::from(made.contains(id) && !dropped.contains(id));
+                    let until = reads.entry(id.to_owned()).or_default();
+                    *until = entry.replied.expect("all are answered").max(*until);
+                }
                 _ => none += 1,
             }
         }

@@ -559,7 +559,7 @@ fn rows_are_collected_from_arrays() {
         }
         let (mut variables, mut known, mut found) = (vec![Vec::new(); 2], vec![false; 2], Vec::new());
         loop {
-            feeds.pool(0).give(true, &mut random, &mut variables, &mut known);
+            feeds.pool(0).give(true, &[], &mut random, &mut variables, &mut known);
             if !known[0] {
                 break;
             }
