@@ -30,6 +30,38 @@ fn sum(rows: &[BTreeMap<&str, &str>], scenario: &str, column: &str) -> u64 {
 }
 
 #[test]
+fn rotated_files_are_whole_and_add_up() {
+    let folder = Folder::new();
+    let sink = Sink::start("--fail 10%:503");
+    let (stats, log) = (folder.file("stats.csv"), folder.file("log.csv"));
+    let flags =
+        format!("--rate 2k -d 2s --interval 100ms --stats {stats} --log {log} --rotate-size 4KiB -o json");
+    let result = run(&format!("run {} -c 16 {flags}", sink.url())).result();
+    assert_balance(&result);
+    let texts = |name: &str| -> Vec<String> {
+        let aside = |number| folder.file(&format!("{name}.{number}.csv"));
+        let asides = (1..).map_while(|number| std::fs::read_to_string(aside(number)).ok());
+        let last = std::fs::read_to_string(folder.file(&format!("{name}.csv"))).expect("it is there");
+        asides.chain([last]).collect()
+    };
+    for (name, least) in [("stats", 2), ("log", 20)] {
+        let texts = texts(name);
+        assert!(texts.len() > least, "{name}: {}", texts.len());
+        assert!(texts.iter().all(|text| text.len() <= 4_096 && text.ends_with('\n')), "{name}");
+    }
+    let ok: u64 = texts("stats").iter().map(|text| sum(&rows(text), "total", "ok")).sum();
+    assert_eq!(ok, account(&result, "ok"));
+    let lines: usize = texts("log").iter().map(|text| rows(text).len()).sum();
+    assert_eq!(lines as u64, account(&result, "ok") + account(&result, "failed"));
+    // What cannot be rotated says so, before any load.
+    for (file, why) in [("-", "stderr"), ("/dev/null", "no regular file")] {
+        let refused = run(&format!("run {} -d 1s --stats {file} --rotate-every 1h", sink.url()));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn statistics_have_a_row_per_scenario_and_interval_and_add_up() {
     let folder = Folder::new();
     let sink = Sink::start("--fail 10%:503 --fail 5%:404 --drop 1% --delay exponential:20ms");

@@ -1,15 +1,16 @@
-//! The memory of a whole run does not grow with what is sent: the bytes that all of its threads have in use
-//! while it goes on in virtual time.
+//! The memory of a whole run does not grow with what is sent, nor with its length: the bytes that all of its
+//! threads have in use while it goes on in virtual time.
 
 #[path = "../allocations/canned.rs"]
 mod canned;
 
 use std::alloc::System;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use canned::{Canned, OneFile};
+use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open, SystemError};
 use plimsoll_engine::{Control, Progress, Site, run};
 use plimsoll_plan::{Command, Given, Plan, PlanPatch, Switch};
@@ -35,6 +36,15 @@ const SPARE: usize = 100_000;
 /// What a second of the run may leave behind: its line of the report. It has 10,000 batches.
 const SECOND: usize = 1_000;
 
+/// 72 hours, and requests of a second.
+const DAYS: u64 = 72 * 3_600;
+const SLOW_RATE: u64 = 4;
+/// What they may take from their first hour on: 3,600 intervals, and what is known of the machine in them.
+const OF_DAYS: usize = 2 << 20;
+
+/// The bytes in use are those of the whole process: one run at a time.
+static TURN: Mutex<()> = Mutex::new(());
+
 const PLAN: &str = "
 targets: {a: http://sim.test}
 scenarios: [{steps: [{post: /write, batch: {kind: logs}}]}]
@@ -45,6 +55,8 @@ scenarios: [{steps: [{post: /write, batch: {kind: logs}}]}]
 struct Numbers {
     /// Seconds of the run that were told.
     told: Arc<AtomicU64>,
+    /// Bodies of a second.
+    rate: u64,
 }
 
 impl BodySource for Numbers {
@@ -59,7 +71,7 @@ impl BodySource for Numbers {
 
 impl BodyMaker for Numbers {
     fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>) {
-        let is_heard = || number / RATE <= self.told.load(Ordering::Relaxed) + AHEAD;
+        let is_heard = || number / self.rate <= self.told.load(Ordering::Relaxed) + AHEAD;
         let mut attempts = std::iter::repeat_with(thread::yield_now).take(ATTEMPTS);
         assert!(is_heard() || attempts.any(|()| is_heard()), "nothing is told of the run");
         out.clear();
@@ -91,12 +103,15 @@ fn in_use() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-fn plan(numbers: Numbers) -> Plan {
+/// A plan that ends after so many seconds, or as many requests as they have.
+fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
+    let (count, length) = (numbers.rate * seconds, format!("{seconds}s"));
     let flags = PlanPatch {
         connections: Some(Given::new("-c", "8")),
         threads: Some(Given::new("-t", "2")),
-        rate: Some(Given::new("--rate", RATE.to_string())),
-        duration: Some(Given::new("-d", format!("{SECONDS}s"))),
+        rate: Some(Given::new("--rate", numbers.rate.to_string())),
+        duration: (!is_counted).then(|| Given::new("-d", length)),
+        iterations: is_counted.then(|| Given::new("-n", count.to_string())),
         no_preflight: Switch::on("--no-preflight"),
         // All requests take the same time: histograms do not fill up during the run, as far as they can.
         precise: Switch::on("--precise"),
@@ -115,13 +130,14 @@ fn plan(numbers: Numbers) -> Plan {
 
 #[test]
 fn a_billion_records_take_no_more_memory_than_half_a_billion() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
     // Before the run, so that it does not count.
     let mut seen = Vec::with_capacity(2 * SECONDS as usize);
-    let numbers = Numbers::default();
+    let numbers = Numbers { rate: RATE, ..Numbers::default() };
     let told = Arc::clone(&numbers.told);
-    let plan = plan(numbers);
+    let plan = plan(numbers, SECONDS, false);
     let mut look = |_: Progress<'_>| {
         seen.push(in_use());
         told.fetch_add(1, Ordering::Relaxed);
@@ -136,4 +152,42 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
     let most = |seen: &[usize]| seen.iter().copied().max().expect("there are some");
     let allowed = SPARE + second.len() * SECOND;
     assert!(most(second) <= most(first) + allowed, "{} bytes, then {}: {seen:?}", most(first), most(second));
+}
+
+/// A run of three days ends with as much memory as it had after an hour, but for its bounded report; so does
+/// one of which it is not known before how long it will take.
+#[test]
+fn three_days_take_no_more_memory_than_an_hour() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
+    let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
+    for is_counted in [false, true] {
+        let mut seen = Vec::with_capacity(2 * DAYS as usize);
+        let numbers = Numbers { rate: SLOW_RATE, ..Numbers::default() };
+        let told = Arc::clone(&numbers.told);
+        let plan = plan(numbers, DAYS, is_counted);
+        let mut look = |_: Progress<'_>| {
+            seen.push(in_use());
+            told.fetch_add(1, Ordering::Relaxed);
+        };
+        let record =
+            run(&plan, &OpenCanned, &addresses, &Control::default(), &mut look).expect("the run ends");
+        assert_eq!(record.accounting.check(), Ok(()));
+        assert_eq!(record.accounting.ok, SLOW_RATE * DAYS, "{:?}", record.accounting);
+        let (mut ok, mut length) = (0, Nanos::ZERO);
+        for interval in &record.intervals {
+            (ok, length) = (ok + interval.ok, length + interval.length);
+        }
+        assert_eq!(ok, record.accounting.ok);
+        assert!(length.0.abs_diff(Nanos::from_secs(DAYS).0) < Nanos::from_secs(1).0, "{length:?}");
+        assert!(record.intervals.len() <= 3_601, "{}", record.intervals.len());
+        let most = |seen: &[usize]| seen.iter().copied().max().expect("there are some");
+        let told_of = seen.len() - (AHEAD + 2) as usize;
+        assert!(told_of as u64 >= DAYS - AHEAD - 2, "{told_of}");
+        let (hour, rest) = seen[..told_of].split_at(3_600);
+        assert!(most(rest) <= most(hour) + OF_DAYS, "{} bytes, then {}", most(hour), most(rest));
+        // Of the second half only intervals are left, of which there are half as many.
+        let (half, last) = seen[..told_of].split_at(told_of / 2);
+        assert!(most(last) <= most(half) + OF_DAYS / 2, "{} bytes, then {}", most(half), most(last));
+    }
 }

@@ -5,6 +5,7 @@ mod contract;
 mod fixture;
 mod formats;
 mod html;
+mod long;
 mod repeated;
 mod saved;
 mod slices;
