@@ -1,6 +1,7 @@
 //! What is wrong with specs, and what right ones come to.
 
 use plimsoll_cluster::Spec;
+use plimsoll_cluster::spec::NetworkKind;
 use plimsoll_plan::Source;
 
 fn read(text: &str) -> Result<Spec, String> {
@@ -62,6 +63,20 @@ fn what_needs_something_that_is_not_there_says_so() {
             "nodes: {command: a}\nfaults: [{fault: isolate, at: 1s}]\n",
             "needs links that go through the fault proxy",
         ),
+        (
+            "network: auto\nnodes: {command: a}\nfaults: [{fault: isolate, at: 1s}]\n",
+            "needs links that go through the fault proxy",
+        ),
+        (
+            "network: namespaces\nnodes: {command: a}\nfaults: [{fault: reset, at: 1s}]\n",
+            "in network namespaces `reset` has to last",
+        ),
+        (
+            "network: namespaces\nnodes: {command: a, ports: {http: 0}}\n\
+             faults: [{fault: isolate, at: 1s, port: htp}]\n",
+            "did you mean `http`?",
+        ),
+        ("network: vlan\nnodes: {command: a}\n", "it is one of proxy, namespaces, auto"),
         ("nodes: {command: a}\nfaults: [{fault: kill, target: leader, at: 1s}]\n", "nobody says who leads"),
         ("nodes: {command: a}\nchecks: [convergence]\n", "the nodes have no ports"),
         ("nodes: {command: a, count: 101}\n", "a cluster has 1 to 100 nodes"),
@@ -98,4 +113,15 @@ fn a_plan_within_a_spec_keeps_its_lines() {
     assert_eq!(plan.len(), text.len());
     assert_eq!(plan.lines().nth(2), Some("  run: {duration: 1s}"));
     assert_eq!(plan.trim(), "run: {duration: 1s}\n  targets: {a: http://x/}");
+}
+
+#[test]
+fn faults_of_namespaces_need_no_links_and_loopback_is_the_default() {
+    let spec = read(
+        "network: namespaces\nnodes: {command: \"a ${host}\", ports: {http: 0}}\n\
+         faults: [{fault: isolate, at: 1s, port: http}, {fault: reset, at: 1s, for: 1s}]\n",
+    );
+    let spec = spec.unwrap();
+    assert_eq!((spec.network, spec.faults.len()), (NetworkKind::Namespaces, 2));
+    assert_eq!(read("nodes: {command: a}\n").unwrap().network, NetworkKind::Proxy);
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::process::{Finished, Folder, Process, run};
 
 /// Looks for what the kernel takes some milliseconds to do.
-const LOOKS: usize = 1_000_000;
+pub(crate) const LOOKS: usize = 1_000_000;
 
 /// Two sinks, and a little load on the first.
-const SINKS: &str = r#"
+pub(crate) const SINKS: &str = r#"
 name: sinks
 nodes:
   count: 2
@@ -29,33 +29,33 @@ workload:
 "#;
 
 /// A cluster of a test's own.
-struct Stage {
-    folder: Folder,
+pub(crate) struct Stage {
+    pub(crate) folder: Folder,
     spec: String,
 }
 
 impl Stage {
-    fn new(spec: &str) -> Self {
+    pub(crate) fn new(spec: &str) -> Self {
         let folder = Folder::new();
         let spec = folder.write("spec.yaml", spec);
         Self { folder, spec }
     }
 
     /// Flags that name the cluster.
-    fn flags(&self) -> String {
+    pub(crate) fn flags(&self) -> String {
         format!("{} --dir {}", self.spec, self.folder.file("cluster"))
     }
 
-    fn run(&self, flags: &str) -> Finished {
+    pub(crate) fn run(&self, flags: &str) -> Finished {
         run(&format!("cluster run {} {flags}", self.flags()))
     }
 
-    fn start(&self, flags: &str) -> Process {
+    pub(crate) fn start(&self, flags: &str) -> Process {
         Process::plimsoll(&format!("cluster run {} {flags}", self.flags()))
     }
 
     /// Who runs, as it is written down.
-    fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("cluster/state.json")).expect("the cluster runs");
         serde_json::from_slice(&text).expect("it is JSON")
     }
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     /// Waits until no process of the cluster is left and nobody listens on its ports.
-    fn await_nobody(state: &Value) {
+    pub(crate) fn await_nobody(state: &Value) {
         let gone = || Self::processes(state).is_empty();
         assert!(std::iter::repeat_with(gone).take(LOOKS).any(|gone| gone), "some are left: {state}");
         let nodes = state["nodes"].as_array().expect("there are some");

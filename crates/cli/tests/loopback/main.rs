@@ -11,6 +11,7 @@ mod cache;
 mod cache_load;
 mod canister;
 mod cluster;
+mod cluster_network;
 mod contract;
 mod crud_cluster;
 mod crud_load;

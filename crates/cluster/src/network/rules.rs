@@ -237,9 +237,32 @@ mod tests {
             ],
             range(),
         );
-        insta::assert_snapshot!(rules.filter, @"");
-        insta::assert_snapshot!(rules.queues["n1"], @"");
-        assert_eq!(rules.queues.len(), 1);
+        let found: Vec<&str> = rules.filter.lines().filter(|line| line.starts_with("ip ")).collect();
+        let (load, node, other) = ("198.19.2.254", "198.19.2.2", "198.19.2.1");
+        let with = |side: &str, port| format!("meta l4proto {{ tcp, udp }} th {side} {port}");
+        let lost = "numgen random mod 1000000 < 50000 drop";
+        let expected = [
+            format!("ip saddr {load} ip daddr {node} {} drop", with("dport", 80)),
+            // All that is wrong with these, before the rules for all packets.
+            format!("ip saddr {other} ip daddr {node} {} {lost}", with("dport", 900)),
+            format!("ip saddr {other} ip daddr {node} {} meta priority set 1:1", with("dport", 900)),
+            format!("ip saddr {other} ip daddr {node} {} accept", with("dport", 900)),
+            format!("ip saddr {node} ip daddr {load} {} drop", with("sport", 80)),
+            format!("ip saddr {other} ip daddr {node} {lost}"),
+            format!("ip saddr {other} ip daddr {node} accept"),
+            format!("ip saddr {node} ip daddr {other} {lost}"),
+            format!("ip saddr {node} ip daddr {other} accept"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(
+            rules.queues.into_iter().collect::<Vec<_>>(),
+            [(
+                "n1".to_owned(),
+                "qdisc add dev n1 root handle 1: htb\n\
+                 class add dev n1 parent 1: classid 1:1 htb rate 5000bps quantum 60000\n"
+                    .to_owned()
+            )]
+        );
     }
 
     #[test]
