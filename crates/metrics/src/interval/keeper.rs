@@ -453,11 +453,9 @@ mod tests {
             assert_eq!(begin, seconds);
             let pressure: u64 = kept.machine.iter().filter_map(|part| part.pressure).map(|one| one.0).sum();
             assert_eq!(pressure, (1..=seconds).filter(|number| number % 3 > 0).sum::<u64>());
-            let holds = |part: &MachineInterval| {
-                let after = kept.intervals.partition_point(|interval| interval.at < part.at);
-                after
-            };
-            let places: Vec<usize> = kept.machine.iter().map(holds).collect();
+            let place_of =
+                |part: &MachineInterval| kept.intervals.partition_point(|interval| interval.at < part.at);
+            let places: Vec<usize> = kept.machine.iter().map(place_of).collect();
             assert!(places.is_sorted_by(|a, b| a < b), "one part of an interval");
         }
     }
