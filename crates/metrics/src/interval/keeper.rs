@@ -22,9 +22,9 @@ const FIRST_PIECES: u64 = 240;
 /// many of them; in one of an unknown length cells grow: when there are too many, neighbours become one.
 /// Cells begin anew where phases do, and the warm-up, the measured part and the drain have their own.
 ///
-/// Counts of joined intervals are added up, percentiles are those of their merged histograms, gauges are those
-/// at the end, with the smallest and the largest. A cell in which some requests failed, or stood still, and
-/// some did not, is kept in [pieces](Cell), so that outages have their times as exactly as the plan's
+/// Counts of joined intervals are added up, percentiles are those of their merged histograms, gauges are
+/// those at the end, with the smallest and the largest. A cell in which some requests failed, or stood still,
+/// and some did not, is kept in [pieces](Cell), so that outages have their times as exactly as the plan's
 /// intervals are long.
 #[derive(Clone, Debug)]
 pub struct IntervalKeeper {
