@@ -11,7 +11,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Interval, IntervalKeeper, Tally};
+use plimsoll_metrics::{Interval, IntervalKeeper};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Beginning, PartKind};
@@ -262,33 +262,21 @@ fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> 
 
 /// Two intervals that follow each other as one. Scenarios are not told apart any more: their percentiles
 /// cannot be put together.
-fn joined(earlier: Interval, later: Interval) -> Interval {
-    let mut steps = earlier.steps;
-    for (mine, theirs) in steps.iter_mut().zip(&later.steps) {
+fn joined(mut earlier: Interval, later: Interval) -> Interval {
+    for (mine, theirs) in earlier.steps.iter_mut().zip(&later.steps) {
         mine.merge(theirs);
     }
-    let mut total = Tally::default();
-    steps.iter().for_each(|step| total.merge(step));
+    earlier.join(&later);
+    let total = earlier.total();
     let times = PERCENTILES.map(|p| total.percentile(p).unwrap_or(0));
-    Interval {
-        length: earlier.length + later.length,
-        started: earlier.started + later.started,
-        ok: earlier.ok + later.ok,
-        failed: earlier.failed + later.failed,
-        timed_out: earlier.timed_out + later.timed_out,
-        completed: earlier.completed + later.completed,
-        scheduled: earlier.scheduled + later.scheduled,
-        response_time: (!total.response_time.is_empty()).then_some(times),
-        thresholds_failed: earlier.thresholds_failed.max(later.thresholds_failed),
-        scenarios: Vec::new(),
-        steps,
-        ..later
-    }
+    earlier.response_time = (!total.response_time.is_empty()).then_some(times);
+    earlier.scenarios = Vec::new();
+    earlier
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{Gauges, Histogram, Recorder};
+    use plimsoll_metrics::{Gauges, Histogram, Recorder, Tally};
 
     use super::*;
 

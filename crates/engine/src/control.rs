@@ -160,8 +160,8 @@ impl Control {
         self.steering.changes()
     }
 
-    /// Marks the interval of an instant since the start: something was done then to the system under test. An
-    /// interval that was told already is not marked any more.
+    /// Marks the interval of an instant since the start: something was done then to the system under test. If
+    /// that interval was told already, the next one is marked.
     pub fn mark(&self, at: Nanos) {
         if let Ok(mut marks) = self.marks.lock() {
             marks.push(at);

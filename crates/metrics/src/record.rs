@@ -273,8 +273,8 @@ impl WorkerRecord {
 
 /// One second (or the last part of one) of the whole run, all workers merged.
 ///
-/// Its length is that of the plan's intervals, a second unless the plan says otherwise. In the record of a long
-/// run neighbours are [joined](crate::interval::IntervalKeeper).
+/// Its length is that of the plan's intervals, a second unless the plan says otherwise. In the record of a
+/// long run neighbours are [joined](crate::interval::IntervalKeeper).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).

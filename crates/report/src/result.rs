@@ -664,8 +664,8 @@ pub struct IntervalResult {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
     /// Intervals of the plan's length that were joined to this one, which was one itself: of a long run not
-    /// each of them is kept. Counts are added up, percentiles are those of all values, gauges are those at the
-    /// end. Left away if there are none.
+    /// each of them is kept. Counts are added up, percentiles are those of all values, gauges are those at
+    /// the end. Left away if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub joined: u32,
     /// Of joined intervals: in how many of them some request failed or timed out, or requests in flight stood
@@ -685,15 +685,15 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 impl IntervalResult {
-    /// In how many of the plan's intervals that it is made of some request failed or timed out, or requests in
-    /// flight stood still.
+    /// In how many of the plan's intervals that it is made of some request failed or timed out, or requests
+    /// in flight stood still.
     pub(crate) fn disturbed(&self) -> u32 {
         let is_disturbed = self.failed + self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0);
         if self.joined == 0 { u32::from(is_disturbed) } else { self.disturbed }
     }
 
-    /// Whether some request failed or timed out in it, or requests in flight stood still, in all of the plan's
-    /// intervals that it is made of, or in none of them: then it begins and ends with that.
+    /// Whether some request failed or timed out in it, or requests in flight stood still, in all of the
+    /// plan's intervals that it is made of, or in none of them: then it begins and ends with that.
     pub(crate) const fn is_even(&self) -> bool {
         self.disturbed == 0 || self.disturbed == self.joined + 1
     }

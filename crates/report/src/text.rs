@@ -26,8 +26,8 @@ const DISTRIBUTION_ROWS: usize = 12;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
 
-/// From this length of a run on it is said how the generator's own resources grew: in shorter ones its buffers
-/// and histograms fill up.
+/// From this length of a run on it is said how the generator's own resources grew: in shorter ones its
+/// buffers and histograms fill up.
 const OWN_TRENDS_FROM_S: f64 = 600.0;
 /// Columns that the table of times takes with a column of intervals.
 const INTERVAL_WIDTH: usize = 76;

@@ -47,8 +47,8 @@ struct Parts {
 }
 
 impl Store {
-    /// Writes that a run begins, of which `keeper` keeps the intervals. `process` says who makes it, in words that [`settle`](Self::settle) will ask
-    /// about.
+    /// Writes that a run begins, of which `keeper` keeps the intervals. `process` says who makes it, in words
+    /// that [`settle`](Self::settle) will ask about.
     ///
     /// # Errors
     /// If it cannot be written.

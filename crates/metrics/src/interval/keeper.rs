@@ -22,9 +22,9 @@ const FIRST_PIECES: u64 = 240;
 /// many of them; in one of an unknown length cells grow: when there are too many, neighbours become one.
 /// Cells begin anew where phases do, and the warm-up, the measured part and the drain have their own.
 ///
-/// Counts of joined intervals are added up, percentiles are those of their merged histograms, gauges are those
-/// at the end, with the smallest and the largest. A cell in which some requests failed, or stood still, and
-/// some did not, is kept in [pieces](Cell), so that outages have their times as exactly as the plan's
+/// Counts of joined intervals are added up, percentiles are those of their merged histograms, gauges are
+/// those at the end, with the smallest and the largest. A cell in which some requests failed, or stood still,
+/// and some did not, is kept in [pieces](Cell), so that outages have their times as exactly as the plan's
 /// intervals are long.
 #[derive(Clone, Debug)]
 pub struct IntervalKeeper {
@@ -453,11 +453,9 @@ mod tests {
             assert_eq!(begin, seconds);
             let pressure: u64 = kept.machine.iter().filter_map(|part| part.pressure).map(|one| one.0).sum();
             assert_eq!(pressure, (1..=seconds).filter(|number| number % 3 > 0).sum::<u64>());
-            let holds = |part: &MachineInterval| {
-                let after = kept.intervals.partition_point(|interval| interval.at < part.at);
-                after
-            };
-            let places: Vec<usize> = kept.machine.iter().map(holds).collect();
+            let place_of =
+                |part: &MachineInterval| kept.intervals.partition_point(|interval| interval.at < part.at);
+            let places: Vec<usize> = kept.machine.iter().map(place_of).collect();
             assert!(places.is_sorted_by(|a, b| a < b), "one part of an interval");
         }
     }

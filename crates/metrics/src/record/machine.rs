@@ -9,7 +9,8 @@ use super::watched::{FileUse, WatchedProcess, WatchedUse};
 pub struct MachineRecord {
     /// What does not change.
     pub facts: MachineFacts,
-    /// What happened, in order of time; of a long run as its [intervals](super::RunRecord::intervals) are joined.
+    /// What happened, in order of time; of a long run joined as its
+    /// [intervals](super::RunRecord::intervals) are.
     pub intervals: Vec<MachineInterval>,
 }
 
