@@ -457,6 +457,10 @@ impl Delta {
         self.0.first().map(|&(index, _)| lowest_of(index as usize))
     }
 
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Adds another delta: of another worker, or of another time.
     pub fn merge(&mut self, other: &Self) {
         if other.is_empty() {

@@ -33,6 +33,8 @@ impl Join for Slice {
         for (mine, theirs) in self.steps.iter_mut().zip(&later.steps) {
             mine.merge(theirs);
         }
+        // Many of them are kept for long, and merging leaves room for as much again.
+        std::iter::once(&mut self.total).chain(&mut self.steps).for_each(Tally::shrink);
     }
 }
 

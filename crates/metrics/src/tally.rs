@@ -49,6 +49,12 @@ impl Tally {
         self.errors[ErrorClass::AbortedByUs as usize]
     }
 
+    /// Gives back memory that it has no use for now.
+    pub fn shrink(&mut self) {
+        self.response_time.shrink();
+        self.service_time.shrink();
+    }
+
     /// Requests that ended in it, however they did.
     pub const fn ended(&self) -> u64 {
         self.ok + self.failed + self.timed_out + self.aborted()
