@@ -187,8 +187,13 @@ fn nothing_is_left_of_networks_whoever_ends_them() {
     }
     for signal in ["KILL", "INT"] {
         let stage = Stage::new(&format!("network: namespaces\n{SINKS}"));
-        let mut owner = stage.start("-d 60s --set iterations=1000000000");
+        let stats = stage.folder.file("stats");
+        let mut owner = stage.start(&format!("-d 60s --set iterations=1000000000 --stats {stats}"));
         owner.stderr.wait_for("nodes are ready");
+        // A line of the statistics says that the load is on.
+        while !std::fs::read_to_string(&stats).is_ok_and(|text| text.lines().count() > 1) {
+            std::thread::yield_now();
+        }
         let state = stage.state();
         assert!(said("ip", &["-o", "link"]).contains(&device(&state)), "{state}");
         owner.signal(signal);
