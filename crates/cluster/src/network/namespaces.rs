@@ -6,8 +6,8 @@
 //! (198.18.77.254)                       n1 ─────────────────── eth0 (198.18.77.2)
 //! ```
 //!
-//! The packet filter of the router drops and answers packets, and queues of its devices hold them back. None
-//! of the namespaces has a name: with this process, and with the last process of the nodes, all of it is gone.
+//! The packet filter of the router drops and answers packets, and queues of its devices hold them back.
+//! None of the namespaces has a name: with this process and the last one of the nodes, all of it is gone.
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -134,8 +134,8 @@ impl Namespaces {
         self.apply(&mut state)
     }
 
-    /// Resets the connections that send such packets. The filter would tell only who sends something: who waits
-    /// for an answer would hear nothing.
+    /// Resets the connections that send such packets. The filter would tell only who sends something: who
+    /// waits for an answer would hear nothing.
     fn reset(&self, packets: &[Packets]) -> Result<(), String> {
         for (index, node) in self.nodes.iter().enumerate() {
             let Some(sockets) = sockets(index, packets, self.range) else { continue };

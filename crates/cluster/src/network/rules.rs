@@ -157,7 +157,8 @@ impl Rules {
         let cells: BTreeSet<Packets> = wrong.iter().flat_map(|wrong| wrong.packets.iter().copied()).collect();
         let mut rules = Vec::new();
         let mut queues: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        // Those of a port come before all packets, of which they are some: who has passed is not looked at again.
+        // Those of a port come before all packets, of which they are some: what has passed is not looked at
+        // again.
         let (of_ports, all): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| cell.port.is_some());
         for cell in of_ports.into_iter().chain(all) {
             let has = |wrong: &&Wrong| wrong.packets.iter().any(|packets| packets.have(&cell));
