@@ -30,9 +30,8 @@ spec! {
     ///
     /// Texts may have `${…}`: `id`, `host`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and
     /// `peer.ID.NAME` of the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that
-    /// port; with `.port` or `.host` behind it one part of it alone);
-    /// `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this
-    /// program).
+    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of
+    /// this file) and `plimsoll` (this program).
     ClusterDocument {
         /// What the cluster is called. Default: the name of the file.
         name: Field<Text>,
