@@ -84,16 +84,16 @@ fn packets_to_a_node_are_dropped_rejected_lost_and_held_back() {
         return;
     }
     let stage = Stage::new(&sinks(
-        "  - {fault: isolate, target: 0, at: 500ms, for: 700ms}\n\
-        \x20 - {fault: reset, target: 0, at: 1500ms, for: 300ms}\n\
-        \x20 - {fault: loss, target: all, at: 2s, for: 500ms, amount: 20%}\n\
-        \x20 - {fault: half_open, target: 0, at: 3s, for: 500ms, port: http}\n\
-        \x20 - {fault: bandwidth, target: 1, at: 3500ms, for: 100ms, amount: 1MiB}\n",
+        "  - {fault: reset, target: 0, at: 300ms, for: 300ms}\n\
+        \x20 - {fault: isolate, target: 0, at: 1s, for: 700ms}\n\
+        \x20 - {fault: half_open, target: 0, at: 2400ms, for: 600ms, port: http}\n\
+        \x20 - {fault: loss, target: all, at: 3300ms, for: 500ms, amount: 20%}\n\
+        \x20 - {fault: bandwidth, target: 1, at: 3900ms, for: 100ms, amount: 1MiB}\n",
     ));
     let finished = stage.run("-o json");
     let result = finished.result();
     let faults = result["faults"].as_array().expect("there are some");
-    let [cut, reset, loss, half, other] = faults.as_slice() else { panic!("five: {faults:?}") };
+    let [reset, cut, half, loss, other] = faults.as_slice() else { panic!("five: {faults:?}") };
     assert!(faults.iter().all(|fault| fault["error"].is_null()), "{faults:?}");
     assert!(cut["timed_out"].as_u64() > Some(0), "what is dropped is not answered: {cut}");
     // Both sides of connections that there are hear of it, and new ones are refused.
