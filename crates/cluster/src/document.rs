@@ -50,8 +50,8 @@ spec! {
         /// The profile that is used. Default: none.
         profile: Field<Text>,
         /// What carries connections to the nodes: `proxy` (default: nodes are on loopback, and faults of
-        /// links are made by the fault proxy), `namespaces` (each node has a network of its own, in which packets
-        /// are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
+        /// links are made by the fault proxy), `namespaces` (each node has a network of its own, in which
+        /// packets are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
         network: Field<Text>,
         /// Ports whose connections may be broken. With `proxy` they go through the fault proxy; with
         /// `namespaces` the default is everything between the nodes.
