@@ -30,8 +30,8 @@ spec! {
     ///
     /// Texts may have `${…}`: `id`, `host`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and
     /// `peer.ID.NAME` of the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that
-    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of this file) and `plimsoll` (this
-    /// program).
+    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of
+    /// this file) and `plimsoll` (this program).
     ClusterDocument {
         /// What the cluster is called. Default: the name of the file.
         name: Field<Text>,
@@ -49,9 +49,9 @@ spec! {
         profiles: Keyed<ProfileSpec>,
         /// The profile that is used. Default: none.
         profile: Field<Text>,
-        /// What carries connections to the nodes: `proxy` (default: nodes are on loopback, and faults of links
-        /// are made by the fault proxy), `namespaces` (each node has a network of its own, in which packets
-        /// are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
+        /// What carries connections to the nodes: `proxy` (default: nodes are on loopback, and faults of
+        /// links are made by the fault proxy), `namespaces` (each node has a network of its own, in which
+        /// packets are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
         network: Field<Text>,
         /// Ports whose connections may be broken. With `proxy` they go through the fault proxy; with
         /// `namespaces` the default is everything between the nodes.

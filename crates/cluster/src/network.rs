@@ -55,8 +55,8 @@ impl Network {
         Self::Proxy(Proxy::new())
     }
 
-    /// The network that a spec asks for. If it leaves the choice and there are no namespaces, it is the proxy,
-    /// and `note` is told why. `links` are those that the spec names, with free ports for a proxy.
+    /// The network that a spec asks for. If it leaves the choice and there are no namespaces, it is the
+    /// proxy, and why is returned. `links` are those that the spec names; `free` gives a proxy its ports.
     pub(crate) fn open(
         spec: &Spec,
         links: Vec<LinkName>,

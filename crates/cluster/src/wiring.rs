@@ -38,7 +38,7 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    /// Chooses the ports that the spec leaves free, and opens the network, or nodes on loopback without links.
+    /// Chooses the ports that the spec leaves free, and opens the network, or loopback without links.
     /// Says why it is not the network that the spec would rather have.
     pub(crate) fn new(
         spec: &Spec,
@@ -218,7 +218,7 @@ fn port_of(ports: &[(String, u16)], name: &str) -> Option<u16> {
     ports.iter().find(|(known, _)| known == name).map(|(_, port)| *port)
 }
 
-/// A name without `.port` or `.host` behind it, and how an address is written: as a whole, or that part of it.
+/// A name without `.port` or `.host` behind it, and how an address is written: whole, or that part of it.
 fn form_of(name: &str) -> (&str, fn(SocketAddr) -> String) {
     let part = |suffix: &str| name.strip_suffix(suffix);
     match (part(".port"), part(".host")) {

@@ -41,7 +41,7 @@ impl NetworkNamespace {
     /// It cannot be entered, or no thread can be started.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
-            // SAFETY: the descriptor is open for as long as `self` is, and this thread's network alone changes.
+            // SAFETY: the descriptor is open as long as `self` is; only the network of this thread changes.
             let done = unsafe { libc::setns(self.handle.as_raw_fd(), libc::CLONE_NEWNET) };
             result_of(done).map(|()| work())
         })?

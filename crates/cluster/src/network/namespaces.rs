@@ -6,8 +6,8 @@
 //! (198.18.77.254)                       n1 ─────────────────── eth0 (198.18.77.2)
 //! ```
 //!
-//! The packet filter of the router drops and answers packets, and queues of its devices hold them back. None
-//! of the namespaces has a name: with this process, and with the last process of the nodes, all of it is gone.
+//! The packet filter of the router drops and answers packets, and queues of its devices hold them back.
+//! None of the namespaces has a name: with this process and the last one of the nodes, all of it is gone.
 
 use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use plimsoll_driver::namespace::NetworkNamespace;
 
-use super::rules::{Packets, Range, Rules, Wrong, device};
+use super::rules::{Packets, Range, Rules, Wrong, device, sockets};
 use super::{Extent, Ports};
 use crate::error::ClusterError;
 use crate::fault::Impairment;
@@ -113,8 +113,15 @@ impl Namespaces {
             packets.retain(|packets| packets.source.is_some_and(|node| extent.nodes.contains(&node)));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.wrong.push(Wrong { number, impairment, packets });
-        self.apply(&mut state).inspect_err(|_| {
+        let is_beginning = impairment == Impairment::Reset;
+        state.wrong.push(Wrong { number, impairment, packets: packets.clone(), is_beginning });
+        let mut done = self.apply(&mut state);
+        if is_beginning && done.is_ok() {
+            done = self.reset(&packets);
+            state.wrong.iter_mut().for_each(|wrong| wrong.is_beginning = false);
+            done = done.and_then(|()| self.apply(&mut state));
+        }
+        done.inspect_err(|_| {
             state.wrong.pop();
             // Why it was not possible is the news.
             let _ = self.apply(&mut state);
@@ -125,6 +132,18 @@ impl Namespaces {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.wrong.retain(|wrong| wrong.number != number);
         self.apply(&mut state)
+    }
+
+    /// Resets the connections that send such packets. The filter would tell only who sends something: who
+    /// waits for an answer would hear nothing.
+    fn reset(&self, packets: &[Packets]) -> Result<(), String> {
+        for (index, node) in self.nodes.iter().enumerate() {
+            let Some(sockets) = sockets(index, packets, self.range) else { continue };
+            let mut arguments = vec!["-K", "-t", "state", "connected"];
+            arguments.extend(sockets.iter().map(String::as_str));
+            within(node, || told("ss", &arguments, ""))?;
+        }
+        Ok(())
     }
 
     /// The packets of the links in an extent.

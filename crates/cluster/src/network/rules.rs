@@ -99,16 +99,35 @@ impl Packets {
             && (self.port.is_none() || self.port == other.port)
     }
 
-    /// How a rule finds them.
-    fn matched(&self, range: Range) -> String {
+    /// How a rule finds them, or those of TCP among them.
+    fn matched(&self, range: Range, of_tcp: bool) -> String {
         let mut rule = format!("ip saddr {} ip daddr {}", range.of(self.source), range.of(self.destination));
         if let Some((end, port)) = self.port {
             let side = if end == End::Source { "sport" } else { "dport" };
             // It cannot fail for a text.
-            let _ = write!(rule, " meta l4proto {{ tcp, udp }} th {side} {port}");
+            let _ = match of_tcp {
+                true => write!(rule, " tcp {side} {port}"),
+                false => write!(rule, " meta l4proto {{ tcp, udp }} th {side} {port}"),
+            };
+        } else if of_tcp {
+            rule.push_str(" meta l4proto tcp");
         }
         rule
     }
+}
+
+/// The sockets of a node that send packets, as a filter of `ss`; `None` if they send none of these.
+pub(super) fn sockets(node: usize, packets: &[Packets], range: Range) -> Option<Vec<String>> {
+    let own = packets.iter().filter(|packets| packets.source == Some(node));
+    let of = |packets: &Packets| {
+        let port = packets.port.map_or(String::new(), |(end, port)| {
+            let side = if end == End::Source { "sport" } else { "dport" };
+            format!(" and {side} = :{port}")
+        });
+        format!("( dst {}{port} )", range.of(packets.destination))
+    };
+    let filter = own.map(of).collect::<Vec<_>>().join(" or ");
+    (!filter.is_empty()).then(|| filter.split(' ').map(str::to_owned).collect())
 }
 
 /// Something that is wrong with packets.
@@ -118,6 +137,9 @@ pub(super) struct Wrong {
     pub(super) number: u64,
     pub(super) impairment: Impairment,
     pub(super) packets: Vec<Packets>,
+    /// Of resets: packets of nodes are dropped and not answered yet, so that connections are there that the
+    /// nodes end.
+    pub(super) is_beginning: bool,
 }
 
 /// The rules for everything that is wrong.
@@ -135,18 +157,25 @@ impl Rules {
         let cells: BTreeSet<Packets> = wrong.iter().flat_map(|wrong| wrong.packets.iter().copied()).collect();
         let mut rules = Vec::new();
         let mut queues: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        // Those of a port come before all packets, of which they are some: who has passed is not looked at again.
+        // Those of a port come before all packets, of which they are some: what has passed is not looked at
+        // again.
         let (of_ports, all): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| cell.port.is_some());
         for cell in of_ports.into_iter().chain(all) {
             let has = |wrong: &&Wrong| wrong.packets.iter().any(|packets| packets.have(&cell));
             let weather = Weather::of(wrong.iter().filter(has).map(|wrong| wrong.impairment));
-            let found = cell.matched(range);
+            let begins = wrong.iter().filter(has).any(|wrong| wrong.is_beginning);
+            let found = cell.matched(range, false);
             if weather.is_cut || weather.is_half_open || weather.loss >= 1.0 {
                 rules.push(format!("{found} drop"));
                 continue;
             }
             if weather.resets {
-                rules.push(format!("{found} ip protocol tcp reject with tcp reset"));
+                // A reset itself gets through: who ends a connection by it has told the other side.
+                let of_tcp = cell.matched(range, true);
+                rules.push(format!("{of_tcp} tcp flags & rst == rst accept"));
+                if cell.source.is_none() || !begins {
+                    rules.push(format!("{of_tcp} reject with tcp reset"));
+                }
                 rules.push(format!("{found} drop"));
                 continue;
             }
@@ -204,7 +233,7 @@ mod tests {
     }
 
     fn wrong(number: u64, impairment: Impairment, packets: &[Packets]) -> Wrong {
-        Wrong { number, impairment, packets: packets.to_vec() }
+        Wrong { number, impairment, packets: packets.to_vec(), is_beginning: false }
     }
 
     #[test]
@@ -274,6 +303,10 @@ mod tests {
             range(),
         );
         assert!(rules.queues["load"].contains("netem limit 10000 delay 60000us 10000us\n"), "{rules:?}");
-        assert!(rules.filter.contains("ip protocol tcp reject with tcp reset\n"), "{rules:?}");
+        assert!(rules.filter.contains(" meta l4proto tcp reject with tcp reset\n"), "{rules:?}");
+        let of_raft = [to_load, Packets::between(Some(0), 1, Some(9))].concat();
+        let found = sockets(0, &of_raft, range()).map(|words| words.join(" "));
+        let expected = "( dst 198.19.2.254 ) or ( dst 198.19.2.2 and dport = :9 )";
+        assert_eq!((found.as_deref(), sockets(2, &of_raft, range())), (Some(expected), None));
     }
 }
