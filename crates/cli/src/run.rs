@@ -295,7 +295,8 @@ fn execute_on<O: Open + Clone + 'static>(
     let exporters = Exporters::start(&exports, &plan, &say).map_err(Failure::environment)?;
     let mut first = Vec::new();
     if plan.preflight {
-        first = preflight(&plan, open, &addresses, &control).map_err(failure)?;
+        first =
+            preflight(&plan, open, &addresses, &control).map_err(|error| failure_under(error, &signals))?;
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
@@ -340,10 +341,7 @@ fn execute_on<O: Open + Clone + 'static>(
         Ok(records) => records,
         Err(error) => {
             keeper.into_iter().for_each(Keeper::abandon);
-            return Err(match signals.received() {
-                Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
-                None => failure(error),
-            });
+            return Err(failure_under(error, &signals));
         }
     };
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
@@ -525,6 +523,14 @@ pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<(), Proble
         plan.connections.max, limit.hard
     ))
     .with_hint(format!("raise the hard limit (ulimit -Hn {needed}, as root), or use -c {possible}")))
+}
+
+/// The failure of a run that may have been interrupted.
+fn failure_under(error: RunError, signals: &SignalWatch) -> Failure {
+    match signals.received() {
+        Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
+        None => failure(error),
+    }
 }
 
 pub(crate) fn failure(error: RunError) -> Failure {

@@ -38,9 +38,10 @@ impl SignalWatch {
         // A handler does what was registered first before it wakes the thread below: that may set the flag
         // while the handler of the same signal is still at work.
         let ends = flag_of_the_end()?;
-        ends.store(false, Ordering::Relaxed);
         let hangs_up = (!ignores_hangup()).then_some(SIGHUP);
         let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangs_up))?;
+        // Only now: a signal that came before would be heard by nobody.
+        ends.store(false, Ordering::Relaxed);
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
         let (seen, at_once) = (first.clone(), ends.clone());
@@ -92,7 +93,7 @@ fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     if let Some(flag) = ENDS.get() {
         return Ok(flag.clone());
     }
-    let flag = Arc::new(AtomicBool::new(false));
+    let flag = Arc::new(AtomicBool::new(true));
     for signal in [SIGINT, SIGTERM] {
         last_words::before_the_end(signal, flag.clone())?;
         flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())?;

@@ -45,6 +45,25 @@ fn one_interrupt_drains_and_reports() {
     });
 }
 
+/// Whether a process has a handler for SIGINT (signal 2, bit 1: proc(5)).
+fn heeds_interrupts(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("it is said");
+    u64::from_str_radix(caught.trim(), 16).expect("a mask") & 2 != 0
+}
+
+#[test]
+fn an_interrupt_before_the_load_is_one_too() {
+    let sink = Sink::start("--delay constant:60s");
+    let run = Process::plimsoll(&format!("{} -d 60s", sink.url()));
+    // It has a handler for signals before it asks the sink, which does not answer.
+    while !heeds_interrupts(run.id()) {}
+    run.signal("INT");
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    assert!(finished.stderr.contains("stopped before the run began"), "{finished:?}");
+}
+
 #[test]
 fn a_termination_is_told_apart() {
     let (_sink, run) = under_way("auto", "", "--rate 500");
