@@ -23,7 +23,7 @@ pub(super) fn slow_clients(page: &mut Page<'_>, result: &RunResult) {
     }
     for (class, failed) in &slow.errors {
         let example = slow.error_examples.get(class).map_or(String::new(), |example| format!(": {example}"));
-        page.field(class, &format!("{}{example}", count(*failed)));
+        page.field("", &format!("{} {class}{example}", count(*failed)));
     }
     page.field("connections", &format!("{} opened", count(slow.connections)));
     page.blank();
