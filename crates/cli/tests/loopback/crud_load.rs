@@ -85,10 +85,11 @@ fn a_mix_has_its_shares_and_what_it_did_is_there_on_every_node() {
         let finished = load(&cluster, &args);
         assert!(matches!(finished.code, Some(0 | 3)), "{update}: {}", finished.stderr);
         let result = finished.result();
-        // An id that the server has named may be that of an item which another user changes or deletes.
         let by_chance = ok(&result, "RANDOM-ID");
-        let failed = result["accounting"]["failed"].as_u64().expect("a count");
-        assert!(failed <= by_chance, "{update}: {}", result["error_examples"]);
+        if update != "patch" {
+            // (There items are read from followers, which may be behind.)
+            assert_eq!(result["accounting"]["failed"], 0, "{update}: {}", result["error_examples"]);
+        }
         assert_eq!(ok(&result, "CREATE"), 240, "{update}");
         // Before the first item is created there may be none.
         assert!((100..=120).contains(&ok(&result, "UPDATE")), "{update}: {}", ok(&result, "UPDATE"));
