@@ -471,12 +471,11 @@ impl CrudLoad {
 
     fn deletes(&self) -> Vec<Value> {
         let delete = |name: &str| json!({ "name": name, "delete": self.item_path() });
-        let mut any = vec![forgiving(delete("DELETE of a random id"))];
-        if matches!(self.mode, Mode::Random(shares, _) if shares.create > 0) {
-            // It would mostly be an item of this run, which others have or get: their requests would fail.
-            any.clear();
-        }
-        vec![json!({ "take": ITEMS }), self.with_id(vec![delete("DELETE")], any)]
+        // In a mix that creates it would mostly be an item of this run, which others have or get: their
+        // requests would fail.
+        let creates = matches!(self.mode, Mode::Random(shares, _) if shares.create > 0);
+        let any = (!creates).then(|| forgiving(delete("DELETE of a random id")));
+        vec![json!({ "take": ITEMS }), self.with_id(vec![delete("DELETE")], any.into_iter().collect())]
     }
 
     /// Steps with an id of the pool; if it has none, others with any that the server knows.
