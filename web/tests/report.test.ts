@@ -97,6 +97,25 @@ describe.skipIf(!isThere)("reports", () => {
     }
   }
 
+  test("a phone shows the outcome, and whether each threshold holds", async () => {
+    for (const name of ["faults", "silent"] as const) {
+      const { tab } = await open(pages[name], { width: 400 });
+      const verdict = at(pages[name].results[0], "/verdict") as { outcome: string; summary: string };
+      const word = tab.locator("#verdict .word").first();
+      expect(await word.textContent()).toBe(verdict.outcome.replaceAll("_", " ").toUpperCase());
+      const thresholds = at(pages[name].results[0], "/thresholds") as unknown[];
+      const words = tab.locator("#verdict tbody tr", { hasText: /✓ pass|✗ fail|! not judged/ }).locator("th");
+      expect(await words.count()).toBe(thresholds.length);
+      for (const place of [word, ...(await words.all())]) {
+        const box = await place.boundingBox();
+        if (box === null) throw new Error("it is not on the page");
+        expect(box.x).toBeGreaterThanOrEqual(0);
+        expect(box.x + box.width).toBeLessThanOrEqual(400);
+      }
+      await tab.context().close();
+    }
+  });
+
   test("the cursor tells the values of an interval, by mouse and by keyboard", async () => {
     const { tab } = await open(pages.faults);
     const intervals = at(pages.faults.results[0], "/intervals") as Interval[];
@@ -277,7 +296,7 @@ function expected(value: unknown, unit: string): string[] {
     share,
     bytes,
     text: (value: unknown) => String(value).replaceAll("_", " "),
-    verdict: (value: boolean) => (value ? "Valid" : "Invalid"),
+    outcome: (value: string) => value.replaceAll("_", " ").toUpperCase(),
   };
   const written = write[unit]?.(value as never);
   return written === undefined ? [] : unit === "text" ? [written, String(value)] : [written];

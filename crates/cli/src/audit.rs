@@ -139,17 +139,31 @@ impl Bookkeeper {
     }
 
     /// What holds of all servers together: how many writes there were, and whether ids were given twice. A
-    /// load whose writes all went elsewhere than to the resource has shown nothing of it.
+    /// load whose writes all went elsewhere than to the resource, or nowhere, has shown nothing of it.
     fn of_writes(&self) -> ConsistencyFinding {
         let ledger = self.ledger();
         let counts = ledger.counts();
-        let Counts { created, updated, deleted, refused, uncertain, nameless, elsewhere, reissued } = counts;
+        let Counts {
+            created,
+            updated,
+            deleted,
+            refused,
+            uncertain,
+            nameless,
+            elsewhere,
+            undelivered,
+            reissued,
+        } = counts;
         let mut said = format!(
             "acknowledged: {created} creates, {updated} updates, {deleted} deletes; {refused} refused, {uncertain} \
              uncertain"
         );
         for (count, what) in [
             (nameless, "creates were answered without an id, and are known by their content alone"),
+            (
+                undelivered,
+                "writes were redirected to a server that could not be reached, and changed nothing",
+            ),
             (elsewhere, "writes went to something else, and are not followed"),
             (reissued, "ids were given twice"),
         ] {
@@ -159,7 +173,7 @@ impl Bookkeeper {
         }
         let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
         let followed = created + updated + deleted + refused + uncertain;
-        let passed = reissued == 0 && (followed > 0 || elsewhere == 0);
+        let passed = reissued == 0 && (followed > 0 || elsewhere + undelivered == 0);
         ConsistencyFinding::new("writes", passed, Nanos::ZERO, said, evidence)
     }
 
@@ -217,6 +231,10 @@ fn note(ledger: &mut Ledger, exchange: &FailedExchange) {
     let FailedExchange { entry, request, response, .. } = exchange;
     // What was never sent has changed nothing.
     let Some(service_time) = entry.service_time else { return };
+    // The first server has redirected it, and of what the next one should have got nothing was written.
+    if request.head.is_empty() && entry.status == 0 {
+        return ledger.note_undelivered();
+    }
     let head = String::from_utf8_lossy(&request.head);
     let (method, path) = asked(&head);
     let done = entry.unix.0.saturating_add(entry.response_time.0);
@@ -281,12 +299,41 @@ fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFindin
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::{ErrorClass, Outcome};
+    use plimsoll_metrics::LogEntry;
+
     use super::*;
 
     #[test]
     fn requests_are_read_in_both_spellings() {
         assert_eq!(asked("PUT /a/b?c HTTP/1.1\r\nHost: x"), ("PUT", "/a/b?c"));
         assert_eq!(asked(":method: PATCH\n:scheme: http\n:authority: x\n:path: /a"), ("PATCH", "/a"));
+    }
+
+    fn bookkeeper() -> Bookkeeper {
+        Bookkeeper::new("http://a", Listing::new("/api/products"), "/id", PlanPatch::default()).unwrap()
+    }
+
+    #[test]
+    fn writes_redirected_to_a_dead_server_went_nowhere() {
+        let entry = LogEntry {
+            unix: Nanos::ZERO,
+            step: 0,
+            status: 0,
+            outcome: Outcome::Failed(ErrorClass::ConnectRefused),
+            response_time: Nanos::from_millis(2),
+            service_time: Some(Nanos::from_millis(2)),
+            bytes_received: 0,
+            warmup: false,
+        };
+        let books = bookkeeper();
+        note(&mut books.ledger(), &FailedExchange::bare(entry));
+        let counts = books.ledger().counts();
+        assert_eq!((counts.undelivered, counts.elsewhere, counts.uncertain), (1, 0, 0));
+        let finding = books.of_writes();
+        let said = "; 1 writes were redirected to a server that could not be reached, and changed nothing";
+        assert!(finding.said.ends_with(said), "{finding:?}");
+        assert!(!finding.passed, "a load that wrote nothing shows nothing");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use plimsoll_workloads::cache::{Api, CacheLoad};
 use serde_json::json;
 
 use crate::cache_flags::{CacheArgs, problem};
-use crate::errand::{once, reason};
+use crate::errand::{once, reason, transport};
 use crate::flags::RunArgs;
 use crate::paired::{self, Outputs, Pairing};
+use crate::printed_plan::PrintedPlan;
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
 
@@ -18,8 +19,8 @@ const NAME: &str = "the plan of `plimsoll cache`";
 /// Runs of each side of a comparison if nothing else is said: the fewest whose mean has an interval.
 const ROUNDS: u32 = 5;
 
-/// The command.
-pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+/// The load that the flags describe, and the plan that it comes to.
+fn made(args: &CacheArgs) -> Result<(CacheLoad, String), Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll cache` takes no URL and no plan file");
@@ -28,10 +29,25 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
         ));
     }
     let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
-    let text = document.to_string();
+    Ok((load, document.to_string()))
+}
+
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &CacheArgs) -> Result<PrintedPlan, Failure> {
+    let (_, text) = made(args)?;
+    let beside = [("--compare-http", args.compare_http.is_some()), ("--create", args.setup.create)];
+    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
+}
+
+/// The command.
+pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     if args.setup.print_plan {
-        return import::print_made(NAME, text);
+        return printed(args)?.show(args.run.output.quiet);
     }
+    let (load, text) = made(args)?;
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plans is said before anybody is asked for anything.
@@ -47,6 +63,9 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
     }
     reach(&load.server, &load.cache, &args.admin())?;
     let Some(pairing) = pair else { return run::command(&args.run, look, style) };
+    if let Some(url) = &args.compare_http {
+        reach_http(url, &load.cache, &pairing.sides[1].1.layered.patch)?;
+    }
     // The sides differ in all that a comparison otherwise wants to be alike: that is the question here.
     let question = Question { force: true, ..Question::default() };
     // Which protocol carries more is an answer, and no failure of either.
@@ -86,6 +105,38 @@ fn pair(args: &CacheArgs, load: &CacheLoad, url: &str) -> Result<Pairing<'static
         outputs: Outputs::of(FLAG, output)?,
         quiet: output.quiet,
     })
+}
+
+/// Asks the HTTP API once with these credentials, so that a refusal ends the command before any run.
+fn reach_http(url: &str, cache: &str, patch: &PlanPatch) -> Result<(), Failure> {
+    let flags = PlanPatch {
+        basic: patch.basic.clone(),
+        bearer: patch.bearer.clone(),
+        headers: patch.headers.clone(),
+        ..transport(patch)
+    };
+    let step = json!({
+        "get": format!("/cache/{cache}/plimsoll"),
+        "expect": { "status": ["200-599"] },
+    });
+    let document =
+        json!({ "targets": { "api": url.trim_end_matches('/') }, "scenarios": [{ "steps": [step] }] });
+    let record = once(document, flags)?;
+    let (message, hint) = match record.total.statuses.keys().next() {
+        Some(status @ (401 | 403)) => (
+            format!("--compare-http: {url} answers {status}: it does not accept these credentials"),
+            "name another user with --user USER:PASSWORD, or a token with --bearer",
+        ),
+        Some(status @ 500..) => {
+            (format!("--compare-http: {url} answers {status} to a GET"), "look at the log of the server")
+        }
+        Some(_) => return Ok(()),
+        None => (
+            format!("--compare-http: no answer from {url}: {}", reason(&record)),
+            "is this the cache's HTTP API?",
+        ),
+    };
+    Err(Failure::environment(Problem::new(message).with_hint(hint)))
 }
 
 /// Creates the cache. One that is there already is as good.

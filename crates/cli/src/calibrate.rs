@@ -145,7 +145,7 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     let mut used = "epoll";
     for kind in KINDS {
         let (cell, backend) = calibrate(kind, backend, length, args.output.quiet)?;
-        let line = format!("{:>12}  {}", figure::per_second(cell.limit_per_s), cell.load.describe());
+        let line = format!("{:>12}  {}", cell.limit_text(), cell.load.describe());
         run::say(args.output.quiet)(&line);
         used = backend;
         cells.push(cell);
@@ -236,16 +236,37 @@ fn measure_on<O: Open + Clone + 'static>(
         .map_err(|error| Failure::environment(Problem::new(error.to_string())))?;
     let at_half = campaign.run(&at_half, go_on)?;
     interrupted(&campaign)?;
-    let added = Summary::new(&at_half.total.response_time, at_half.total.censored_response).p;
+    let load = load_kind(&full, &plan);
+    let added = match unusable(&at_half) {
+        None => {
+            let added = Summary::new(&at_half.total.response_time, at_half.total.censored_response).p;
+            [added.p50, added.p99]
+        }
+        Some(why) => {
+            run::say(quiet)(&format!("note: what is added to {} is not known: {why}", load.describe()));
+            [None; 2]
+        }
+    };
     let cell = CalibrationCell {
-        load: load_kind(&full, &plan),
+        load,
         limit_per_s,
+        reached_per_s: Some(completed / seconds / threads),
         saturated,
         cpu_us_per_request: busy * 1e6 / completed,
-        added_p50_ns: added.p50,
-        added_p99_ns: added.p99,
+        added_p50_ns: added[0],
+        added_p99_ns: added[1],
     };
     Ok((cell, full))
+}
+
+/// Why the times of a run at half of the limit are not what the machine adds: it did not keep up.
+fn unusable(at_half: &RunRecord) -> Option<String> {
+    let verdict = &at_half.verdict;
+    if !verdict.valid {
+        return Some(verdict.limited_by.evidence.clone());
+    }
+    let piles_up = |warning: &&Reason| warning.code == ReasonCode::Overloaded;
+    verdict.warnings.iter().find(piles_up).map(|warning| warning.evidence.clone())
 }
 
 pub(crate) fn interrupted<O: Open + Clone + 'static>(campaign: &Campaign<'_, O>) -> Result<(), Failure> {
@@ -317,6 +338,7 @@ fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
     let most = record.protocols.iter().max_by_key(|(_, responses)| **responses);
     let mean = |bytes: u64, of: u64| bytes.checked_div(of).unwrap_or(0);
     let protocol = match most {
+        _ if plan.targets.iter().any(|target| target.protocol == Protocol::Cache) => "cache",
         Some((protocol, _)) => protocol.as_str(),
         None => "http/1.1",
     };
@@ -385,7 +407,8 @@ pub(crate) fn used(
     let text = default_store().and_then(|path| std::fs::read_to_string(path).ok()).ok_or(None)?;
     let calibration = Calibration::read(&text)?;
     calibration.check(&describe::tool(), host, record.backend)?;
-    Ok(calibration.used(&load_kind(record, plan), threads, achieved)?)
+    // Of a kind that `calibrate` does not know, doing it again would not help.
+    calibration.used(&load_kind(record, plan), threads, achieved).ok_or(None)
 }
 
 /// The warning that a run used too much of what the machine can generate to be unaffected by that.
@@ -398,7 +421,8 @@ pub(crate) fn warning(used: &CalibrationUse) -> Option<Reason> {
             figure::per_second(used.limit_per_s),
             if used.of_this_plan { "this plan's requests".to_owned() } else { used.load.describe() },
         ),
-        hint: "use more threads (-t) or a lower rate: beyond half of it, response times hold queueing of its own"
+        hint: "use a lower rate, or more threads (-t) where there are CPUs for them: beyond half of it, response times hold \
+               queueing of its own"
             .to_owned(),
     })
 }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
-use plimsoll_engine::{Control, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged};
+use plimsoll_engine::{
+    Control, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
+};
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::{Plan, Problem};
 
@@ -22,7 +24,7 @@ pub(crate) struct Campaign<'a, O> {
     control: Arc<Mutex<Control>>,
     signals: SignalWatch,
     /// What the requests before the runs of each plan came to.
-    first: Vec<Vec<RunRecord>>,
+    first: Vec<Vec<FirstContact>>,
     watched: Watched,
     quiet: bool,
 }
@@ -47,12 +49,14 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of another plan, and tries them: its number is one more than that of the plan
     /// before.
     pub(crate) fn add(&mut self, plan: &mut Plan, beside: u32) -> Result<(), Failure> {
-        run::fit_descriptors(plan, beside).map_err(Failure::environment)?;
+        let fewer = run::fit_descriptors(plan, beside).map_err(Failure::environment)?;
+        fewer.iter().for_each(|note| run::say(self.quiet)(&format!("note: {note}")));
         let addresses = resolve(plan).map_err(run::failure)?;
         let first = match plan.preflight {
             true => preflight(plan, self.open, &addresses, &self.next_control()).map_err(run::failure)?,
             false => Vec::new(),
         };
+        run::tell_first(&first, plan, &run::say(self.quiet));
         self.addresses.push(addresses);
         self.first.push(first);
         Ok(())
@@ -64,8 +68,9 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Self { watched, ..self }
     }
 
-    /// What the requests before the runs of a plan came to, for the first who asks: they were sent once.
-    pub(crate) fn take_first(&mut self, number: usize) -> Vec<RunRecord> {
+    /// Takes the records of the first contacts before the runs of a plan. Later calls return none: the
+    /// contacts were made once.
+    pub(crate) fn take_first(&mut self, number: usize) -> Vec<FirstContact> {
         std::mem::take(&mut self.first[number])
     }
 

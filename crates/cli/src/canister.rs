@@ -24,7 +24,7 @@ use serde_json::json;
 use crate::canister_flags::{CanisterArgs, VerifySpec};
 use crate::crud_flags::problem;
 use crate::errand::{answers_with, transport};
-use crate::flags::OutputFormat;
+use crate::printed_plan::PrintedPlan;
 use crate::run::{Beside, Workload};
 use crate::screen::Look;
 use crate::{Exit, Failure, canister_charts, import, run};
@@ -42,8 +42,28 @@ const STOCK: u64 = 1 << 63;
 /// Certificates that are shown of those that prove nothing.
 const EXAMPLES: usize = 5;
 
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
+    let beside = [
+        ("--presign", args.presign() > 0),
+        ("--verify", args.verify().map_err(Failure::usage)?.is_some()),
+        ("--summary-file", args.summary.summary_file.is_some()),
+        ("--periodic-output", args.summary.periodic_output),
+        ("--chart-size", args.summary.chart_size.is_some()),
+    ];
+    PrintedPlan::new(&args.run, (NAME, document.to_string()), |_| Ok(()), &beside)
+}
+
 /// The command.
 pub(crate) fn command(args: &CanisterArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    if args.print_plan {
+        return printed(args)?.show(args.run.output.quiet);
+    }
     let load = args.to_load().map_err(Failure::usage)?;
     let verify = args.verify().map_err(Failure::usage)?;
     if verify.is_some() && !load.updates {
@@ -53,9 +73,6 @@ pub(crate) fn command(args: &CanisterArgs, look: Look, style: &Style) -> Result<
     let patience = args.status_timeout().map_err(Failure::usage)?;
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let text = document.to_string();
-    if args.print_plan {
-        return import::print_made(NAME, text);
-    }
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
@@ -109,8 +126,8 @@ impl Workload for Calls<'_> {
             }
             text.push_str(&canister_charts::charts(&times, size.cells()));
         }
-        match output.output {
-            OutputFormat::Text => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
+        match output.format() {
+            format if format.is_for_people() => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => run::say(output.quiet)(text.trim_end()),
         }
         if let Some(file) = &self.args.summary.summary_file {
@@ -126,7 +143,7 @@ impl Workload for Calls<'_> {
         let server = self.load.urls.first().map(String::as_str).unwrap_or_default();
         let checks = Reconciliation::new(server, Vec::new()).with_findings(vec![finding]);
         let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
-        run.result.reconciliation = Some(checks);
+        run.result.reconcile(checks);
         Ok(exit)
     }
 }

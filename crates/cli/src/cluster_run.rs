@@ -355,7 +355,7 @@ impl Workload for UnderTest {
         let found = found.unwrap_or_else(|| Reconciliation::new(&self.cluster.spec().name, Vec::new()));
         let found = found.with_findings(findings);
         let exit = if found.consistent { Exit::Success } else { Exit::Inconsistent };
-        run.result.reconciliation = Some(found);
+        run.result.reconcile(found);
         Ok(exit)
     }
 }
@@ -490,7 +490,7 @@ fn table_outputs(args: &ClusterRunArgs) -> Result<(TableFormat, Option<outputs::
         let problem = Problem::new("a suite has a table: --out and --step-summary are of a single run");
         return Err(Failure::usage(problem.with_hint(hint)));
     }
-    let Some(format) = output.output.for_table() else {
+    let Some(format) = output.format().for_table() else {
         let problem = Problem::new("a suite is written as text, json or csv only");
         return Err(Failure::usage(problem.with_hint(hint)));
     };

@@ -24,7 +24,7 @@ pub(crate) struct CompareArgs {
     /// Without it p50, p90, p99, p99.9 where all runs have it, rate and errors are judged, and cpu, what the
     /// generator cost, is shown. Times are response times in the open model and service times in the closed
     /// one. The fewer figures are judged, the fewer runs it takes.
-    #[arg(short, long, value_name = "FIGURE", value_delimiter = ',')]
+    #[arg(long, value_name = "FIGURE", value_delimiter = ',')]
     metric: Vec<String>,
     /// The smallest change that matters
     #[arg(long, value_name = "PERCENT", default_value = "5%", allow_negative_numbers = true)]
@@ -77,7 +77,7 @@ pub(crate) struct HistoryArgs {
     #[arg(value_name = "FILES", required = true)]
     pub(crate) files: Vec<String>,
     /// The figure: p50 to p99.99, mean, service_time.p99, rate, errors or cpu
-    #[arg(short, long, value_name = "FIGURE", default_value = "p99")]
+    #[arg(long, value_name = "FIGURE", default_value = "p99")]
     metric: String,
     /// The smallest change that counts
     #[arg(long, value_name = "PERCENT", default_value = "5%", allow_negative_numbers = true)]

@@ -52,6 +52,18 @@ pub(crate) struct ControlSpec {
 }
 
 impl ControlArgs {
+    /// The flags that a plan can express, by the names of its settings.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
+        let rate_file = self.rate_file.as_ref().map(|file| ("rate_file", file.display().to_string()));
+        let control = self.control.clone().map(|address| ("control", address));
+        rate_file.into_iter().chain(control).collect()
+    }
+
+    /// Returns true if a flag was given that no plan can express.
+    pub(crate) fn is_beside_plans(&self) -> bool {
+        self.control_token.is_some()
+    }
+
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
         let given = |given: fn(&PlanPatch) -> &Option<Given>| {

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::audit::{Bookkeeper, Listing};
 use crate::crud_flags::{CrudLoadArgs, problem};
 use crate::errand::{once, reason, transport, writes_of};
-use crate::flags::OutputFormat;
+use crate::printed_plan::PrintedPlan;
 use crate::run::{Beside, Workload};
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
@@ -25,18 +25,34 @@ use crate::{Exit, Failure, import, run};
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll crud`";
 
-/// The command.
-pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+/// The load that the flags describe, and the plan that it comes to.
+fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll crud` takes no URL and no plan file");
         return Err(Failure::usage(problem.with_hint("name the server with --leader")));
     }
     let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
-    let text = document.to_string();
+    Ok((load, document.to_string()))
+}
+
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
+    let (load, text) = made(args)?;
+    let verify = args.verify_within().map_err(Failure::usage)?.is_some();
+    let beside = [("--preseed", load.before().is_some()), ("--verify", verify)];
+    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
+}
+
+/// The command.
+pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
-        return import::print_made(NAME, text);
+        return printed(args)?.show(args.run.output.quiet);
     }
+    let (load, text) = made(args)?;
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
@@ -111,8 +127,8 @@ impl Workload for Crud<'_> {
         let result = &mut run.result;
         let output = &self.args.run.output;
         let text = summary(self.load, result);
-        match output.output {
-            OutputFormat::Text => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
+        match output.format() {
+            format if format.is_for_people() => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => run::say(output.quiet)(text.trim_end()),
         }
         let Some((books, within)) = &self.books else { return Ok(Exit::Success) };
@@ -121,7 +137,7 @@ impl Workload for Crud<'_> {
         let findings = books.audit_all(&servers, *within, output.quiet)?;
         let checks = Reconciliation::new(&self.load.leader, Vec::new()).with_findings(findings);
         let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
-        result.reconciliation = Some(checks);
+        result.reconcile(checks);
         Ok(exit)
     }
 }

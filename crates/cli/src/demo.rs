@@ -27,11 +27,12 @@ const SIGMA: f64 = 0.4;
 
 const EXPLANATION: &str = "\
 What to look at:
-  1. The verdict: whether these numbers can be believed. If this machine was the bottleneck, it says so.
+  1. The first line is what came of the run, the second whether the measurement is valid: if this machine was
+     the bottleneck, it says so.
   2. Response time counts from when a request should have started, service time from when it was sent; the
      start lag between them is this program's own. A server that stalls shows in the response time.
-  3. The accounts balance: what was scheduled is started, dropped or never started; what was started is ok,
-     failed, timed out or in flight. Next: plimsoll run http://your.server/ --rate 1000
+  3. With --long the accounts are there, too: what was scheduled is started, dropped or never started; what
+     was started is ok, failed, timed out or in flight. Next: plimsoll run http://your.server/ --rate 1000
 ";
 
 /// The command.

@@ -1,9 +1,14 @@
 //! What a run was, in words: for the report and the result.
 
+use std::path::Path;
+
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
-use plimsoll_metrics::{PhaseOutline, RunRecord};
-use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Protocol, Source, Target};
+use plimsoll_engine::FirstContact;
+use plimsoll_metrics::PhaseOutline;
+use plimsoll_plan::{
+    IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Protocol, Source, Target,
+};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::header::is_secret;
@@ -74,8 +79,15 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         let all: Vec<String> = phases(plan).iter().map(phase).collect();
         description.push(format!("phases: {}", all.join(", ")));
     }
-    if plan.pacing == Pacing::Precise {
-        description.push("precise pacing: polls busily before every arrival".to_owned());
+    match plan.pacing {
+        Pacing::Adaptive => {}
+        Pacing::Shared => {
+            let budget = span(Pacing::BUDGET);
+            description.push(format!("shared pacing: requests start up to {budget} late to share wake-ups"));
+        }
+        Pacing::Precise => {
+            description.push("precise pacing: polls busily before every arrival".to_owned());
+        }
     }
     if let Some(rate) = connections.rate {
         description.push(format!("{}/s new connections at the start", trimmed(rate.per_second_f64())));
@@ -222,11 +234,12 @@ pub(crate) fn host() -> Host {
     }
 }
 
-/// What the request before the run found.
-pub(crate) fn preflight(record: &RunRecord) -> Option<Preflight> {
-    let peer = record.peers.first()?;
+/// The result of the first contact with a target, as the report shows it.
+pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight> {
+    let peer = contact.record()?.peers.first()?;
     Some(Preflight {
-        status: *record.total.statuses.keys().next()?,
+        request: contact.step.map(|step| plan.steps[step].name.clone()),
+        status: contact.status(),
         protocol: peer.protocol.clone(),
         tls_version: peer.tls_version.clone(),
         cipher: peer.tls_cipher.clone(),
@@ -238,7 +251,7 @@ pub(crate) fn preflight(record: &RunRecord) -> Option<Preflight> {
 pub(crate) const HIDDEN: &str = "<redacted>";
 
 /// Flags whose values are not shown. A key's file is none, but somebody may write the key in its place.
-const CREDENTIALS: [&str; 4] = ["--basic", "--bearer", "--control-token", "--jwt-key"];
+const CREDENTIALS: [&str; 6] = ["--basic", "--bearer", "--control-token", "--jwt-key", "--token", "--user"];
 
 /// The command line without secrets: credentials, secret headers, user and password in a URL.
 pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
@@ -286,6 +299,19 @@ pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
             _ => text.to_owned(),
         }
     }
+}
+
+/// The name of a plan: its own `name`, or else that of its file.
+pub(crate) fn plan_name(plan: &LoadedDocument) -> Option<String> {
+    let own = plan.document.name.get().map(|name| name.as_str().trim().to_owned());
+    own.filter(|name| !name.is_empty()).or_else(|| {
+        let file = Path::new(&plan.source.name);
+        // What a workload has made is called by no file.
+        let is_file = file
+            .extension()
+            .is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));
+        is_file.then(|| file.file_stem().map(|stem| stem.to_string_lossy().into_owned())).flatten()
+    })
 }
 
 /// The text of a plan file without its credentials, for which there are stars.

@@ -53,13 +53,16 @@ pub(crate) fn allows_screen() -> bool {
 /// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they
 /// are.
 fn unicode() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.is_empty());
+    is_unicode(|name| std::env::var(name).ok())
+}
+
+/// The same of these variables. Whoever asks for `C` or `POSIX` asks for ASCII.
+fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
     locale.is_none_or(|value| {
         let value = value.to_ascii_lowercase();
-        value.contains("utf-8") || value.contains("utf8") || value == "c" || value == "posix"
+        value.contains("utf-8") || value.contains("utf8")
     })
 }
 
@@ -142,4 +145,22 @@ pub(crate) fn surroundings() -> Surroundings {
 pub(crate) fn program() -> PathBuf {
     // Linux names it even where the file was replaced or removed.
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_locale_that_is_set_says_what_letters_there_are() {
+        let unicode = |set: &[(&str, &str)]| {
+            let value = |name: &str| set.iter().find(|(known, _)| *known == name);
+            is_unicode(|name| value(name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(unicode(&[]), "nothing is said in a container");
+        assert!(unicode(&[("LANG", "en_GB.UTF-8")]) && unicode(&[("LC_ALL", "C.utf8")]));
+        assert!(unicode(&[("LC_ALL", ""), ("LANG", "C.UTF-8")]));
+        assert!(!unicode(&[("LC_ALL", "C"), ("LANG", "en_GB.UTF-8")]), "who asks for C gets ASCII");
+        assert!(!unicode(&[("LANG", "POSIX")]) && !unicode(&[("LC_CTYPE", "de_DE.ISO-8859-1")]));
+    }
 }

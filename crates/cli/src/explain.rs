@@ -281,6 +281,7 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
         "window_bits" if http2 => (plan.http2.stream_window + 1).trailing_zeros().to_string(),
         "connection_window_bits" if http2 => (plan.http2.connection_window + 1).trailing_zeros().to_string(),
         "precise" => (plan.pacing == Pacing::Precise).to_string(),
+        "pacing" => plan.pacing.name().to_owned(),
         "backend" => "auto".to_owned(),
         "max_head_bytes" => plan.limits.head_bytes.to_string(),
         "no_preflight" => (!plan.preflight).to_string(),

@@ -21,11 +21,9 @@ use crate::{Exit, Failure, describe, import, outputs, run, sweep};
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
 /// Longest wait for owed responses after a trial: what an overload has left is not worth more.
 const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
-/// Confidence at which a trial that breaks is ended before its time. Stricter than the decision itself, since
-/// this question is asked after every interval.
+/// Confidence at which a trial whose outcome is clear is ended before its time. Strict, since this question
+/// is asked after every interval.
 const EARLY_CONFIDENCE: f64 = 0.999;
-/// Trials that the generator spoiled, in a row, until it counts as its limit and not as an accident.
-const ATTEMPTS: u32 = 3;
 /// How many times the connections that Little's law asks for within the SLO are opened at most. With more, a
 /// server that is overloaded would only have longer queues.
 const SPARE_CONNECTIONS: f64 = 4.0;
@@ -98,8 +96,12 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
         plan.drain = plan.drain.min(LONGEST_DRAIN);
         let limits = objectives.iter().map(|objective| objective.limit).collect();
-        let settings =
-            Settings { to: spec.to, precision: spec.precision, ..Settings::new(spec.from, limits) };
+        let settings = Settings {
+            to: spec.to,
+            precision: spec.precision,
+            unit: unit.as_secs_f64(),
+            ..Settings::new(spec.from, limits)
+        };
         Ok(Self {
             plan,
             campaign,
@@ -117,7 +119,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     /// Carries the search out, to its end or as far as it may go.
     fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
         let mut stopped = false;
-        let mut accidents = 0;
         while let Some(trial) = self.search.next() {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
@@ -131,13 +132,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 break;
             }
             let outcome = self.outcome(&measured);
-            accidents = if outcome == Outcome::NotApplied { accidents + 1 } else { 0 };
-            if (1..ATTEMPTS).contains(&accidents) {
-                self.add_trial(&trial, begun, &measured, Finding::NotApplied);
-                continue;
-            }
-            accidents = 0;
-            // One that broke was ended before its time.
+            // One whose outcome was clear has ended before its time.
             let carried_out = measured.record.duration.as_secs_f64() / length.as_secs_f64();
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
@@ -145,6 +140,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         let result = self.result(stopped);
         let exit = match (self.campaign.interrupted(), &result.capacity) {
             (Some(signal), _) => Exit::Interrupted(signal),
+            (None, Capacity { end, .. }) if end == name_of(End::Generator) => Exit::Invalid,
             (None, Capacity { low_per_s: Some(_), high_per_s: Some(_), .. }) => Exit::Success,
             (None, Capacity { low_per_s: Some(_), .. }) if result.capacity.end == name_of(End::Highest) => {
                 Exit::Success
@@ -172,7 +168,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                     _ => portions.push(portion),
                 }
             }
-            self.search.finding_at(&portions, EARLY_CONFIDENCE) != Finding::Breaks
+            !self.search.is_clear(trial, &portions, EARLY_CONFIDENCE)
         };
         let record = self.campaign.run(&plan, &mut go_on)?;
         // What did not end in time is bad by any measure.
@@ -186,10 +182,9 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     /// The plan of one trial.
     fn plan_of(&self, trial: &Trial) -> Result<Plan, Failure> {
         let rate = exact(trial.rate);
-        let mut lead = vec![(rate, self.lead)];
-        if let Some(before) = trial.after {
-            lead = vec![(exact(before), self.unit), (rate, self.unit)];
-        }
+        let scaled = |length: Nanos| Nanos(length.0.saturating_mul(u64::from(trial.scale)));
+        let before = trial.after.map(|before| (exact(before), scaled(self.unit)));
+        let lead: Vec<_> = before.into_iter().chain([(rate, scaled(self.lead))]).collect();
         let duration = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
         let mut plan = self
             .plan
@@ -223,6 +218,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             purpose: match trial.purpose {
                 Purpose::Ramp => "ramp",
                 Purpose::Bisection => "bisection",
+                Purpose::Estimation => "estimation",
                 Purpose::Confirmation => "confirmation",
                 Purpose::FromAbove => "from_above",
             }
@@ -310,6 +306,14 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         }
     }
 
+    /// The lowest rate above another one that the generator could not apply.
+    fn lowest_not_applied(&self, above: Option<f64>) -> Option<f64> {
+        let not_applied = finding_name(Finding::NotApplied);
+        let spoiled = self.trials.iter().filter(|trial| trial.finding == not_applied);
+        let rates = spoiled.map(|trial| trial.rate_per_s).filter(|rate| above.is_none_or(|low| *rate > low));
+        rates.reduce(f64::min)
+    }
+
     /// The answer in figures and words.
     fn capacity(&self, stopped: bool) -> Capacity {
         let answer = self.search.answer(stopped);
@@ -320,13 +324,13 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 "right after an overload it holds {} only: it recovers slowly",
                 figure::per_second(from_above)
             )),
-            (Some(_), None) if answer.high.is_some() && answer.end != End::Stopped => {
-                notes.push("right after an overload none of the rates near it was shown to hold".to_owned());
+            (Some(_), None) if answer.high.is_some() && matches!(answer.end, End::Narrow | End::Unclear) => {
+                notes.push("right after an overload all of the rates near it break".to_owned());
             }
             _ => {}
         }
         if answer.low.is_some() && !answer.confirmed {
-            notes.push("the lower end was not confirmed by a longer trial".to_owned());
+            notes.push("the lower end was not confirmed by another trial".to_owned());
         }
         let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
         if let (End::Generator, Some(found)) =
@@ -337,14 +341,29 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
         let statement = match answer.end {
             End::Narrow => "the lower rate holds what was asked for, the upper one does not".to_owned(),
-            End::Unclear => format!(
-                "rates between them were tried as long as allowed and stayed unclear ({} wide)",
-                figure::share(width.unwrap_or(0.0))
-            ),
+            End::Unclear => match width {
+                Some(width) => format!(
+                    "rates between them were tried as long as allowed and stayed unclear ({} wide)",
+                    figure::share(width)
+                ),
+                None => "rates beside it were tried as long as allowed and stayed unclear".to_owned(),
+            },
             End::Highest => "the highest rate that may be tried does not break it".to_owned(),
-            End::Generator => {
-                "this generator cannot put a higher rate on the server, whose limit was not found".to_owned()
+            End::Generator if answer.high.is_some() => {
+                "this generator could not apply the last trials, so that the search ended early".to_owned()
             }
+            End::Generator => match (answer.low, self.lowest_not_applied(answer.low)) {
+                (Some(_), Some(rate)) => format!(
+                    "the highest rate that was shown to hold; this generator could not put {} on the server, \
+                     whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (None, Some(rate)) => format!(
+                    "this generator could not put even {} on the server, whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
+            },
             End::Lowest => "no rate that was tried holds what was asked for".to_owned(),
             End::Stopped => "the search was ended before it was done".to_owned(),
         };

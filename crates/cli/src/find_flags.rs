@@ -13,7 +13,7 @@ use crate::watch_flags::WatchArgs;
 /// Rate of the first trial where nothing says another.
 const FROM: &str = "100";
 /// Length of the shortest trial where nothing says another.
-const TRIAL: &str = "5s";
+const TRIAL: &str = "2s";
 /// Limit of the search where nothing says another.
 const MAX_TIME: Nanos = Nanos::from_secs(600);
 /// Width of the answer that is aimed at where nothing says another.

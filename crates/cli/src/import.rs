@@ -4,12 +4,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
 
 use crate::flags::{PlanArgs, Surroundings};
 use crate::import_flags::{ImportArgs, ImportFormat};
-use crate::{Exit, Failure, environment, run};
+use crate::{Exit, Failure, environment, foreign_file, run};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -65,7 +64,11 @@ pub(crate) fn resolve_amended(
     }
     let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
     amend(&mut command.flags).map_err(Failure::usage)?;
-    let Some(file) = &args.h2loadrunner else { return Ok(command.resolve(&Disk)?) };
+    let Some(file) = &args.h2loadrunner else {
+        let resolved = command.resolve(&Disk).map_err(Failure::from);
+        return resolved
+            .map_err(|failure| foreign_file::explained(args.urls().iter().map(String::as_str), failure));
+    };
     let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;
     // What is wrong then is shown in the plan, not in the file as it was typed: it needs another name.
@@ -88,17 +91,6 @@ pub(crate) fn resolve_made(
     let files = WithPlan { name: PathBuf::from(&name), text };
     command.plan = Some(name);
     Ok(command.resolve(&files)?)
-}
-
-/// Prints a plan that was made a moment ago, as YAML.
-pub(crate) fn print_made(name: &str, text: String) -> Result<Exit, Failure> {
-    let mut problems = Problems::default();
-    let source = Source { name: name.to_owned(), text };
-    let Some(document) = Document::read(&source, &mut problems) else {
-        return Err(Failure::usage(problems));
-    };
-    run::to_stdout(|out| out.write_all(document.to_yaml().as_bytes()))?;
-    Ok(Exit::Success)
 }
 
 /// The file system, and in it a plan that was made a moment ago.

@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::errand::{once, reason, transport};
 use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
+use crate::printed_plan::PrintedPlan;
 use crate::progress::Preparing;
 use crate::run::Workload;
 use crate::screen::Look;
@@ -23,16 +24,39 @@ use crate::{Exit, Failure, import, ingest_demo, repeat, run};
 /// What the plan is called in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
 
-/// The command.
-pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
-    if let Some(InsteadOfLoad::Demo(demo)) = &args.instead {
-        return ingest_demo::command(demo, style);
-    }
+/// The load that the flags describe.
+fn load_of(args: &IngestArgs) -> Result<IngestLoad, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll ingest` takes no URL and no plan file");
         return Err(Failure::usage(problem.with_hint("name the store with --url")));
     }
+    Ok(load)
+}
+
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &IngestArgs) -> Result<PrintedPlan, Failure> {
+    let document = load_of(args)?.document().map_err(|error| Failure::usage(problem(&error)))?;
+    let amend = |flags: &mut PlanPatch| {
+        authorize(args, flags);
+        Ok(())
+    };
+    let beside = [("--pregenerate", args.pregenerated().is_some()), ("--verify", args.store.verify)];
+    PrintedPlan::new(&args.run, (NAME, document.to_string()), amend, &beside)
+}
+
+/// The command.
+pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+    if let Some(InsteadOfLoad::Demo(demo)) = &args.instead {
+        return ingest_demo::command(demo, style);
+    }
+    if args.prints_plan() {
+        return printed(args)?.show(args.run.output.quiet);
+    }
+    let load = load_of(args)?;
     if let Some(sizes) = args.sweep().map_err(Failure::usage)? {
         return sweep(args, &load, &sizes, style);
     }
@@ -48,9 +72,6 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
     }
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();
-    if args.prints_plan() {
-        return import::print_made(NAME, text);
-    }
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
     let resolved = import::resolve(&args.run.plan, true)?;
@@ -100,8 +121,8 @@ fn explain(result: &RunResult, say: &Say) {
 
 /// A run with batches of each size.
 fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> Result<Exit, Failure> {
-    let format = match args.run.output.output {
-        OutputFormat::Text => TableFormat::Text,
+    let format = match args.run.output.format() {
+        OutputFormat::Summary | OutputFormat::Text => TableFormat::Text,
         OutputFormat::Json => TableFormat::Json,
         OutputFormat::Csv => TableFormat::Csv,
         _ => {

@@ -34,6 +34,7 @@ mod exports;
 mod find;
 mod find_flags;
 mod flags;
+mod foreign_file;
 mod guard;
 mod help;
 mod history;
@@ -50,6 +51,9 @@ mod named;
 mod output_flags;
 mod outputs;
 mod paired;
+#[cfg(test)]
+mod printed_commands;
+mod printed_plan;
 mod problems;
 mod progress;
 mod rate_file;
@@ -88,7 +92,7 @@ mod wrk;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use plimsoll_plan::{Disk, Problem, Problems, Refused, Source};
 
 use crate::cluster_flags::ClusterCommand;
@@ -102,6 +106,8 @@ pub(crate) enum Exit {
     Success,
     /// The target could not be reached, or the system did not play along.
     Environment,
+    /// No request succeeded, and there was no threshold.
+    NothingSucceeded,
     /// Bad usage.
     Usage,
     /// The measurement is invalid.
@@ -112,14 +118,14 @@ pub(crate) enum Exit {
     Undecided,
     /// The system under test does not have what it should have.
     Inconsistent,
-    /// A threshold failed on a valid run.
+    /// A threshold does not hold.
     Thresholds,
     /// Ended by this signal, after the partial result was written.
     Interrupted(i32),
 }
 
 impl Exit {
-    /// All of them, with the signals that are heeded.
+    /// All codes, each by one that has it, with the signals that are heeded.
     pub(crate) const KINDS: [Self; 11] = [
         Self::Success,
         Self::Environment,
@@ -138,7 +144,7 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Environment => 1,
+            Self::Environment | Self::NothingSucceeded => 1,
             Self::Usage => 2,
             Self::Invalid => 3,
             Self::Regression => 4,
@@ -152,15 +158,19 @@ impl Exit {
     /// What it means, for the reference.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
-            Self::Success => "ran, and the figures are valid; thresholds are met",
-            Self::Environment => "the target cannot be reached, or an unexpected error",
+            Self::Success => "ran: thresholds hold, or there are none and requests succeeded",
+            Self::Environment | Self::NothingSucceeded => {
+                "no request succeeded (without a threshold), the target cannot be reached, or an unexpected error"
+            }
             Self::Usage => "bad usage, a plan with errors, or an error in a script",
-            Self::Invalid => "the measurement is invalid; `find`: the generator was the limit",
+            Self::Invalid => {
+                "no verdict: the measurement is invalid, not by the target's doing; `find`: the generator was the limit"
+            }
             Self::Regression => "`compare`: worse",
             Self::Undecided => "`compare --strict`: undecided",
             Self::Inconsistent => "a consistency check failed: the server does not have what it acknowledged",
             Self::Thresholds => {
-                "a threshold does not hold on a valid run; `find`: no rate that was tried holds"
+                "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
             }
             Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
             Self::Interrupted(signal_hook::consts::SIGHUP) => "the terminal has gone (SIGHUP)",
@@ -196,9 +206,16 @@ fn main() -> ExitCode {
 /// The command line; `None` if it only asked for help or the version, which is printed here.
 fn parse() -> Result<Option<Cli>, Failure> {
     let args = command_word::with_command(std::env::args_os().collect()).map_err(Failure::usage)?;
-    match Cli::try_parse_from(args) {
-        Ok(cli) => Ok(Some(cli)),
-        Err(error) => match problems::from_clap(&error) {
+    match command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found))
+    {
+        Ok(cli) => {
+            if let Some(note) = command_word::habit(&args) {
+                // Where there is no stderr there is no one to tell.
+                let _ = writeln!(std::io::stderr(), "note: {note}");
+            }
+            Ok(Some(cli))
+        }
+        Err(error) => match problems::from_clap(&error, &args) {
             Some(problem) => Err(Failure::usage(problem)),
             None => {
                 // A page of help whose reader has gone is no failure.

@@ -10,8 +10,11 @@ use plimsoll_report::{Format, TableFormat};
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// Format of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = OutputFormat::Text, value_name = "FORMAT")]
+    #[arg(short, long, value_enum, default_value_t = OutputFormat::Summary, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
+    /// The whole report, with all that was measured: the same as --output text
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) long: bool,
     /// Write the result to a file, too, in a format of --output; repeatable: --out markdown=report.md
     ///
     /// A file that cannot be written is an error, before the load where that can be known. The result on
@@ -32,8 +35,10 @@ pub(crate) struct OutputArgs {
 /// Format of the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people
+    /// For people, on half a screen
     #[default]
+    Summary,
+    /// For people, in full
     Text,
     /// The result contract
     Json,
@@ -56,6 +61,7 @@ pub(crate) enum OutputFormat {
 impl From<OutputFormat> for Format {
     fn from(format: OutputFormat) -> Self {
         match format {
+            OutputFormat::Summary => Self::Summary,
             OutputFormat::Text => Self::Text,
             OutputFormat::Json => Self::Json,
             OutputFormat::Csv => Self::Csv,
@@ -69,11 +75,23 @@ impl From<OutputFormat> for Format {
     }
 }
 
+impl OutputArgs {
+    /// The format on stdout.
+    pub(crate) const fn format(&self) -> OutputFormat {
+        if self.long { OutputFormat::Text } else { self.output }
+    }
+}
+
 impl OutputFormat {
+    /// Whether people read it.
+    pub(crate) const fn is_for_people(self) -> bool {
+        matches!(self, Self::Summary | Self::Text)
+    }
+
     /// The same for several runs, which have fewer formats.
     pub(crate) fn for_table(self) -> Option<TableFormat> {
         match self {
-            Self::Text => Some(TableFormat::Text),
+            Self::Summary | Self::Text => Some(TableFormat::Text),
             Self::Json => Some(TableFormat::Json),
             Self::Csv => Some(TableFormat::Csv),
             _ => None,
@@ -111,7 +129,7 @@ impl TableOutputArgs {
     /// The same for a single run.
     pub(crate) fn for_run(&self) -> OutputArgs {
         let output = match self.output {
-            TableOutputFormat::Text => OutputFormat::Text,
+            TableOutputFormat::Text => OutputFormat::Summary,
             TableOutputFormat::Json => OutputFormat::Json,
             TableOutputFormat::Csv => OutputFormat::Csv,
         };

@@ -129,7 +129,7 @@ impl Outputs {
             add(OutputFormat::Markdown, step_summary());
         }
         match failures.into_iter().reduce(both) {
-            None => Ok(Self { stdout: args.output, files }),
+            None => Ok(Self { stdout: args.format(), files }),
             Some(failure) => Err(failure),
         }
     }

@@ -57,8 +57,8 @@ impl Outputs {
         for (other, _) in files.iter().filter(|(_, given)| *given) {
             refuse(format!("{flag} and {other} exclude each other: that is of a single run"));
         }
-        let stdout = match args.output {
-            OutputFormat::Text => ComparisonFormat::Text,
+        let stdout = match args.format() {
+            OutputFormat::Summary | OutputFormat::Text => ComparisonFormat::Text,
             OutputFormat::Json => ComparisonFormat::Json,
             OutputFormat::Markdown => ComparisonFormat::Markdown,
             _ => {

@@ -1,6 +1,8 @@
 //! How problems are shown: `error: …`, then `hint: …`.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use plimsoll_plan::{Problem, Problems, Source};
@@ -31,8 +33,8 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
 }
 
 /// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of
-/// help or the version.
-pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
+/// help or the version. `args` is that command line, the name of the command second.
+pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Problem> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -47,6 +49,7 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
         ErrorKind::UnknownArgument if !flag().starts_with('-') => {
             Problem::new(format!("`{}` is too much", flag()))
         }
+        ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
         ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref()),
         ErrorKind::InvalidValue => {
             let value = text(ContextKind::InvalidValue).unwrap_or_default();
@@ -58,6 +61,7 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
                 let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
                 match (&*name, &*value) {
                     ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
+                    ("--output", _) => problem.with_hint(output_hint(&value, &known, args)),
                     _ => problem,
                 }
             }
@@ -109,6 +113,61 @@ pub(crate) fn from_clap(error: &clap::Error) -> Option<Problem> {
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
 }
 
+/// Whether what looks like a flag is a number below zero, such as the begin of `-5s`.
+fn is_number(flag: &str) -> bool {
+    flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// `-d -5s`: the parser takes a value that begins with `-` for a flag.
+fn below_zero(flag: &str, args: &[OsString]) -> Problem {
+    let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let at = args.iter().position(|arg| arg.starts_with(flag));
+    let value = at.map_or(flag, |at| &args[at]);
+    let before = at.and_then(|at| args.get(at.checked_sub(1)?)).filter(|before| before.starts_with('-'));
+    let problem = match before {
+        Some(before) => Problem::new(format!("{before}: `{value}` is negative")),
+        None => Problem::new(format!("unknown flag `{value}`")),
+    };
+    problem.with_hint("times, rates and numbers are 0 or more")
+}
+
+/// What to do about a value of `--output` that is no format: the name of a file, or of a format elsewhere.
+fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
+    let known: Vec<&str> = known.split(", ").collect();
+    let runs = args.get(1).is_some_and(|word| RUNS.iter().any(|command| word == command));
+    let ending = Path::new(value).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_file = !ending.is_empty() || value.contains('/');
+    let meant = match if is_file { ending } else { value } {
+        "md" => "markdown",
+        "xml" => "junit",
+        "jsonl" => "ndjson",
+        "txt" => "text",
+        other => other,
+    };
+    match (is_file, runs) {
+        (true, true) if meant == "html" => format!("the page of HTML is --report {value}"),
+        (true, true) if meant == "json" => format!("a file is written with --json {value}"),
+        (true, true) if known.contains(&meant) => format!("a file is written with --out {meant}={value}"),
+        (true, true) => format!("a file is written with --json {value}, or --out FORMAT={value}"),
+        (true, false) => {
+            let format = known.iter().find(|format| **format == meant).unwrap_or(&known[0]);
+            format!("-o is the format on stdout: write `-o {format} > {value}`")
+        }
+        (false, true) if meant == "html" => "a page of HTML is a file: --report FILE".to_owned(),
+        (false, _) if meant == "html" => "`plimsoll report RUN` writes a page of HTML".to_owned(),
+        (false, _) if known.contains(&meant) => format!("write -o {meant}"),
+        (false, _) => match suggest::closest(value, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                format!("write -o {}; a file is named with --json or --out, where there is one", known[0])
+            }
+        },
+    }
+}
+
+/// The commands that make a run, whose result has many formats.
+const RUNS: [&str; 5] = ["run", "cache", "crud", "canister", "ingest"];
+
 const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
 
 /// Whether a mistake was made below `plimsoll import`.
@@ -143,7 +202,22 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--latency-correction" => "response times always count from the intended start",
         "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
         "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
-        "-u" | "--user" | "-a" => "user and password are --basic user:password",
+        "-u" => "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password",
+        "--user" | "-a" => "user and password are --basic user:password",
+        "-m" => "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric",
+        "--host" => "Locust's `--host` is the URL, without a flag",
+        "--headless" | "--no-web" | "--only-summary" => {
+            "nothing is to be clicked: it runs at once (--no-tui leaves the live screen out)"
+        }
+        "--run-time" => "the length of the run is -d",
+        "--spawn-rate" | "--hatch-rate" | "--ramp-up" | "--rampup" | "--ramp" => {
+            "users or rates that rise are stages: --user-stages 1ms@0,30s@100 starts 100 users within 30s, \
+             --stages 1ms@0,30s@100 rises to 100/s"
+        }
+        "--summary-trend-stats" => {
+            "p50 to p99.99, mean, min and max are always shown; --out k6=FILE writes k6's summary"
+        }
+        "--summary-mode" => "the report has --output FORMAT, --out FORMAT=FILE and --quiet",
         "-A" | "--user-agent" => "write -H 'User-Agent: …'",
         "-x" | "--proxy" => "proxies are not supported",
         "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
@@ -164,7 +238,10 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--request" => "the method is -X",
         "--clients" | "--workers" => "the number of connections is -c",
         "--vus" => "the number of users is --users",
-        "--stage" => "k6's `10s:50` is --user-stages 10s@50 (users), or --stages 10s@50 (a rate)",
+        "--stage" => {
+            "k6 rises to the target of a stage, and the first one here holds: k6's `10s:50` is \
+             --user-stages 1ms@0,10s@50 (users), or --stages 1ms@0,10s@50 (a rate)"
+        }
         "--cpus" | "--gomaxprocs" => "the number of threads is -t",
         "--location" => "redirects are followed with --follow-redirects",
         "--max-redirs" => "write --follow-redirects=N",

@@ -1,40 +1,84 @@
-//! The live line on a terminal.
+//! How far a run is, in a line on stderr: renewed on a terminal, now and then elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::Progress;
+use plimsoll_metrics::{RateUnit, figure};
 
-use crate::steering::per_second;
+/// Time between two lines where stderr is no terminal: often enough to show a build machine that something
+/// goes on (most give up after ten minutes of silence), and rarely enough for a log.
+const BETWEEN_LINES: Nanos = Nanos::from_secs(10);
 
-/// Shows one line on stderr, renewed every second. Silent where stderr is no terminal.
+/// Shows how far a run is.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
-    on: bool,
+    kind: Kind,
+    /// Whether a line that is renewed stands there.
     shown: bool,
-    /// Whether each line stays.
-    stays: bool,
+    /// When the next line is due, since the start of the run.
+    next: Nanos,
+}
+
+/// Where the line stands, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Silent,
+    /// One line, renewed each interval.
+    Renewed,
+    /// A line below the other, at most so often.
+    Lines(Nanos),
 }
 
 impl ProgressLine {
+    /// A line that is renewed on a terminal, and one every ten seconds elsewhere.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { on: !quiet && std::io::stderr().is_terminal(), shown: false, stays: false }
+        Self::of(match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Kind::Silent,
+            (false, true) => Kind::Renewed,
+            (false, false) => Kind::Lines(BETWEEN_LINES),
+        })
     }
 
-    /// Shows a line below the other, wherever stderr leads.
-    pub(crate) fn lines() -> Self {
-        Self { on: true, shown: false, stays: true }
+    /// A line for each interval below the other, wherever stderr leads.
+    pub(crate) const fn lines() -> Self {
+        Self::of(Kind::Lines(Nanos::ZERO))
     }
 
-    /// Renews the line.
+    const fn of(kind: Kind) -> Self {
+        let next = match kind {
+            Kind::Lines(every) => every,
+            Kind::Silent | Kind::Renewed => Nanos::ZERO,
+        };
+        Self { kind, shown: false, next }
+    }
+
+    /// Takes up an interval.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
-        if self.stays {
-            let _ = writeln!(std::io::stderr(), "{}", line(progress));
-        } else if self.on {
-            self.shown = true;
-            // A terminal that has gone away is no reason to end a run.
-            let _ = write!(std::io::stderr(), "\r\x1b[2K{}", line(progress));
+        let text = match self.kind {
+            Kind::Silent => return,
+            Kind::Renewed => {
+                self.shown = true;
+                format!("\r\x1b[2K{}", line(progress))
+            }
+            Kind::Lines(every) => {
+                if !self.is_due(progress.elapsed, every) {
+                    return;
+                }
+                format!("{}\n", line(progress))
+            }
+        };
+        // A terminal that has gone away is no reason to end a run.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Whether a line is due at an instant of the run; then the next one is `every` later.
+    fn is_due(&mut self, elapsed: Nanos, every: Nanos) -> bool {
+        let due = elapsed >= self.next;
+        if due {
+            self.next = elapsed + every;
         }
+        due
     }
 }
 
@@ -104,14 +148,13 @@ fn line(progress: &Progress<'_>) -> String {
         Some(end) => parts.push(format!("{:.0} s left", end.since(progress.elapsed).as_secs_f64())),
         None => parts.push(format!("{:.0} s", progress.elapsed.as_secs_f64())),
     }
-    let ended = interval.ok + interval.failed + interval.timed_out;
-    let rate = ended as f64 / interval.length.as_secs_f64().max(1e-9);
-    let rate = format!("{}/s", grouped(rate.round() as u64));
-    parts.push(match progress.target_per_second {
-        // In iterations, but that is what they are in nearly every run.
-        Some(target) if !progress.paused => format!("{rate} of {}", per_second(target)),
-        _ => rate,
-    });
+    let pace = progress.pace;
+    if pace.unit == RateUnit::Iterations {
+        let requests = interval.completed as f64 / interval.length.as_secs_f64().max(1e-9);
+        parts.push(figure::per_second_of("requests", requests));
+    }
+    // A pause is asked for, too, and is no rate.
+    parts.push(if progress.paused { pace.achieved_text() } else { pace.to_string() });
     if progress.paused {
         parts.push("paused".to_owned());
     }
@@ -148,7 +191,7 @@ fn span(nanos: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{Interval, MachineFacts};
+    use plimsoll_metrics::{Interval, MachineFacts, Pace};
 
     use super::*;
 
@@ -159,26 +202,44 @@ mod tests {
             ok: 50_000,
             failed: 120,
             timed_out: 3,
+            completed: 50_123,
             in_flight: 64,
             response_time: Some([1_200_000, 0, 3_400_000, 0, 0]),
             ..Interval::default()
         };
         let facts = MachineFacts::default();
+        let pace = |asked| Pace::new(RateUnit::Requests, Some(50_123.0), Some(25_000.0), asked);
         let mut progress = Progress {
             elapsed: Nanos::from_secs(1),
             started_unix: Nanos::ZERO,
             end: Some(Nanos::from_secs(10)),
             target_per_second: None,
+            pace: pace(None),
             paused: false,
             interval: &interval,
             machine: None,
             facts: &facts,
         };
         assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
-        progress.target_per_second = Some(55_000.5);
-        assert!(line(&progress).starts_with("9 s left  50,123/s of 55,000.500/s  64 in flight"));
+        progress.pace = pace(Some(55_000.0));
+        assert!(line(&progress).starts_with("9 s left  50,123/s of 55,000/s  64 in flight"));
         progress.paused = true;
         assert!(line(&progress).starts_with("9 s left  50,123/s  paused  64 in flight"));
+        // Several requests an iteration: each rate with its unit, and iterations beside what was asked for.
+        progress.paused = false;
+        progress.pace.unit = RateUnit::Iterations;
+        progress.pace.achieved = Some(25_000.0);
+        let expected = "9 s left  50,123 requests/s  25,000 iterations/s of 55,000/s  64 in flight";
+        assert!(line(&progress).starts_with(expected), "{}", line(&progress));
+    }
+
+    #[test]
+    fn without_a_terminal_there_is_a_line_every_ten_seconds() {
+        let mut shown = ProgressLine::of(Kind::Lines(BETWEEN_LINES));
+        let due = |second: &u64| shown.is_due(Nanos::from_secs(*second), BETWEEN_LINES);
+        assert_eq!((1..=35).filter(due).collect::<Vec<_>>(), [10, 20, 30]);
+        let mut each = ProgressLine::lines();
+        assert_eq!((1..=3).filter(|second| each.is_due(Nanos::from_secs(*second), Nanos::ZERO)).count(), 3);
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
         let message = format!("--repeat and {flag} exclude each other: that is of a single run");
         problems.push(Problem::new(message).with_hint(hint));
     }
-    let format = output.output.for_table().unwrap_or_else(|| {
+    let format = output.format().for_table().unwrap_or_else(|| {
         let message = "--repeat: several runs are written as text, json or csv only";
         problems.push(Problem::new(message).with_hint(hint));
         TableFormat::Text
@@ -190,7 +190,8 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
             }
         };
         record.interrupted = campaign.interrupted();
-        let unmeasured: Vec<_> = first.iter().map(|record| record.accounting).collect();
+        let first = first.iter().flat_map(|contact| &contact.records);
+        let unmeasured: Vec<_> = first.map(|record| record.accounting).collect();
         let (result, of_run) = run::conclude(&mut record, &plan, &unmeasured, context, before, &say);
         let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
         if before.report.is_some() {
@@ -208,15 +209,17 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
     Ok(made)
 }
 
-/// What two runs come to together: interrupted, bad scripts, invalid, thresholds, in this order.
+/// What two runs come to together. What one of them has shown is not undone by another that shows nothing: a
+/// failure goes before an invalid measurement.
 pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
-        Exit::Interrupted(_) => 6,
-        Exit::Environment => 5,
-        Exit::Usage => 4,
-        Exit::Inconsistent => 3,
-        Exit::Invalid => 2,
-        Exit::Thresholds => 1,
+        Exit::Interrupted(_) => 7,
+        Exit::Environment => 6,
+        Exit::Usage => 5,
+        Exit::Inconsistent => 4,
+        Exit::Thresholds => 3,
+        Exit::NothingSucceeded => 2,
+        Exit::Invalid => 1,
         Exit::Success | Exit::Regression | Exit::Undecided => 0,
     };
     if rank(other) > rank(one) { other } else { one }
@@ -230,8 +233,9 @@ mod tests {
     fn the_worst_run_decides_how_the_process_ends() {
         let order = [
             Exit::Success,
-            Exit::Thresholds,
             Exit::Invalid,
+            Exit::NothingSucceeded,
+            Exit::Thresholds,
             Exit::Inconsistent,
             Exit::Usage,
             Exit::Environment,

@@ -25,7 +25,10 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     /// File of the page [default: report-ID.html]; - is stdout
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// What the file was called in earlier versions; a format in all other commands.
+    #[arg(short, long, value_name = "FILE", hide = true)]
     output: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceArgs,
@@ -42,6 +45,10 @@ struct Runs {
 
 /// The command.
 pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
+    if let Some(file) = &args.output {
+        let problem = Problem::new("-o is the format on stdout in all commands, and a report has only one");
+        return Err(Failure::usage(problem.with_hint(format!("the file is --file {}", file.display()))));
+    }
     let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
     let mut history = History::at(&args.place)?;
     let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
@@ -49,7 +56,7 @@ pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     let groups: Vec<Runs> = names.iter().zip(read).map(group).collect();
     admit(groups.iter().map(|group| group.runs.len()).sum()).map_err(Failure::usage)?;
     let page = page(&groups)?;
-    let output = args.output.clone().unwrap_or_else(|| default_file(&groups));
+    let output = args.file.clone().unwrap_or_else(|| default_file(&groups));
     write(&page, &output, args.quiet)?;
     Ok(Exit::Success)
 }

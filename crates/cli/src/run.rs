@@ -7,12 +7,13 @@ use std::sync::Arc;
 use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{
-    Companion, Control, Progress, RunError, Watched, load_checksum, preflight, resolve, run_accompanied,
+    Companion, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
+    run_accompanied,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem, parse_size};
-use plimsoll_report::result::ModelKind;
+use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::Beginning;
 use plimsoll_report::slow::SlowRecord;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
@@ -20,7 +21,7 @@ use plimsoll_schedule::parse_rate;
 
 use crate::control_flags::ControlSpec;
 use crate::exports::Exporters;
-use crate::flags::{LiveArgs, OutputArgs, OutputFormat, RunArgs};
+use crate::flags::{LiveArgs, OutputArgs, RunArgs};
 use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
 use crate::request_log::{RequestLog, WriteListener};
@@ -34,14 +35,16 @@ use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, rep
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
+/// Those of a run that watches, exports and saves nothing, with two threads.
+const FEWEST_SPARE_DESCRIPTORS: u64 = 32;
 
 /// What became of a run.
 pub(crate) struct Outcome {
     /// Its result, and the histograms behind it.
     pub(crate) run: Box<SavedRun>,
     pub(crate) exit: Exit,
-    /// What the script's `done` printed.
-    said: Option<String>,
+    /// What the script's `done` printed, or why it could not.
+    said: Option<Result<String, Failure>>,
     /// The run in the history, if it is to be saved there.
     pub(crate) kept: Option<Keeper>,
 }
@@ -49,6 +52,8 @@ pub(crate) struct Outcome {
 /// What is known before a run.
 #[derive(Default)]
 pub(crate) struct Before {
+    /// What the run is called.
+    pub(crate) name: Option<String>,
     /// The command line, without secrets.
     pub(crate) command_line: Vec<String>,
     /// What the requests of its plan cost.
@@ -168,8 +173,11 @@ pub(crate) fn ready(
     let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
     let probe = probe.map_err(Failure::usage)?;
     let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
+    let of_plan = plan_file.as_deref().and_then(describe::plan_name);
+    let name = args.save.name().map(str::to_owned).or(of_plan);
     let text = plan_file.map(|file| describe::without_secrets(&file.source));
     let before = Before {
+        name,
         command_line,
         calibration: own,
         slices: args.slices,
@@ -211,16 +219,20 @@ pub(crate) fn command_with(
     });
     let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
     written?;
+    let (said, undone) = match said.transpose() {
+        Ok(said) => (said, Ok(Exit::Success)),
+        Err(failure) => (None, Err(failure)),
+    };
     match said {
         // Beside a report for programs, it would be in their way.
-        Some(said) if args.output.output != OutputFormat::Text => {
+        Some(said) if !args.output.format().is_for_people() => {
             // Where there is no stderr there is no one to tell.
             let _ = std::io::stderr().write_all(said.as_bytes());
         }
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    match saved.and(page).and(concluded) {
+    match saved.and(page).and(undone).and(concluded) {
         Ok(more) => Ok(repeat::worse(exit, more)),
         Err(failure) => Err(Failure { exit: repeat::worse(exit, failure.exit), ..failure }),
     }
@@ -271,7 +283,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let slow = before.slow.map(|slow| plan.as_slow_clients(slow.clients));
     let company = probe.iter().chain(&slow).map(|plan| plan.connections.max).sum::<u32>();
     let beside = company + descriptors;
-    fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
+    let fewer = fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
     let (statistics, log) = (
         Statistics::open(&plan, live, output.quiet),
         RequestLog::open(&plan, live, before.beside.listener.take()),
@@ -284,6 +296,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
     let control = if look.is_some() { control.in_detail() } else { control };
     let say = say(output.quiet);
+    fewer.iter().for_each(|note| say(&format!("note: {note}")));
     let notice = say.clone();
     let speak = say.clone();
     let of_run = control.clone();
@@ -297,6 +310,7 @@ fn execute_on<O: Open + Clone + 'static>(
     if plan.preflight {
         first =
             preflight(&plan, open, &addresses, &control).map_err(|error| failure_under(error, &signals))?;
+        tell_first(&first, &plan, &say);
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
@@ -314,8 +328,10 @@ fn execute_on<O: Open + Clone + 'static>(
     if let Some(accompany) = before.beside.accompany.take() {
         accompany(&control);
     }
+    let mut told_script_error = ScriptErrorNotice::new(&notice);
     let mut observe = |progress: Progress<'_>| {
         ends.note(&progress);
+        told_script_error.tell(&control);
         statistics.add(&progress);
         line.show(&progress);
         screen.iter().for_each(|screen| screen.show(&progress));
@@ -344,10 +360,12 @@ fn execute_on<O: Open + Clone + 'static>(
             return Err(failure_under(error, &signals));
         }
     };
-    let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record)).transpose()?;
+    told_script_error.tell(&control);
+    let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record));
     record.interrupted = signals.received();
     let exports = exporters.finish(record.verdict.valid, &notice);
-    let unmeasured: Vec<Accounting> = first.iter().chain(&company).map(|record| record.accounting).collect();
+    let first = first.iter().flat_map(|contact| &contact.records);
+    let unmeasured: Vec<Accounting> = first.chain(&company).map(|record| record.accounting).collect();
     // In the order in which they were begun.
     let slow = before.slow.zip(slow).map(|(slow, plan)| (slow, u64::from(plan.connections.max)));
     let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
@@ -385,11 +403,36 @@ impl Before {
     }
 }
 
-/// What is known of a run before it begins. `first` is what the requests before it came to.
-pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeated: bool) -> RunContext {
+/// Tells of the first error of a script as soon as there is one, and not again.
+struct ScriptErrorNotice {
+    say: Say,
+    is_told: bool,
+}
+
+impl ScriptErrorNotice {
+    fn new(say: &Say) -> Self {
+        Self { say: say.clone(), is_told: false }
+    }
+
+    fn tell(&mut self, control: &Control) {
+        if let (Some(reason), false) = (control.script_error(), self.is_told) {
+            self.is_told = true;
+            (self.say)(&format!("warning: a script has failed: {reason}"));
+        }
+    }
+}
+
+/// Says what the user should know of the first contacts.
+pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Say) {
+    first.iter().filter_map(|contact| contact.note(plan)).for_each(|note| say(&format!("note: {note}")));
+}
+
+/// What is known of a run before it begins. `first` is what the first contacts with its targets came to.
+pub(crate) fn context(plan: &Plan, first: &[FirstContact], before: &Before, repeated: bool) -> RunContext {
     RunContext {
         tool_name: "plimsoll".to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: before.name.clone(),
         run_id: describe::run_id(clock::unix()),
         seed: plan.seed,
         args: before.command_line.clone(),
@@ -398,7 +441,7 @@ pub(crate) fn context(plan: &Plan, first: &[RunRecord], before: &Before, repeate
         targets: describe::targets(plan),
         model: describe::model(plan),
         host: describe::host(),
-        preflight: first.first().and_then(describe::preflight),
+        preflight: first.first().and_then(|first| describe::preflight(first, plan)),
         calibration: None,
         repeated,
         slices: before.slices,
@@ -491,8 +534,9 @@ pub(crate) fn conclude(
             why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
         }
     }
-    let exit = exit_of(record);
-    (RunResult::new(record, context), exit)
+    let result = RunResult::new(record, context);
+    let exit = exit_of(&result);
+    (result, exit)
 }
 
 /// Says something on stderr, unless nobody wants to hear it: see [`screen::tell`].
@@ -505,24 +549,32 @@ pub(crate) fn say(quiet: bool) -> Say {
 }
 
 /// Makes sure that there is a descriptor for every connection, and for those `beside` the plan's; where their
-/// number was left to us, takes fewer.
-pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<(), Problem> {
-    let spare = SPARE_DESCRIPTORS + u64::from(beside);
-    let needed = u64::from(plan.connections.max) + spare;
-    let Err(limit) = limits::raise_descriptors(needed) else { return Ok(()) };
-    let possible = limit.hard.saturating_sub(spare);
+/// number was left to us, takes fewer, and gives a note of that.
+pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<Option<String>, Problem> {
+    let needed = u64::from(plan.connections.max) + SPARE_DESCRIPTORS + u64::from(beside);
+    let Err(limit) = limits::raise_descriptors(needed) else { return Ok(None) };
+    let left = |spare: u64| limit.hard.saturating_sub(spare + u64::from(beside));
+    let fewest = u64::from(plan.connections.initial);
+    // The usual spare is generous, and so may be too much where there are few.
+    let possible = [SPARE_DESCRIPTORS, FEWEST_SPARE_DESCRIPTORS].map(left);
     let grows = matches!(plan.load, Load::Open { overload: Overload::Grow, .. });
-    if grows && possible >= u64::from(plan.connections.initial) {
-        plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX);
+    if grows && let Some(possible) = possible.into_iter().find(|possible| *possible >= fewest.max(1)) {
         // Bounded by `possible`, so this cannot fail for want of a higher limit.
         let _ = limits::raise_descriptors(limit.hard);
-        return Ok(());
+        let asked = plan.connections.max;
+        plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX).min(asked);
+        return Ok(Some(format!(
+            "at most {} connections instead of {asked}: this process may open {} file descriptors (ulimit -Hn)",
+            plan.connections.max, limit.hard
+        )));
     }
+    let raise = format!("raise the hard limit (ulimit -Hn {needed}, as root)");
+    let [_, possible] = possible;
     Err(Problem::new(format!(
         "{} connections need {needed} file descriptors, but this process may open {} at most",
         plan.connections.max, limit.hard
     ))
-    .with_hint(format!("raise the hard limit (ulimit -Hn {needed}, as root), or use -c {possible}")))
+    .with_hint(if possible > 0 { format!("{raise}, or use -c {possible}") } else { raise }))
 }
 
 /// The failure of a run that may have been interrupted.
@@ -544,15 +596,16 @@ pub(crate) fn failure(error: RunError) -> Failure {
     })
 }
 
-/// Interrupted, invalid, failed or fine, in this order: figures that cannot be believed neither meet nor miss
-/// a threshold.
-fn exit_of(record: &RunRecord) -> Exit {
-    match record.interrupted {
-        Some(signal) => Exit::Interrupted(signal),
-        None if record.script_errors() > 0 => Exit::Usage,
-        None if !record.verdict.valid => Exit::Invalid,
-        None if record.thresholds.iter().any(|threshold| !threshold.passed) => Exit::Thresholds,
-        None => Exit::Success,
+/// How a run ends the process: by the signal that interrupted it, else by the cause of its outcome.
+fn exit_of(result: &RunResult) -> Exit {
+    match (result.run.interrupted_by_signal, result.verdict.cause) {
+        (Some(signal), _) => Exit::Interrupted(signal),
+        (None, Some(CauseResult::Inconsistent)) => Exit::Inconsistent,
+        (None, Some(CauseResult::Script)) => Exit::Usage,
+        (None, Some(CauseResult::Thresholds)) => Exit::Thresholds,
+        (None, Some(CauseResult::NothingSucceeded)) => Exit::NothingSucceeded,
+        (None, Some(CauseResult::Invalid)) => Exit::Invalid,
+        (None, None) => Exit::Success,
     }
 }
 

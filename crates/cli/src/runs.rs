@@ -18,7 +18,7 @@ use crate::{Exit, Failure, outputs, run};
 
 /// The columns of the list as CSV.
 const COLUMNS: &str = "id,started_at,name,tags,state,model,target,duration_s,target_per_s,achieved_per_s,time,p50_ns,\
-                       p99_ns,started,errors,valid,invalid_reasons,thresholds";
+                       p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome";
 
 /// `plimsoll runs`.
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
@@ -164,13 +164,17 @@ fn filter(args: &RunsArgs) -> Result<Filter, Problems> {
 
 /// What came of a run, in a word or two.
 fn verdict(row: &Row) -> String {
-    match (row.state, row.valid, row.thresholds.as_deref()) {
+    let invalid = || if row.valid == Some(false) { row.invalid_reasons.join(" ") } else { String::new() };
+    let with_reasons = |word: &str| format!("{word} {}", invalid()).trim_end().to_owned();
+    match (row.state, row.outcome.as_deref(), row.thresholds.as_deref()) {
         (State::Running, ..) => "running".to_owned(),
         (State::Killed, ..) => "killed".to_owned(),
-        (_, Some(false), _) => format!("INVALID {}", row.invalid_reasons.join(" ")),
-        (_, _, Some("fail")) => "thresholds FAIL".to_owned(),
-        (_, _, Some("pass")) => "pass".to_owned(),
-        _ => "valid".to_owned(),
+        (_, Some(outcome), _) => with_reasons(&outcome.replace('_', " ").to_uppercase()),
+        // Runs of earlier versions have no outcome.
+        (_, None, _) if row.valid == Some(false) => with_reasons("NO VERDICT"),
+        (_, None, Some("fail")) => "FAIL".to_owned(),
+        (_, None, Some("pass")) => "PASS".to_owned(),
+        (_, None, _) => "DONE".to_owned(),
     }
 }
 
@@ -178,7 +182,7 @@ fn verdict(row: &Row) -> String {
 fn table(rows: &[Row]) -> String {
     let digits = digits(rows);
     let mut cells = vec![
-        ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "verdict"]
+        ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "outcome"]
             .map(str::to_owned),
     ];
     let dash = || "-".to_owned();
@@ -254,6 +258,7 @@ fn object(row: &Row) -> Value {
         "valid": row.valid,
         "invalid_reasons": row.invalid_reasons,
         "thresholds": row.thresholds,
+        "outcome": row.outcome,
     })
 }
 
@@ -280,6 +285,7 @@ fn line(row: &Row) -> String {
         row.valid.map_or(String::new(), |valid| valid.to_string()),
         row.invalid_reasons.join(" "),
         row.thresholds.clone().unwrap_or_default(),
+        row.outcome.clone().unwrap_or_default(),
     ];
     format!("{}\n", cells.join(","))
 }

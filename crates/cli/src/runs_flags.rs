@@ -68,8 +68,9 @@ pub(crate) enum ExportFormat {
 
 impl ValueEnum for ExportFormat {
     fn value_variants<'a>() -> &'a [Self] {
-        use OutputFormat::{Csv, Hgrm, Hlog, Json, Junit, K6, Markdown, Ndjson, Text};
+        use OutputFormat::{Csv, Hgrm, Hlog, Json, Junit, K6, Markdown, Ndjson, Summary, Text};
         const ALL: &[ExportFormat] = &[
+            ExportFormat::Run(Summary),
             ExportFormat::Run(Text),
             ExportFormat::Run(Json),
             ExportFormat::Run(Csv),

@@ -35,7 +35,7 @@ pub(crate) struct SaveArgs {
     #[arg(long, hide_short_help = true)]
     save: bool,
     /// Save the run under this name, which several runs may have
-    #[arg(long, value_name = "NAME", hide_short_help = true, allow_hyphen_values = true)]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Output")]
     name: Option<String>,
     /// Save the run with this tag: a word, or WORD=VALUE; repeatable
     #[arg(long = "tag", value_name = "TAG", hide_short_help = true, allow_hyphen_values = true)]
@@ -62,6 +62,16 @@ pub(crate) struct Saving {
 }
 
 impl SaveArgs {
+    /// What the run is to be called.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Whether the run is to be saved by flags.
+    pub(crate) fn is_given(&self) -> bool {
+        self.save || self.name.is_some() || !self.tags.is_empty()
+    }
+
     /// What is asked for, by flags or the environment; `None` if nothing is to be saved.
     ///
     /// # Errors
@@ -146,7 +156,7 @@ impl Saving {
         let ongoing = match opened {
             Ok(ongoing) => Ok(ongoing),
             Err(error) if error.is_of_place() => {
-                say(&format!("warning: {error}; the run is not saved"));
+                say(&format!("warning: {error}; the run goes on, and will not be saved"));
                 Err(error)
             }
             Err(error) => return Err(failure(&error)),
@@ -217,7 +227,10 @@ impl Keeper {
     /// It could not be written.
     pub(crate) fn finish(self, run: Box<SavedRun>) -> Result<(), Failure> {
         let (say, shown) = (run::say(self.quiet), self.shown.clone());
-        self.end(Message::Finish(run)).map_err(|error| failure(&error))?;
+        self.end(Message::Finish(run)).map_err(|error| {
+            let problem = Problem::new(format!("the run is not saved: {error}"));
+            Failure::environment(problem.with_hint(error.hint()))
+        })?;
         say(&shown);
         Ok(())
     }
@@ -323,6 +336,7 @@ mod tests {
                 started_unix: Nanos::ZERO,
                 end: None,
                 target_per_second: None,
+                pace: plimsoll_metrics::Pace::default(),
                 paused: false,
                 interval: &interval,
                 machine: None,

@@ -4,15 +4,18 @@
 //! priority, takes them, judges and draws, at most four times per second. Messages that come while the screen
 //! is shown are lines of it, and are written to stderr when it has closed.
 
+mod chart;
 mod drawing;
 mod figures;
 mod look;
 mod page;
 mod panels;
+mod spread;
 mod steps;
 pub(crate) mod surface;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Write as _};
@@ -21,7 +24,7 @@ use std::thread::{self, JoinHandle};
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Progress};
-use plimsoll_metrics::{Interval, MachineFacts, MachineInterval};
+use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, Pace};
 use plimsoll_plan::Plan;
 
 use self::figures::Subject;
@@ -120,6 +123,7 @@ struct Inbox {
 struct News {
     end: Option<Nanos>,
     target: Option<f64>,
+    pace: Pace,
     interval: Interval,
     machine: Option<(MachineInterval, MachineFacts)>,
 }
@@ -200,6 +204,7 @@ impl Screen {
         let news = News {
             end: progress.end,
             target: progress.target_per_second,
+            pace: progress.pace,
             interval: progress.interval.clone(),
             machine: progress.machine.map(|seen| (seen.clone(), progress.facts.clone())),
         };

@@ -85,10 +85,12 @@ pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
     if problems.is_empty() { Ok(objectives) } else { Err(problems) }
 }
 
+/// A server that keeps all connections of the warm-up lets nothing start.
+const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
+
 /// Whether the generator put the load on the server that was asked for, as far as the server let it.
 pub(crate) fn was_applied(record: &RunRecord) -> bool {
-    let harmless = |code| is_served(code) || code == ReasonCode::TooFewSamples;
-    record.verdict.reasons.iter().all(|reason| harmless(reason.code))
+    record.verdict.reasons.iter().all(|reason| is_served(reason.code) || reason.code == NOTHING_STARTED)
 }
 
 /// Whether a finding only says that the server was too slow for the rate and the connections.

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
 use plimsoll_plan::Problem;
 use plimsoll_targets::{
-    CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkOptions, SinkReport,
-    StartError, Stopper,
+    CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, Sink, SinkError, SinkOptions,
+    SinkReport, StartError, Stopper,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -142,6 +142,9 @@ fn stop(stopper: Stopper) -> impl FnOnce() + Send {
     move || stopper.stop()
 }
 
+/// The same where there is one address.
+pub(crate) const ANOTHER_PORT: &str = "take another address: --listen; port 0 takes a free one";
+
 const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
 
 /// Starts a cache server on one of the backends.
@@ -198,8 +201,13 @@ fn percent(share: f64) -> String {
 /// Starts a sink on one of the backends.
 pub(crate) fn start(options: SinkOptions, uring: bool) -> Result<Sink, Failure> {
     fn on<O: Open + 'static>(options: SinkOptions, open: O) -> Result<Sink, Failure> {
-        Sink::start(options, Arc::new(open))
-            .map_err(|error| Failure::environment(Problem::new(error.to_string())))
+        Sink::start(options, Arc::new(open)).map_err(|error| {
+            let problem = Problem::new(error.to_string());
+            Failure::environment(match error {
+                SinkError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
+                _ => problem,
+            })
+        })
     }
     let backend = BackendOptions::default();
     if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }

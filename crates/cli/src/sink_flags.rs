@@ -115,10 +115,10 @@ struct CanisterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time")]
 struct LawArgs {
-    /// How long a request is served, such as constant:1ms
+    /// How long a request is served, such as 1ms or exponential:1ms
     ///
-    /// One of constant:1ms, exponential:1ms (mean), lognormal:1ms,0.5 (median, sigma of the logarithm) and
-    /// bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
+    /// One of 1ms (or constant:1ms, always the same), exponential:1ms (mean), lognormal:1ms,0.5 (median,
+    /// sigma of the logarithm) and bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
     /// Burn so much CPU time for every reply, each on its own: a target that computes

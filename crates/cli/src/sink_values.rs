@@ -107,7 +107,11 @@ pub(crate) fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
     }
     let whole = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
     whole.parse().map(Endpoint::Tcp).map_err(|_| {
-        format!("`{text}` is not an address to listen on (IP:PORT such as 127.0.0.1:8080, or unix:PATH)")
+        let port = text.rsplit_once(':').map(|(_, port)| port).filter(|port| port.parse::<u16>().is_ok());
+        let (local, port) = (text.starts_with("localhost"), port.unwrap_or("8080"));
+        let address =
+            if local { format!("127.0.0.1:{port}") } else { "127.0.0.1:8080 or unix:PATH".to_owned() };
+        format!("`{text}` is not an address to listen on, IP:PORT or unix:PATH: write {address}")
     })
 }
 
@@ -146,7 +150,11 @@ pub(crate) fn parse_freeze(text: &str) -> Result<Freeze, String> {
     Ok(Freeze { at, length: parse_positive(length)? })
 }
 
+/// A law by its name, or a bare time, which is constant.
 pub(crate) fn parse_delay(text: &str) -> Result<Delay, String> {
+    if let Ok(time) = parse_duration(text) {
+        return Ok(Delay::Constant(time));
+    }
     let (law, parameters) = text.split_once(':').unwrap_or((text, ""));
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
     let duration = |text: &str| parse_duration(text).map_err(|error| error.to_string());
@@ -169,7 +177,7 @@ pub(crate) fn parse_delay(text: &str) -> Result<Delay, String> {
             Ok(Delay::Bimodal { first, second, share_of_second })
         }
         _ => Err(format!(
-            "`{text}` is not one of constant:TIME, exponential:MEAN, lognormal:MEDIAN,SIGMA, \
+            "`{text}` is not one of TIME or constant:TIME, exponential:MEAN, lognormal:MEDIAN,SIGMA, \
              bimodal:TIME,OTHER,PROBABILITY"
         )),
     }
@@ -207,6 +215,7 @@ mod tests {
         let ms = Nanos::from_millis;
         for (text, delay) in [
             ("constant:1ms", Delay::Constant(ms(1))),
+            ("1ms", Delay::Constant(ms(1))),
             ("exponential:2ms", Delay::Exponential { mean: ms(2) }),
             ("lognormal:1ms,0.5", Delay::Lognormal { median: ms(1), sigma: 0.5 }),
             ("bimodal:1ms, 10ms, 0.1", Delay::Bimodal { first: ms(1), second: ms(10), share_of_second: 0.1 }),
@@ -216,7 +225,6 @@ mod tests {
         }
         for bad in [
             "",
-            "1ms",
             "constant",
             "constant:1ms,2ms",
             "exponential:0",

@@ -30,8 +30,6 @@ pub(crate) struct Statistics {
     pending: Option<Pending>,
     /// Records acknowledged so far, by scenario.
     so_far: Vec<u64>,
-    /// Iterations per second that were asked for last.
-    target: Option<f64>,
 }
 
 struct Output {
@@ -70,8 +68,8 @@ struct Pending {
     unix: Nanos,
     at: Nanos,
     length: Nanos,
-    /// Iterations per second that are asked for.
-    target: Option<f64>,
+    /// Mean of the iterations per second that were asked for, and in what time.
+    asked: Option<(f64, Nanos)>,
     scenarios: Vec<Tally>,
     /// Records by scenario: of requests that ended well, and of others.
     records: Vec<[u64; 2]>,
@@ -82,8 +80,8 @@ impl Statistics {
     pub(crate) fn open(plan: &Plan, live: &LiveArgs, quiet: bool) -> Result<Self, Failure> {
         let (outline, records) = (plan.outline(), plan.records());
         let so_far = vec![0; outline.scenarios.len()];
-        let (out, pending, every, target) = (None, None, plan.statistics, None);
-        let mut this = Self { out, outline, records, every, pending, so_far, target };
+        let (out, pending, every) = (None, None, plan.statistics);
+        let mut this = Self { out, outline, records, every, pending, so_far };
         let rotation = live.rotation().map_err(Failure::usage)?;
         let Some(path) = &live.stats else { return Ok(this) };
         let name = path.display().to_string();
@@ -135,15 +133,17 @@ impl Statistics {
             unix: Nanos::ZERO,
             at: Nanos::ZERO,
             length: Nanos::ZERO,
-            target: None,
+            asked: None,
             scenarios: vec![Tally::default(); scenarios],
             records: vec![[0; 2]; scenarios],
         });
-        // When the load has ended nothing more is asked for: what was, until then, is meant.
-        if progress.end.is_none_or(|end| progress.elapsed < end) {
-            self.target = progress.target_per_second;
+        // Of several intervals, their mean.
+        if let Some(asked) = progress.pace.asked {
+            let (mean, length) = pending.asked.unwrap_or((0.0, Nanos::ZERO));
+            let (before, seconds) = (length.as_secs_f64(), interval.length.as_secs_f64());
+            let mean = (mean * before + asked * seconds) / (before + seconds).max(1e-9);
+            pending.asked = Some((mean, length + interval.length));
         }
-        pending.target = self.target;
         pending.at = interval.at;
         pending.unix = progress.started_unix + interval.at;
         pending.length += interval.length;
@@ -358,9 +358,9 @@ impl<'a> Row<'a> {
         }
         line.push_str(&format!(" {:>12}", per_second(acknowledged as f64 / self.length_s.max(1e-9))));
         let ended = self.tally.ended();
-        if let Some(target) = pending.target.filter(|_| self.scenario == TOTAL && ended > 0) {
+        if let Some((asked, _)) = pending.asked.filter(|_| self.scenario == TOTAL && ended > 0) {
             let each = (acknowledged + failed) as f64 / ended as f64;
-            line.push_str(&format!(" (target {})", per_second(target * each)));
+            line.push_str(&format!(" (target {})", per_second(asked * each)));
         }
         line.push_str(&format!("  total {}", figure::count(self.so_far)));
         line.push_str(&format!("  failed {}", figure::count(failed)));
@@ -428,7 +428,7 @@ mod tests {
             unix: Nanos::from_millis(1_772_366_401_250),
             at: Nanos::from_secs(3),
             length: Nanos::from_secs(2),
-            target: Some(250.0),
+            asked: Some((250.0, Nanos::from_secs(2))),
             records: vec![[398_000, 2_000]],
             scenarios: recorder.snapshot(Gauges::default()).steps,
         }

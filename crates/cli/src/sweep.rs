@@ -23,6 +23,8 @@ const LEAD: Nanos = Nanos::from_secs(1);
 const MORE_USERS: f64 = 1.5;
 /// ...and the rate is the same up to this one: free users would bring it to the other.
 const SAME_RATE: f64 = 1.1;
+/// Levels in a row that the generator could not apply, after which the others are left out.
+const ACCIDENTS: u32 = 3;
 /// Confidence of decisions and intervals.
 const CONFIDENCE: f64 = 0.95;
 
@@ -111,17 +113,22 @@ fn sweep<O: Open + Clone + 'static>(
     let plans = plans.into_iter().map(|(text, plan)| Ok((text, of_level(plan)?)));
     let plans: Vec<(String, Plan)> = plans.collect::<Result<_, Failure>>()?;
     let campaign = by.watch.campaign(&mut first.clone(), open, by.quiet)?;
+    let mut spoiled = 0;
     for (text, plan) in plans {
         let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
-        if level.finding.as_deref() != Some(finding_name(Finding::NotApplied))
-            && level.figures.in_flight > 0.0
-        {
+        let is_spoiled = level.finding.as_deref() == Some(finding_name(Finding::NotApplied));
+        spoiled = if is_spoiled { spoiled + 1 } else { 0 };
+        if !is_spoiled && level.figures.in_flight > 0.0 {
             points.push(usl::Level {
                 concurrency: level.figures.in_flight,
                 throughput: level.figures.achieved_per_s,
             });
         }
         levels.push(level);
+        if spoiled == ACCIDENTS {
+            run::say(by.quiet)("this generator could not apply three levels in a row: the rest is not tried");
+            break;
+        }
     }
     name_the_target(&mut levels);
     let (usl, usl_missing) = match by.is_scaling.then(|| usl::fit(&points, CONFIDENCE, first.seed)) {

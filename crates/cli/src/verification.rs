@@ -69,7 +69,7 @@ impl<'a> Verification<'a> {
             first = Some(json!({ "think": "1s" }));
         };
         let exit = if reconciliation.consistent { Exit::Success } else { Exit::Inconsistent };
-        result.reconciliation = Some(reconciliation);
+        result.reconcile(reconciliation);
         Ok(exit)
     }
 

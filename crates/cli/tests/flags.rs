@@ -48,7 +48,7 @@ fn help_of_the_program() {
 #[test]
 fn help_of_run() {
     let short = help(&["run", "-h"]);
-    assert!(short.lines().count() <= 50, "short help is one screen, not {} lines", short.lines().count());
+    assert!(short.lines().count() <= 52, "short help is one screen, not {} lines", short.lines().count());
     insta::assert_snapshot!("help_run", short);
     insta::assert_snapshot!("help_run_long", help(&["run", "--help"]));
 }
@@ -145,6 +145,14 @@ fn values() {
         &["plan.yaml", "-c", "4", "--dry"],
         &["run", "plan.yaml"],
         &["localhost:x/"],
+        &[URL, "-d", "-5s"],
+        &[URL, "--rate", "-5/s"],
+        &[URL, "--resolve", "foo"],
+        &[URL, "--connect-to", "foo"],
+        &[URL, "--threshold", "errors<0.1"],
+        &["https://127.0.0.1:1/", "--cacert", "Cargo.toml"],
+        &["https://127.0.0.1:1/", "--cert", "Cargo.toml"],
+        &["https://127.0.0.1:1/", "--cert", "Cargo.toml", "--key", "Cargo.toml"],
     ]));
 }
 
@@ -159,6 +167,16 @@ fn flags() {
         &[URL, "--http1.1", "--http2"],
         &[URL, "--precise=yes"],
         &[URL, "--color", "pink"],
+        &[URL, "-o", "out.json"],
+        &[URL, "-o", "out.html"],
+        &[URL, "-o", "./load.xml"],
+        &[URL, "-o", "results"],
+        &[URL, "-o", "html"],
+        &[URL, "-o", "jsno"],
+        &["compare", "a", "b", "-o", "out.md"],
+        &["compare", "a", "b", "-m", "p99"],
+        &["history", "a", "-m", "p99"],
+        &["report", "latest", "-o", "page.html"],
     ]));
 }
 
@@ -183,6 +201,14 @@ fn flags_of_other_tools() {
         &[URL, "--proxy", "http://proxy/"],
         &[URL, "--http3"],
         &[URL, "-w"],
+        &["run", "--host", "http://127.0.0.1:1/"],
+        &[URL, "-u", "10"],
+        &[URL, "--ramp-up", "10"],
+        &[URL, "--spawn-rate", "10"],
+        &[URL, "--headless"],
+        &[URL, "--run-time", "10s"],
+        &[URL, "--stage", "10s:50"],
+        &[URL, "--summary-trend-stats", "p(99)"],
     ]));
 }
 
@@ -193,7 +219,7 @@ fn sink() {
         &["sink", "--threads", "0"],
         &["sink", "--status", "42"],
         &["sink", "--body-size", "big"],
-        &["sink", "--delay", "1ms"],
+        &["sink", "--delay", "soon"],
         &["sink", "--delay", "lognormal:1ms"],
         &["sink", "--queue"],
         &["sink", "--queue", "--delay", "constant:1ms", "--threads", "2"],
@@ -232,6 +258,42 @@ fn target() {
         &["target", "crud-node", "--data=d", "--peer=1=a", "--fsync=often", "--lie=white", "--lie-share=1"],
         &["target", "crud-cluster", "--nodes=2", "--lie=lose@3", "--election-timeout=200ms"],
     ]));
+}
+
+#[test]
+fn a_port_in_use_is_told_with_what_helps() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has one").to_string();
+    for line in [&["sink", "--listen", &address][..], &["target", "crud", "--listen", &address]] {
+        let output = plimsoll(line);
+        let text = String::from_utf8_lossy(&output.stderr).replace(&address, "ADDRESS");
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("cannot listen on ADDRESS"), "{text}");
+        assert!(text.contains("hint: take another address: --listen; port 0 takes a free one"), "{text}");
+    }
+}
+
+#[test]
+fn the_rate_of_heys_q_is_told_to_be_that_of_the_whole_run() {
+    let note = |args: &[&str]| {
+        let output = plimsoll(args);
+        String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .find(|line| line.starts_with("note: -q"))
+            .map(str::to_owned)
+    };
+    let said = "note: -q 10 is 10/s for the whole run; hey's -q is for each connection: -R 50 is that load";
+    for args in [&[URL, "-q", "10", "-c", "5", "-n", "10"][..], &["run", URL, "-q10", "-c5", "-n", "10"]] {
+        assert_eq!(note(args).as_deref(), Some(said), "{args:?}");
+    }
+    for args in [
+        &[URL, "-q", "10", "-n", "10"][..],
+        &[URL, "-q", "10", "-c", "1", "-n", "10"],
+        &[URL, "-R", "10", "-c", "5", "-n", "10"],
+        &[URL, "-q", "10", "-c", "5", "-n", "10", "--quiet"],
+    ] {
+        assert_eq!(note(args), None, "{args:?}");
+    }
 }
 
 #[test]

@@ -297,7 +297,11 @@ fn a_full_disk_costs_the_history_but_not_the_result() {
     let result: Value = serde_json::from_slice(&output.stdout).expect("the result is on stdout");
     assert_eq!(result["accounting"]["ok"], 2000);
     let message = stderr(&output);
-    assert!(message.contains("error: cannot use the store small/history.db: "), "{message}");
+    assert!(
+        message.contains("error: the run is not saved: cannot use the store small/history.db: "),
+        "{message}"
+    );
+    assert!(!message.contains(".new-"), "the name that people know: {message}");
     assert!(message.contains("hint: free some space"), "{message}");
 }
 
@@ -311,7 +315,12 @@ fn a_place_that_cannot_be_written_costs_the_history_but_not_the_result() {
     assert_eq!(result["accounting"]["ok"], 100);
     // It is said before the run, and counts at its end.
     assert!(stderr(&output).contains("warning: cannot use the store file/history.db"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("error: cannot use the store file/history.db"), "{}", stderr(&output));
+    let message = stderr(&output);
+    assert!(
+        message.contains("error: the run is not saved: cannot use the store file/history.db"),
+        "{message}"
+    );
+    assert!(!message.contains(".new-"), "the name that people know: {message}");
 }
 
 #[test]

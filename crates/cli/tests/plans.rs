@@ -131,6 +131,22 @@ fn what_is_no_plan_and_no_url_is_said_with_what_may_be_meant() {
 }
 
 #[test]
+fn files_of_other_tools_are_told_for_what_they_are() {
+    let folder = folder("foreign");
+    let entries = std::fs::read_dir(&folder).expect("the folder of foreign files");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("its entries").file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    let said: Vec<String> = names.iter().map(|name| checked(&folder, &[name])).collect();
+    for name in &names {
+        let run = plimsoll(&folder, &["run", name, "-c", "1"], &[]);
+        let check = plimsoll(&folder, &["check", name, "-c", "1"], &[]);
+        assert_eq!((run.status.code(), run.stderr), (Some(2), check.stderr), "{name}");
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
 fn rows_and_the_length_of_iterations_are_explained() {
     let explained = plimsoll(&folder("good"), &["explain", "users.yaml"], &[]);
     assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));

@@ -194,11 +194,58 @@ fn a_script_without_memory_ends_the_run() {
 }
 
 #[test]
-fn a_script_that_fails_each_time_does_not_hold_up_the_end() {
+fn a_script_that_fails_each_time_ends_the_run() {
     // So many that one pass over all of them takes longer than the pause of each.
     for load in ["connections: 200", "connections: 200, rate: 5k"] {
-        let settings = format!("{load}, duration: 300ms");
+        let settings = format!("{load}, duration: 1h");
         let result = wrong_plan(&settings, "function make_request() error(('x'):rep(1e4)) end");
-        assert!(errors(&result, "script") >= 200, "{settings}: {}", result["errors"]);
+        let failed = errors(&result, "script");
+        assert!((100..=400).contains(&failed), "{settings}: {}", result["errors"]);
     }
+}
+
+/// It went on to the end of the run without a word.
+#[test]
+fn the_first_error_of_a_script_is_told_while_the_run_goes_on() {
+    let (sink, folder) = (Sink::start(""), Folder::new());
+    let text =
+        "local n = 0\nfunction response()\n n = n + 1\n if n % 2 == 0 then error('every other') end\nend";
+    let script = folder.write("half.lua", text);
+    let finished = run(&format!("{} -s {script} -n 400 -c 1 -o json", sink.url()));
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let told = finished.stderr.matches("warning: a script has failed: ").count();
+    assert_eq!(told, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("half.lua:4: every other"), "{}", finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
+    assert_eq!((account(&result, "ok"), account(&result, "failed")), (200, 200), "it went on");
+}
+
+/// The whole result was thrown away.
+#[test]
+fn an_error_in_done_leaves_the_result() {
+    let (sink, folder) = (Sink::start(""), Folder::new());
+    let script = folder.write("done.lua", "function done()\n io.open('report.txt', 'w')\nend");
+    let kept = folder.file("kept.json");
+    let finished = run(&format!("{} -s {script} -n 20 -c 2 -o json --json {kept}", sink.url()));
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(finished.stderr.contains("`io.open` is not allowed"), "{}", finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
+    assert_eq!(account(&result, "ok"), 20);
+    let kept = std::fs::read_to_string(kept).expect("the file was written");
+    assert!(kept.contains("\"schema_version\""));
+}
+
+/// As in wrk, what `request` returns beside `wrk.thread:stop()` is nobody's business.
+#[test]
+fn a_request_that_stops_its_thread_and_returns_nothing_is_no_error() {
+    let (sink, folder) = (Sink::start(""), Folder::new());
+    let text = "local n = 0\nfunction request()\n n = n + 1\n if n > 50 then wrk.thread:stop() return end\n \
+                return wrk.format()\nend";
+    let script = folder.write("stops.lua", text);
+    let finished = run(&format!("{} -s {script} -d 1h -c 2 -t 1 -o json", sink.url()));
+    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
+    assert_balance(&result);
+    assert_eq!((account(&result, "ok"), account(&result, "failed")), (50, 0), "{}", result["accounting"]);
+    assert_eq!(sink.stop().requests, 50, "and nothing was sent before the run");
 }

@@ -74,6 +74,8 @@ pub struct Counts {
     pub nameless: u64,
     /// Writes to something else than the resource: they are not followed.
     pub elsewhere: u64,
+    /// Writes that a server redirected to one that could not be reached: nothing has changed.
+    pub undelivered: u64,
     /// Ids that were acknowledged for more than one create.
     pub reissued: u64,
 }
@@ -183,6 +185,11 @@ impl Ledger {
             ("DELETE", Some(segment)) if is_item(segment) => self.note_delete(write, segment),
             _ => self.counts.elsewhere += 1,
         }
+    }
+
+    /// Notes a write that a server redirected to another, which never got it.
+    pub const fn note_undelivered(&mut self) {
+        self.counts.undelivered += 1;
     }
 
     /// How many writes of which fate there were.

@@ -117,6 +117,26 @@ impl ErrorClass {
                 | Self::DescriptorsExhausted
         )
     }
+
+    /// Whether the failure is an answer of the target: a whole response, one that is against the protocol, or
+    /// a connection that it refused. A generator that stands still cannot bring it about, unlike a timeout,
+    /// or a connection that the peer closed because nothing came on it.
+    pub const fn is_answer(self) -> bool {
+        matches!(
+            self,
+            Self::Status4xx
+                | Self::Status5xx
+                | Self::ConnectRefused
+                | Self::Protocol
+                | Self::HeadTooLarge
+                | Self::UnsolicitedData
+                | Self::WrongProtocol
+                | Self::Redirect
+                | Self::Extraction
+                | Self::Check
+                | Self::Rejected
+        )
+    }
 }
 
 impl fmt::Display for ErrorClass {

@@ -235,7 +235,8 @@ impl Backend for Epoll {
         }
     }
 
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: Wait) -> Option<Nanos> {
+        let mut late = None;
         let start = clock::monotonic();
         let until = wait.until.min(self.begin_wait(start));
         let block_until = until - wait.spin;
@@ -247,13 +248,16 @@ impl Backend for Epoll {
             if floor_at < block_until {
                 self.gather(Timeout::None);
                 if self.ready.len() >= wait.want as usize {
-                    return;
+                    return None;
                 }
             }
             let slept = clock::sleep_once(floor_at);
+            if slept && floor_at == block_until {
+                late = Some(clock::monotonic() - block_until);
+            }
             self.gather(Timeout::None);
             if !slept {
-                return;
+                return None;
             }
         } else {
             self.gather(Timeout::None);
@@ -261,16 +265,19 @@ impl Backend for Epoll {
         while self.ready.is_empty() {
             let now = clock::monotonic();
             if now >= until {
-                return;
+                break;
             }
             if now >= block_until {
                 self.gather(Timeout::None);
                 std::hint::spin_loop();
             } else if !self.gather(Timeout::Span(block_until - now)) {
                 // A signal: the owner may want to know what it was about.
-                return;
+                break;
+            } else if self.ready.is_empty() {
+                late = Some(clock::monotonic() - block_until);
             }
         }
+        late
     }
 
     fn next_event(&mut self) -> Option<Event> {

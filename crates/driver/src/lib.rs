@@ -298,8 +298,9 @@ pub trait Backend {
     /// Closes. No event for this id follows any more; a stale id is ignored.
     fn close(&mut self, conn: ConnId, how: Close);
 
-    /// Blocks as [`Wait`] says.
-    fn wait(&mut self, wait: Wait);
+    /// Blocks as [`Wait`] says. Where the thread slept until it was to return, or to poll, it says how late
+    /// it was woken; `None` where it did not sleep, or something came.
+    fn wait(&mut self, wait: Wait) -> Option<Nanos>;
 
     /// The next event; `None` when nothing more is ready and it is time to wait.
     fn next_event(&mut self) -> Option<Event>;

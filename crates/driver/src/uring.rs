@@ -292,7 +292,8 @@ impl Backend for Uring {
         }
     }
 
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: Wait) -> Option<Nanos> {
+        let mut late = None;
         let mut now = clock::monotonic();
         let until = wait.until.min(self.begin_wait(now));
         let floor = if wait.want > 1 { wait.floor } else { Nanos::ZERO };
@@ -304,7 +305,7 @@ impl Backend for Uring {
             let ready = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
             let enough = ready >= want || (ready > 0 && now >= floor_at) || now >= until;
             if enough && entered {
-                return;
+                return late;
             }
             if self.buffers.any_available() {
                 self.requests.extend(self.starved.drain(..));
@@ -313,7 +314,8 @@ impl Backend for Uring {
             let result = if enough {
                 self.ring.poll()
             } else if now >= block_until {
-                return self.spin(until);
+                self.spin(until);
+                return late;
             } else {
                 // Once something is there, the floor is the end; until then it is where the aim is lowered.
                 let end = if ready > 0 { block_until.min(floor_at) } else { block_until };
@@ -321,12 +323,16 @@ impl Backend for Uring {
                 self.ring.wait(Patience { want, floor: floor_at - now, timeout: end - now })
             };
             entered = true;
+            let slept = now < block_until;
             now = clock::monotonic();
+            if slept && now >= block_until {
+                late = Some(now - block_until);
+            }
             self.drain(now);
             self.send_rest(now);
             if result.is_err_and(|error| error.raw_os_error() == Some(libc::EINTR)) {
                 // The owner may want to know what the signal was about.
-                return;
+                return late;
             }
         }
     }

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::request::InFlight;
 use plimsoll_metrics::log::Message;
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
 /// The capture of a request of which nothing is kept, or nothing yet.
 pub(crate) const NO_CAPTURE: u32 = u32::MAX;
+
+/// The first status of a response whose body is quoted, though nobody needs it.
+pub(crate) const QUOTED_FROM: u16 = 300;
 
 /// Fields about a connection of HTTP/1.1, which HTTP/2 does not send.
 const ONLY_HTTP1: [&[u8]; 6] =
@@ -81,12 +85,14 @@ pub(crate) struct Captures {
     free: Vec<u32>,
     /// Takes what comes for requests that were given up.
     unwanted: Captured,
+    /// Takes what comes for requests of which nothing is kept.
+    words: Vec<u8>,
 }
 
 impl Captures {
     /// None so far, which keep so many bytes of a request's head and of its body.
     pub(crate) fn new(longest: usize) -> Self {
-        Self { longest, all: Vec::new(), free: Vec::new(), unwanted: Captured::default() }
+        Self { longest, all: Vec::new(), free: Vec::new(), unwanted: Captured::default(), words: Vec::new() }
     }
 
     /// Begins one: its number.
@@ -95,6 +101,27 @@ impl Captures {
             self.all.push(Captured::default());
             (self.all.len() - 1) as u32
         })
+    }
+
+    /// Lets `read` read a part of a response to `request`, which has no capture. It gets one if there are
+    /// words in it: those of a server that says what is wrong.
+    #[inline]
+    pub(crate) fn quoting<T>(&mut self, request: &mut InFlight, read: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let result = read(&mut self.words);
+        if !self.words.is_empty() {
+            self.keep_words(request);
+        }
+        result
+    }
+
+    #[cold]
+    fn keep_words(&mut self, request: &mut InFlight) {
+        if !request.is_given_up() {
+            request.capture = self.begin();
+            self.all[request.capture as usize].body.extend_from_slice(&self.words);
+        }
+        self.words.clear();
+        self.words.shrink_to(BODY_ROOM);
     }
 
     /// The capture, or a place for what nobody wants.

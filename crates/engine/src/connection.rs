@@ -5,9 +5,11 @@ use plimsoll_driver::ConnId;
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{FieldNeeds, Needs};
 use plimsoll_wire::cache::{self, Answer, ReplyClient};
-use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, Response, ResponseClient, Truncated};
+use plimsoll_wire::http1::{
+    Capture, HeadMemo, Limits, Owed, ProtocolError, Response, ResponseClient, Truncated,
+};
 use plimsoll_wire::http2;
-use plimsoll_wire::tls::Session;
+use plimsoll_wire::tls::{Session, TlsError};
 
 use crate::capture::{Captures, NO_CAPTURE};
 use crate::request::{AT_SEND, InFlight, Requests};
@@ -129,16 +131,34 @@ fn next_response(
     }
     let owed = Owed { head_request: request.head_request, capture };
     let memo = &mut keeping.memos[index];
-    let captured = keeping.captures.get_mut(request.capture);
-    match client.next_into(limits, memo, owed, input, &mut captured.body) {
+    let before = *input;
+    let response = match request.capture {
+        // The words of a response that is no success come unasked.
+        NO_CAPTURE => {
+            keeping.captures.quoting(request, |words| client.next_into(limits, memo, owed, input, words))
+        }
+        kept => client.next_into(limits, memo, owed, input, &mut keeping.captures.get_mut(kept).body),
+    };
+    match response {
         Ok(None) => Ok(None),
         Ok(Some(response)) => {
             if capture.head() {
+                let captured = keeping.captures.get_mut(request.capture);
                 client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
             }
             Ok(Some(Completed::of(Reply::of(&response))))
         }
-        Err(error) => Err(Fault::new(error.class(), error.to_string())),
+        Err(error) => Err(Fault::new(error.class(), reason_of(error, before))),
+    }
+}
+
+/// What is wrong with bytes that are no response. A server that speaks TLS answers what is none with an alert
+/// (RFC 8446 section 5.1: its type is 21, and the first byte of its version 3).
+#[cold]
+fn reason_of(error: ProtocolError, input: &[u8]) -> String {
+    match (error, input) {
+        (ProtocolError::NotHttp, [21, 3, ..]) => "the server answers with a TLS alert".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -202,6 +222,8 @@ pub(crate) struct Conn {
     pub(crate) listed: bool,
     /// The time of its entry among the timers that counts; never, if it has none.
     pub(crate) armed: Nanos,
+    /// Its number among those that the worker has opened, from 1.
+    pub(crate) number: u64,
     /// When the connect call was made; when established, when the TCP handshake ended.
     pub(crate) since: Nanos,
     /// When its life is over; never, if it is not limited.
@@ -301,11 +323,19 @@ pub(crate) struct Fault {
     pub(crate) reason: String,
     /// HTTP/2: the code of the error.
     pub(crate) code: Option<&'static str>,
+    /// TLS: what helps.
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl Fault {
     pub(crate) fn new(class: ErrorClass, reason: impl Into<String>) -> Self {
-        Self { class, reason: reason.into(), code: None }
+        Self { class, reason: reason.into(), code: None, hint: None }
+    }
+}
+
+impl From<TlsError> for Fault {
+    fn from(error: TlsError) -> Self {
+        Self { hint: error.hint(), ..Self::new(ErrorClass::Tls, error.to_string()) }
     }
 }
 
@@ -313,7 +343,7 @@ impl From<http2::ConnectionError> for Fault {
     fn from(error: http2::ConnectionError) -> Self {
         let class = if error.wrong_protocol { ErrorClass::WrongProtocol } else { ErrorClass::Protocol };
         let code = (!error.wrong_protocol).then(|| error.code.name());
-        Self { class, reason: error.to_string(), code }
+        Self { class, reason: error.to_string(), code, hint: None }
     }
 }
 
@@ -326,6 +356,7 @@ impl Conn {
             state: State::Free,
             listed: false,
             armed: Nanos::MAX,
+            number: 0,
             since: Nanos::ZERO,
             retires: Nanos::MAX,
             heard: Nanos::ZERO,

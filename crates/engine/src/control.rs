@@ -4,11 +4,11 @@ mod steering;
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, RateChange, SteeredBy};
+use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, Pace, RateChange, SteeredBy};
 use plimsoll_monitor::Named;
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
@@ -59,6 +59,7 @@ pub struct Control {
     watched: Watched,
     is_company: bool,
     detailed: bool,
+    script_error: Arc<OnceLock<String>>,
 }
 
 /// What the scripts of a run leave behind; their type is their source's.
@@ -101,6 +102,19 @@ impl Control {
 
     pub(crate) const fn watched(&self) -> &Watched {
         &self.watched
+    }
+
+    /// The first error of a script, once there is one; in the words of the script.
+    pub fn script_error(&self) -> Option<&str> {
+        self.script_error.get().map(String::as_str)
+    }
+
+    /// A call of a script has failed.
+    pub(crate) fn note_script_error(&self, reason: &str) {
+        if self.script_error.get().is_none() {
+            // Another worker may have been faster.
+            let _ = self.script_error.set(reason.to_owned());
+        }
     }
 
     /// Asks to stop. A later, weaker wish does not take back a stronger one.
@@ -238,6 +252,8 @@ pub struct Progress<'a> {
     pub end: Option<Nanos>,
     /// Arrivals per second that are asked for now, for the whole run; `None` in the closed model.
     pub target_per_second: Option<f64>,
+    /// The rate of that second beside the one that was asked for in it.
+    pub pace: Pace,
     /// Whether the run is paused.
     pub paused: bool,
     /// The second that just ended, all workers merged.

@@ -14,14 +14,14 @@ pub enum RunError {
         /// What the resolver said.
         reason: String,
     },
-    /// The first request to a target got no response.
+    /// A target cannot be used: see [`preflight`](crate::preflight).
     Preflight {
-        /// `host[:port]` as in the URL.
-        authority: String,
         /// Name of the error class, e.g. `connect_refused`.
         class: &'static str,
         /// What happened, in words.
-        reason: String,
+        message: String,
+        /// What the user can do about it.
+        hint: String,
     },
     /// A worker could not open its backend.
     Backend {
@@ -48,9 +48,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Resolve { reason, .. } => f.write_str(reason),
-            Self::Preflight { authority, reason, .. } => {
-                write!(f, "the first request to `{authority}` got no response: {reason}")
-            }
+            Self::Preflight { message, .. } => f.write_str(message),
             Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
             Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
             Self::Unresponsive => {
@@ -67,23 +65,12 @@ impl std::error::Error for RunError {}
 
 impl RunError {
     /// What the user can do about it.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Resolve { .. } => {
                 Some("check the host name, or give its address with --resolve HOST:PORT:ADDRESS")
             }
-            Self::Preflight { class, .. } => Some(match *class {
-                "connect_refused" => "is the server running, and is this its port?",
-                "connect_timeout" | "connect_failed" => {
-                    "is the address right, and does a firewall let it through?"
-                }
-                "tls" => "-k skips verification, --cacert FILE names the CA, http:// speaks no TLS",
-                "timed_out" => {
-                    "the server accepted the connection but did not answer; --timeout sets how long to wait"
-                }
-                "protocol" | "head_too_large" => "does this port speak HTTP/1.1? https:// speaks TLS",
-                _ => "--no-preflight starts the run without this first request",
-            }),
+            Self::Preflight { hint, .. } => Some(hint),
             Self::Backend { backend: "io_uring", .. } => {
                 Some("--backend epoll works without io_uring; more locked memory may help (ulimit -l)")
             }

@@ -42,6 +42,19 @@ struct Scout {
     counted: u64,
 }
 
+/// Arrivals that were taken at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) all: u64,
+    /// Those of the measured part.
+    pub(crate) measured: u64,
+    /// Those of them whose scenario has no data any more.
+    pub(crate) without_data: u64,
+}
+
+/// Arrivals that are drawn at the end of a load to be counted, at some ten nanoseconds each: about a second.
+const MOST_DRAWN: u64 = 100_000_000;
+
 /// What a server is called.
 #[derive(Debug)]
 pub(crate) struct Name {
@@ -385,6 +398,9 @@ impl Lane {
     /// How many arrivals of the measured part are due before `until`, since the start, and were not taken.
     pub(crate) fn backlog(&mut self, until: Nanos) -> u64 {
         let Some((next, _)) = self.peek() else { return 0 };
+        if self.stream.as_ref().is_some_and(|stream| stream.arrivals.is_immediate()) {
+            return self.count_before(until, &[], true).measured;
+        }
         let Some(stream) = &mut self.stream else { return 0 };
         let (workers, measured_from, taken) = (stream.workers, stream.measured_from, stream.taken);
         let is_ahead =
@@ -404,6 +420,73 @@ impl Lane {
             stream.scout = Some(scout);
         }
         backlog
+    }
+
+    /// Takes all arrivals that are due before `until`, since the start, at once, and counts them;
+    /// `exhausted` are the scenarios without data. For the uniform process it takes the same time however
+    /// many there are; those of the Poisson process are drawn.
+    pub(crate) fn take_before(&mut self, until: Nanos, exhausted: &[bool]) -> Passed {
+        let passed = self.count_before(until, exhausted, true);
+        if let Some(stream) = &mut self.stream {
+            stream.taken += passed.measured;
+            stream.arrivals.pass_before(until);
+        }
+        passed
+    }
+
+    /// The same for the end of a load, after which none is asked for. If there are more than [`MOST_DRAWN`]
+    /// left of the Poisson process, their number is the one that is to be expected.
+    pub(crate) fn give_up_before(&self, until: Nanos, exhausted: &[bool]) -> Passed {
+        self.count_before(until, exhausted, false)
+    }
+
+    fn count_before(&self, until: Nanos, exhausted: &[bool], exact: bool) -> Passed {
+        let mut passed = Passed::default();
+        let Some(stream) = &self.stream else { return passed };
+        let Some(next) = stream.arrivals.peek() else { return passed };
+        let arrivals = &stream.arrivals;
+        let expected = arrivals.expected_before(until).saturating_sub(next.index);
+        let draws = exact || arrivals.is_immediate() || expected <= MOST_DRAWN;
+        let index_at = |at: Nanos| {
+            let index = if draws { arrivals.count_before(at) } else { arrivals.expected_before(at) };
+            index.clamp(next.index, self.arrivals_end.max(next.index))
+        };
+        // The worker's turn that an index is, or the first behind it.
+        let worker = next.index % stream.workers;
+        let turn = |index: u64| index.saturating_add(stream.workers - 1 - worker) / stream.workers;
+        let mut cuts: Vec<Nanos> = self.deal.joinings().collect();
+        cuts.extend([Nanos::ZERO, stream.measured_from]);
+        cuts.retain(|cut| *cut < until);
+        cuts.push(until);
+        cuts.sort_unstable();
+        cuts.dedup();
+        for edges in cuts.windows(2) {
+            let [from, to] = [edges[0], edges[1]];
+            if to <= next.at {
+                continue;
+            }
+            let turns = turn(index_at(from))..turn(index_at(to));
+            let is_lost =
+                |scenario: u32| exhausted.get(scenario as usize).is_some_and(|exhausted| *exhausted);
+            let (all, lost) = match self.only {
+                Some(only) => {
+                    let all = turns.end.saturating_sub(turns.start);
+                    (all, if is_lost(only) { all } else { 0 })
+                }
+                None => (
+                    self.deal.count(turns.clone(), from, |scenario| self.scenarios.contains(&scenario)),
+                    self.deal.count(turns, from, |scenario| {
+                        self.scenarios.contains(&scenario) && is_lost(scenario)
+                    }),
+                ),
+            };
+            passed.all += all;
+            if from >= stream.measured_from {
+                passed.measured += all;
+                passed.without_data += lost;
+            }
+        }
+        passed
     }
 
     /// Takes only arrivals with smaller indices.

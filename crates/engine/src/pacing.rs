@@ -1,11 +1,16 @@
 //! How long to wait, and for how much: the wake-ups are the engine's largest cost after the system calls.
 //!
-//! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests. A
-//! worker that is faster than its target is woken for every single response, unless it waits for a share of
+//! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests, and the
+//! thread runs 15–60 µs after the time that it asked for. [`Pacing::Adaptive`], the default, spends idle CPU
+//! on being on time all the same: a sleep ends a little before the arrival ([`Lead`]), the rest is polled
+//! away, and each arrival has its own wake-up. Where that would take more than about 70 % of the core, the
+//! lead goes first, and then arrivals share wake-ups, as few as the core's load demands ([`Pacer::adjust`]).
+//! [`Pacing::Shared`] shares them up to [`Pacing::BUDGET`] for the cheapest load, [`Pacing::Precise`] never
+//! sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
+//!
+//! A worker that is faster than its target is woken for every single response, unless it waits for a share of
 //! what is in flight. The delay that this adds to *reading* a response is kept out of the measured times by
-//! the kernel's receive timestamps; where there are none, nothing is coalesced. The delay that it adds to
-//! *sending* is the start lag, which is bounded by [`Pacing::BUDGET`], recorded for every request and part of
-//! the response time.
+//! the kernel's receive timestamps; where there are none, nothing is coalesced.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Wait;
@@ -20,10 +25,12 @@ const GATHER_MIN: Nanos = Nanos::from_micros(20);
 /// With fewer requests in flight than this, every response is answered at once.
 const GATHER_IN_FLIGHT: u64 = 4;
 /// Share of the cycle time (in flight ÷ rate) for which responses are gathered: a closed loop that waits for
-/// much longer leaves the target without work.
-const GATHER_SHARE: u64 = 4;
-/// Up to this rate per worker every arrival has its own wake-up, which then costs at most about 5 % of a
-/// core.
+/// much longer leaves the target without work. A response waits for half of that on average, 3 % of a cycle.
+const GATHER_SHARE: u64 = 16;
+/// The same for [`Pacing::Shared`], which trades turnaround for CPU.
+const SHARED_GATHER_SHARE: u64 = 4;
+/// Up to this rate per worker every arrival has its own wake-up with [`Pacing::Shared`], too, which costs at
+/// most about 5 % of a core.
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
 /// What sending one request takes, roughly.
 const SEND: Nanos = Nanos::from_micros(4);
@@ -31,6 +38,17 @@ const SEND: Nanos = Nanos::from_micros(4);
 /// good machine, and on a shared virtual one, where the host has given the core away, up to a millisecond:
 /// from 1,000/s on precise pacing does not sleep at all.
 const SPIN: Nanos = Nanos::from_millis(1);
+/// Between two looks at the CPU time of the thread, which is a system call. Long against a wake-up, short
+/// against the parts of a run in which a rate holds.
+const LOOK: Nanos = Nanos::from_millis(10);
+/// Share of its core from which a worker saves CPU: above it, queueing for the core itself would delay
+/// requests.
+const HIGH_LOAD: f64 = 0.74;
+/// Share of its core below which it spends more of it on being on time again. So far below [`HIGH_LOAD`] that
+/// one step does not lead from one to the other.
+const LOW_LOAD: f64 = 0.67;
+/// Share of its core from which it saves CPU in large steps: there is no time left for small ones.
+const FULL_LOAD: f64 = 0.90;
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
 
@@ -52,6 +70,49 @@ pub(crate) struct Outlook {
     pub(crate) room: u64,
 }
 
+/// How long before an arrival a sleep ends, so that a late wake-up is still on time.
+///
+/// The lateness of this machine's wake-ups, with the handling of what came meanwhile, is learned: each
+/// estimate moves up where a sleep ended later and down where it ended earlier, by steps whose ratio is that
+/// of the two probabilities, so that it settles at its percentile (stochastic approximation, Robbins & Monro
+/// 1951). The lead lies between the median, which costs little CPU as half of the wake-ups come later anyway,
+/// and the 80th percentile.
+#[derive(Debug)]
+struct Lead {
+    median: Nanos,
+    p80: Nanos,
+    /// Where between both the lead lies, in parts of [`Self::PARTS`].
+    part: u64,
+}
+
+impl Lead {
+    const STEP: Nanos = Nanos(250);
+    const PARTS: u64 = 8;
+    /// No wake-up is waited for longer by polling. One that is later was delayed by the scheduler, and not by
+    /// the timer.
+    const MAX: Nanos = Nanos::from_micros(100);
+    /// Both on an idle virtual machine.
+    const FIRST: [Nanos; 2] = [Nanos::from_micros(25), Nanos::from_micros(40)];
+
+    const fn new() -> Self {
+        let [median, p80] = Self::FIRST;
+        Self { median, p80, part: Self::PARTS }
+    }
+
+    fn get(&self) -> Nanos {
+        self.median + Nanos(self.p80.since(self.median).0 * self.part / Self::PARTS)
+    }
+
+    /// After a sleep arrivals could be started so late.
+    fn learn(&mut self, late: Nanos) {
+        let moved = |estimate: Nanos, up: u64| {
+            if late > estimate { (estimate + Self::STEP * up).min(Self::MAX) } else { estimate - Self::STEP }
+        };
+        self.median = moved(self.median, 1);
+        self.p80 = moved(self.p80, 4);
+    }
+}
+
 /// The state of pacing of one worker.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -67,10 +128,14 @@ pub(crate) struct Pacer {
     responses_per_event: f64,
     /// Least time between wake-ups for arrivals, where connections leave room for as many as fall due in it.
     tick: Nanos,
+    lead: Lead,
     /// Highest rate of this worker's arrivals; 0 in the closed model.
     peak_per_second: f64,
     /// When arrivals were last started.
     last_start: Nanos,
+    /// When the load of the core is looked at next, and time and CPU time of the last look.
+    next_look: Nanos,
+    last_look: Option<(Nanos, Nanos)>,
     /// See [`budget`](Self::budget).
     budget: Nanos,
 }
@@ -79,6 +144,7 @@ impl Pacer {
     /// `peak_per_second`: highest rate of this worker's arrivals; `None` in the closed model.
     pub(crate) fn new(pacing: Pacing, peak_per_second: Option<f64>) -> Self {
         let tick = peak_per_second.map_or(Nanos::ZERO, |rate| tick_of(pacing, rate));
+        let adjusts = pacing == Pacing::Adaptive && peak_per_second.is_some();
         Self {
             pacing,
             budget: budget_of(tick),
@@ -88,21 +154,27 @@ impl Pacer {
             response_bytes: 0.0,
             responses_per_event: 1.0,
             tick,
+            lead: Lead::new(),
             peak_per_second: peak_per_second.unwrap_or(0.0),
             last_start: Nanos::ZERO,
+            next_look: if adjusts { Nanos::ZERO } else { Nanos::MAX },
+            last_look: None,
         }
     }
 
-    /// How late an arrival may have been started on purpose since the start.
+    /// How late an arrival may have been started on purpose since the start: [`Pacing::BUDGET`] where
+    /// [`Pacing::Shared`] shares wake-ups, else nothing.
     pub(crate) fn budget(&self) -> Nanos {
         self.budget
     }
 
     /// The highest rate of this worker's arrivals is another one from here on.
     pub(crate) fn change_rate(&mut self, peak_per_second: f64) {
-        self.tick = tick_of(self.pacing, peak_per_second);
         self.peak_per_second = peak_per_second;
-        self.budget = self.budget.max(budget_of(self.tick));
+        if self.pacing == Pacing::Shared {
+            self.tick = tick_of(self.pacing, peak_per_second);
+            self.budget = self.budget.max(budget_of(self.tick));
+        }
     }
 
     /// Tells of one handled response per pass: enough for the means, and cheap.
@@ -125,22 +197,75 @@ impl Pacer {
         self.last_start = now;
     }
 
+    /// Tells how late arrivals could be started after a sleep: the thread was woken late, and responses were
+    /// handled first.
+    #[inline]
+    pub(crate) fn overslept(&mut self, late: Nanos) {
+        self.lead.learn(late);
+    }
+
+    /// Whether it is time for [`adjust`](Self::adjust).
+    #[inline]
+    pub(crate) fn is_due(&self, now: Nanos) -> bool {
+        now >= self.next_look
+    }
+
+    /// Spends as much of the core on being on time as its load leaves. `cpu` is the CPU time of this thread
+    /// so far.
+    ///
+    /// Above [`HIGH_LOAD`] the lead is shortened to the median lateness of wake-ups, then arrivals share
+    /// wake-ups, more and more of them; below [`LOW_LOAD`] the same steps are taken back. No wake-up is put
+    /// off for longer than [`Pacing::BUDGET`].
+    pub(crate) fn adjust(&mut self, now: Nanos, cpu: Nanos) {
+        self.next_look = now + LOOK;
+        let Some((then, before)) = self.last_look.replace((now, cpu)) else { return };
+        let load = (cpu - before).0 as f64 / (now - then).0.max(1) as f64;
+        let interval = Nanos::from_secs_f64(1.0 / self.peak_per_second.max(1.0));
+        if load > HIGH_LOAD {
+            let full = load > FULL_LOAD;
+            if self.lead.part > 0 {
+                self.lead.part = if full { 0 } else { self.lead.part - 1 };
+            } else {
+                let longer = self.tick + Nanos(self.tick.0 / if full { 2 } else { 8 });
+                // Two arrivals are the first that can share one.
+                self.tick = longer.max(interval + Nanos(interval.0 / 4)).min(Pacing::BUDGET);
+            }
+        } else if load < LOW_LOAD {
+            if self.tick > Nanos::ZERO {
+                let shorter = self.tick - Nanos(self.tick.0 / 8);
+                self.tick = if shorter <= interval { Nanos::ZERO } else { shorter };
+            } else {
+                self.lead.part = (self.lead.part + 1).min(Lead::PARTS);
+            }
+        }
+    }
+
     /// How to wait.
     pub(crate) fn wait(&self, outlook: Outlook) -> Wait {
         let Outlook { now, until, next_arrival, blocked, follows, in_flight, room } = outlook;
         let start = next_arrival.map_or(Nanos::MAX, |at| at.max(self.last_start + self.shared(room)));
         let until = until.min(start);
-        let spin = if self.pacing == Pacing::Precise && start == until { SPIN } else { Nanos::ZERO };
+        let spin = match self.pacing {
+            _ if start != until => Nanos::ZERO,
+            Pacing::Precise => SPIN,
+            Pacing::Adaptive => self.lead.get(),
+            Pacing::Shared => Nanos::ZERO,
+        };
         let may_gather = self.stamped && self.response_bytes < LARGE_RESPONSE as f64;
         if self.open && may_gather && !blocked && !follows {
             // No send depends on a response: sleep to the next send and read what has come by then.
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
         }
-        if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing == Pacing::Adaptive {
+        if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing != Pacing::Precise {
             // Where arrivals share wake-ups, so do the requests that follow a response: late on purpose,
-            // within the same budget. Otherwise the target must not be left without work.
-            let shares = self.tick > Nanos::ZERO && !blocked;
-            let share = if shares { GATHER_MAX } else { Nanos(self.cycle_ns as u64 / GATHER_SHARE) };
+            // and no later. In the closed model the target must not be left without work.
+            let cycle = Nanos(self.cycle_ns as u64);
+            let share = match self.pacing {
+                Pacing::Shared if self.tick > Nanos::ZERO && !blocked => GATHER_MAX,
+                Pacing::Shared => Nanos(cycle.0 / SHARED_GATHER_SHARE),
+                _ if self.open => self.tick.min(Nanos(cycle.0 / GATHER_SHARE)),
+                _ => Nanos(cycle.0 / GATHER_SHARE),
+            };
             let floor = share.min(GATHER_MAX);
             if floor >= GATHER_MIN {
                 // Half of what is in flight, in events. Where responses trickle in one by one on few
@@ -163,9 +288,9 @@ impl Pacer {
     }
 }
 
-/// The least time between wake-ups for arrivals of such a rate.
+/// The least time between wake-ups for arrivals of such a rate, before the load of the core is known.
 fn tick_of(pacing: Pacing, peak_per_second: f64) -> Nanos {
-    let shares = pacing == Pacing::Adaptive && peak_per_second > OWN_WAKE_UP_PER_SECOND;
+    let shares = pacing == Pacing::Shared && peak_per_second > OWN_WAKE_UP_PER_SECOND;
     if shares { shared_tick(peak_per_second) } else { Nanos::ZERO }
 }
 
@@ -212,10 +337,17 @@ mod tests {
 
     #[test]
     fn a_closed_loop_gathers_for_a_share_of_its_cycle() {
-        let pacer = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_micros(200), true, 100);
+        let cycle = Nanos::from_micros(800);
+        let pacer = observed(Pacer::new(Pacing::Adaptive, None), cycle, true, 100);
         let wait = pacer.wait(outlook());
         assert_eq!(wait.want, 32);
+        // Half of it is what a response waits for on average: at most 3 % of the cycle and the turnaround.
         assert!(wait.floor <= Nanos::from_micros(50) && wait.floor >= Nanos::from_micros(49), "{wait:?}");
+        let shared = observed(Pacer::new(Pacing::Shared, None), cycle, true, 100);
+        assert!(shared.wait(outlook()).floor >= Nanos::from_micros(199));
+        // Below the cost of a timed sleep nothing is gathered.
+        let fast = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_micros(300), true, 100);
+        assert_eq!(fast.wait(outlook()).want, 1);
         let slow = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 100);
         assert_eq!(slow.wait(outlook()).floor, GATHER_MAX);
         assert_eq!(slow.wait(Outlook { in_flight: 1, ..outlook() }).want, 1);
@@ -226,18 +358,22 @@ mod tests {
     #[test]
     fn what_follows_a_response_shares_wake_ups_where_arrivals_do() {
         let follows = Outlook { follows: true, next_arrival: Some(Nanos::from_millis(50)), ..outlook() };
-        let cycle = Nanos::from_micros(200);
-        let fast = observed(Pacer::new(Pacing::Adaptive, Some(20_000.0)), cycle, true, 100);
+        let cycle = Nanos::from_micros(800);
+        let fast = observed(Pacer::new(Pacing::Shared, Some(20_000.0)), cycle, true, 100);
         assert_eq!((fast.wait(follows).want, fast.wait(follows).floor), (32, GATHER_MAX));
-        assert!(fast.wait(Outlook { blocked: true, ..follows }).floor <= Nanos::from_micros(50));
-        let slow = observed(Pacer::new(Pacing::Adaptive, Some(1_000.0)), cycle, true, 100);
-        assert!(slow.wait(follows).floor <= Nanos::from_micros(50));
+        assert!(fast.wait(Outlook { blocked: true, ..follows }).floor <= Nanos::from_micros(200));
+        // With adaptive pacing they are sent at once, unless the core is too busy for that.
+        let mut adaptive = observed(Pacer::new(Pacing::Adaptive, Some(20_000.0)), cycle, true, 100);
+        assert_eq!(adaptive.wait(follows).want, 1);
+        spend(&mut adaptive, 1.0, 20);
+        let floor = adaptive.wait(follows).floor;
+        assert!(floor >= GATHER_MIN && floor <= Nanos::from_micros(50), "{floor:?}");
     }
 
     #[test]
-    fn at_high_rates_arrivals_share_wake_ups_and_at_low_rates_they_do_not() {
+    fn shared_pacing_shares_wake_ups_at_high_rates() {
         let next_arrival = Some(Nanos(2_000));
-        let mut fast = observed(Pacer::new(Pacing::Adaptive, Some(50_000.0)), Nanos(90_000), true, 100);
+        let mut fast = observed(Pacer::new(Pacing::Shared, Some(50_000.0)), Nanos(90_000), true, 100);
         fast.started(Nanos(1_000));
         let wait = fast.wait(Outlook { next_arrival, ..outlook() });
         // 50,000 sends of 4 µs take a fifth of the time: the tick leaves room for them.
@@ -249,12 +385,74 @@ mod tests {
         assert_eq!(few.until, Nanos(1_000) + Nanos::from_micros(200));
         let none = fast.wait(Outlook { next_arrival, room: 0, ..outlook() });
         assert_eq!(none.until, Nanos(2_000));
-        let mut slow = Pacer::new(Pacing::Adaptive, Some(1_000.0));
+        let mut slow = Pacer::new(Pacing::Shared, Some(1_000.0));
         slow.started(Nanos(1_000));
         assert_eq!(slow.wait(Outlook { next_arrival, ..outlook() }).until, Nanos(2_000));
+        assert_eq!((slow.budget(), fast.budget()), (Nanos::ZERO, Pacing::BUDGET));
         let mut precise = Pacer::new(Pacing::Precise, Some(50_000.0));
         precise.started(Nanos(1_000));
         let wait = precise.wait(Outlook { next_arrival, ..outlook() });
         assert_eq!((wait.until, wait.spin), (Nanos(2_000), SPIN));
+    }
+
+    /// Lets so many looks find that this share of the core was used.
+    fn spend(pacer: &mut Pacer, load: f64, looks: u32) {
+        if pacer.last_look.is_none() {
+            pacer.adjust(Nanos::ZERO, Nanos::ZERO);
+        }
+        let (mut now, mut cpu) = pacer.last_look.expect("there was a look");
+        for _ in 0..looks {
+            now += LOOK;
+            assert!(pacer.is_due(now));
+            cpu += Nanos((LOOK.0 as f64 * load) as u64);
+            pacer.adjust(now, cpu);
+        }
+    }
+
+    #[test]
+    fn adaptive_pacing_is_on_time_for_as_long_as_the_core_allows_it() {
+        let interval = Nanos::from_micros(20);
+        let at = |pacer: &Pacer| pacer.wait(Outlook { next_arrival: Some(interval), ..outlook() });
+        let mut pacer = observed(Pacer::new(Pacing::Adaptive, Some(50_000.0)), Nanos(90_000), true, 100);
+        pacer.started(Nanos::ZERO);
+        let [median, p80] = Lead::FIRST;
+        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, p80));
+        // A busy core loses its lead first, but for the cheap half.
+        spend(&mut pacer, 0.8, 1);
+        assert!(at(&pacer).until == interval && at(&pacer).spin < p80);
+        spend(&mut pacer, 0.8, 7);
+        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, median));
+        // Then arrivals share wake-ups, and more of them as long as it is too busy.
+        spend(&mut pacer, 0.8, 1);
+        assert_eq!((at(&pacer).until, at(&pacer).spin), (Nanos::from_micros(25), median));
+        spend(&mut pacer, 0.8, 4);
+        let shared = at(&pacer).until;
+        assert!(shared > interval * 2 && shared < interval * 3, "{shared:?}");
+        // In between nothing changes.
+        spend(&mut pacer, 0.7, 50);
+        assert_eq!(at(&pacer).until, shared);
+        spend(&mut pacer, 1.0, 50);
+        assert_eq!(at(&pacer).until, Pacing::BUDGET);
+        assert_eq!(pacer.budget(), Nanos::ZERO, "none of that was asked for");
+        // An idle core is spent on being on time again.
+        spend(&mut pacer, 0.3, 50);
+        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, p80));
+        // One that has no time left saves at once.
+        spend(&mut pacer, 1.0, 5);
+        assert!(at(&pacer).until > interval * 4, "{:?}", at(&pacer).until);
+    }
+
+    #[test]
+    fn the_lead_settles_at_percentiles_of_the_lateness_of_wake_ups() {
+        let mut lead = Lead::new();
+        // Wake-ups that are 0 to 99 µs late, in no order.
+        (0..10_000).for_each(|n: u64| lead.learn(Nanos::from_micros(n * 37 % 100)));
+        let close = |estimate: Nanos, micros: u64| estimate.0.abs_diff(micros * 1_000) < 6_000;
+        assert!(close(lead.median, 50) && close(lead.p80, 80), "{lead:?}");
+        assert_eq!(lead.get(), lead.p80);
+        (0..10_000).for_each(|_| lead.learn(Nanos::ZERO));
+        assert_eq!(lead.get(), Nanos::ZERO);
+        (0..10_000).for_each(|_| lead.learn(Nanos::from_millis(1)));
+        assert_eq!(lead.get(), Lead::MAX);
     }
 }

@@ -1,12 +1,12 @@
-//! One request before the run: a target that cannot be reached is an error at once, not a thousand counted
-//! ones.
+//! The first contact with a target, before the run: one that cannot be reached is an error at once, not a
+//! thousand counted ones. It changes nothing at the target.
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
-use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Connections, End, Load, Plan, Scenario, Step};
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::{Endpoint, Open};
+use plimsoll_metrics::{ErrorExample, RunRecord};
+use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, Step};
 use plimsoll_scenario::{Needs, Op, Program, Reaction};
 
 use crate::control::{Control, Stop};
@@ -14,70 +14,176 @@ use crate::error::RunError;
 use crate::run::run;
 use crate::sites::Site;
 
-/// How often a request is tried that is not answered in time: some targets drop a share of their replies on
-/// purpose, and one of them is no reason to give up.
-const ATTEMPTS: u32 = 3;
-/// The time for an answer in all attempts but the last, which has that of the plan.
-const FIRST_TIMEOUT: Nanos = Nanos::from_secs(2);
+/// How often a request is tried that gets no response: some targets drop a share of their replies on purpose,
+/// and one of them is no reason to give up.
+const ATTEMPTS: usize = 3;
+/// The longest time for an answer. A path may be slower than that, and the run is not refused for it.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+/// All attempts but the last have this part of the time, so that a server that hangs is not waited for much
+/// longer than once.
+const FIRST_PART: u64 = 8;
 
-/// Sends the first request of each target once, or again if it is not answered in time, and returns the
-/// records: one per target that is asked, and behind them those of attempts that timed out.
+/// What came of trying one target.
+#[derive(Debug)]
+pub struct FirstContact {
+    /// The target, an index into those of the plan.
+    pub target: usize,
+    /// The step whose request was sent last; none, if the target was only connected to.
+    pub step: Option<usize>,
+    /// What was measured, of the attempt that counts; the others before it.
+    pub records: Vec<RunRecord>,
+    /// The time that the last attempt had.
+    patience: Nanos,
+}
+
+impl FirstContact {
+    /// The record of the attempt that counts.
+    pub fn record(&self) -> Option<&RunRecord> {
+        self.records.last()
+    }
+
+    /// The status of the response, if a request was sent and there was one.
+    pub fn status(&self) -> Option<u16> {
+        self.record()?.total.statuses.keys().next().copied()
+    }
+
+    /// What the user should know of it before the run, if there is something: a status that the step does not
+    /// expect, or that there was no response.
+    pub fn note(&self, plan: &Plan) -> Option<String> {
+        let step = &plan.steps[self.step?];
+        let Some(status) = self.status() else {
+            return Some(format!(
+                "no response to the first request ({}) within {:?}; the run begins all the same",
+                step.name, self.patience
+            ));
+        };
+        step.reaction.accepts(status).err()?;
+        let said = match self.example() {
+            Some(ErrorExample { body, .. }) if !body.is_empty() => format!(": {body}"),
+            _ => String::new(),
+        };
+        let of = match plan.targets.len() {
+            1 => String::new(),
+            _ => format!(" of `{}`", plan.targets[self.target].authority),
+        };
+        Some(format!("the first response{of} has status {status} ({}){said}", step.name))
+    }
+
+    fn example(&self) -> Option<&ErrorExample> {
+        self.record()?.total.error_examples.values().next()
+    }
+
+    /// Whether the server says that it was spoken to in plain text where it speaks TLS.
+    fn wants_tls(&self) -> bool {
+        // The words of nginx, Apache, and Go's net/http.
+        const WORDS: [&str; 3] =
+            ["plain http request", "speaking plain http", "http request to an https server"];
+        let Some(example) = self.example().filter(|example| example.status == 400) else { return false };
+        let said = example.body.to_ascii_lowercase();
+        WORDS.iter().any(|words| said.contains(words))
+    }
+}
+
+/// Tries each target that a step asks, and returns what came of it.
 ///
-/// It is the same run as any other, with one connection and one iteration: what it meets, the load would meet
-/// too.
+/// A target gets the first request of its steps that is safe (RFC 9110 section 9.2.1) and that can be sent as
+/// the run will send it: without values of responses or of data, and without a script. If there is none, it
+/// is connected to, with TLS and HTTP/2 as in the run, and nothing is asked. It is the same run as any other,
+/// with one connection: what it meets, the load would meet too.
 ///
 /// # Errors
-/// [`RunError::Preflight`] with the reason if a target gave no response; a response of any status is one.
+/// [`RunError::Preflight`] with the reason if a target cannot be connected to, breaks the protocol, closes
+/// all connections without a response, speaks TLS where the plan does not, or gives no response in the time
+/// that the plan allows to any of its steps.
 pub fn preflight<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
     addresses: &[Arc<[Site]>],
     control: &Control,
-) -> Result<Vec<RunRecord>, RunError> {
-    let mut records = Vec::new();
+) -> Result<Vec<FirstContact>, RunError> {
     let control = &control.for_preflight();
-    let mut unanswered = Vec::new();
     // One that no step asks gets no load either.
     let is_asked = |target: &usize| plan.steps.iter().any(|step| step.target == *target);
-    for index in (0..plan.targets.len()).filter(is_asked) {
-        let mut single = single_request(plan, index);
-        for attempt in 1..=ATTEMPTS {
-            let last = attempt == ATTEMPTS;
-            single.timeout = if last { plan.timeout } else { plan.timeout.min(FIRST_TIMEOUT) };
-            let record = run(&single, open, &addresses[index..=index], control, &mut |_| {})?;
-            if control.wish() >= Stop::Drain {
-                return Err(RunError::Stopped);
-            }
-            if !record.total.statuses.is_empty() {
-                records.push(record);
-                break;
-            }
-            let timed_out = record.accounting.timed_out > 0;
-            if last || !timed_out {
-                return Err(no_response(&single, &record));
-            }
-            unanswered.push(record);
+    let asked = (0..plan.targets.len()).filter(is_asked);
+    asked.map(|target| contact(plan, target, open, &addresses[target..=target], control)).collect()
+}
+
+/// The first contact with one target.
+fn contact<O: Open + Clone + 'static>(
+    plan: &Plan,
+    target: usize,
+    open: &O,
+    addresses: &[Arc<[Site]>],
+    control: &Control,
+) -> Result<FirstContact, RunError> {
+    let carry_out = |single: &Plan| {
+        let record = run(single, open, addresses, control, &mut |_| {})?;
+        if control.wish() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
+    };
+    let candidates = candidates(plan, target);
+    let mut found = FirstContact { target, step: None, records: Vec::new(), patience: Nanos::ZERO };
+    if candidates.is_empty() {
+        let record = carry_out(&single(plan, target, None, plan.timeout))?;
+        if record.connections.opened == 0 {
+            return Err(no_contact(plan, target, &addresses[0], &record));
+        }
+        found.records.push(record);
+        return Ok(found);
+    }
+    for attempt in 0..ATTEMPTS {
+        let step = candidates[attempt % candidates.len()];
+        let whole = plan.timeout_of(step as u32).min(PATIENCE);
+        let last = attempt + 1 == ATTEMPTS;
+        let patience = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
+        let record = carry_out(&single(plan, target, Some(step), patience))?;
+        let timed_out = record.accounting.timed_out > 0;
+        let closed = [ErrorClass::ClosedBeforeResponse, ErrorClass::ClosedInResponse, ErrorClass::Reset];
+        let closed = closed.iter().any(|class| record.total.errors[*class as usize] > 0);
+        if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
+            return Err(no_contact(plan, target, &addresses[0], &record));
+        }
+        found = FirstContact { step: Some(step), patience, ..found };
+        found.records.push(record);
+        if found.status().is_some() {
+            break;
         }
     }
-    records.append(&mut unanswered);
-    Ok(records)
+    let of_target = plan.steps.iter().filter(|step| step.target == target).count();
+    let hangs = found.status().is_none() && found.patience < PATIENCE && candidates.len() == of_target;
+    if hangs || found.wants_tls() {
+        let record = found.records.last().expect("an attempt was made");
+        return Err(match hangs {
+            true => no_contact(plan, target, &addresses[0], record),
+            false => speaks_tls(&plan.targets[target].authority),
+        });
+    }
+    Ok(found)
 }
 
-fn no_response(single: &Plan, record: &RunRecord) -> RunError {
-    let (class, reason) = match record.error_examples.iter().next() {
-        Some((class, reason)) => (static_name(class), reason.clone()),
-        None => ("timed_out", format!("no response within {:?}", single.timeout)),
+/// The steps of a target whose requests change nothing there and need nothing that is not known before the
+/// run, as many as are tried.
+fn candidates(plan: &Plan, target: usize) -> Vec<usize> {
+    let begins = |index: usize| plan.scenarios.iter().any(|scenario| scenario.steps.start as usize == index);
+    let is_known = |index: &usize| {
+        let Step { request, make_script, away, .. } = &plan.steps[*index];
+        request.is_safe()
+            && !request.uses_variables()
+            && request.supply().is_none()
+            && make_script.is_none()
+            && away.is_none()
+            // Later ones have the cookies of a login.
+            && (begins(*index) || !request.uses_cookies())
     };
-    let authority = single.targets.first().map(|target| target.authority.clone()).unwrap_or_default();
-    RunError::Preflight { authority, class, reason }
+    let all = (0..plan.steps.len()).filter(|index| plan.steps[*index].target == target);
+    all.filter(is_known).take(ATTEMPTS).collect()
 }
 
-/// The plan's first request to one target, alone.
-fn single_request(plan: &Plan, target: usize) -> Plan {
-    // One that needs nothing of a response before it, if there is one.
-    let of_target = || plan.steps.iter().filter(|step| step.target == target);
-    let step = of_target().find(|step| !step.request.uses_variables()).or_else(|| of_target().next());
-    let steps: Vec<Step> = step
+/// A run that sends the request of one step to a target, once; without a step it only connects.
+fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Plan {
+    let of_target = || plan.steps.iter().position(|step| step.target == target);
+    // Where nothing is sent, it stands for the load that is none.
+    let sent = step.or_else(of_target).map(|index| &plan.steps[index]);
+    let steps: Vec<Step> = sent
         .map(|step| Step {
             target: 0,
             reaction: Reaction::default(),
@@ -85,6 +191,7 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             make_script: None,
             check_script: None,
             away: None,
+            timeout: None,
             ..step.clone()
         })
         .into_iter()
@@ -101,15 +208,17 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
         variables: 0,
         feeds: Vec::new(),
         pools: Vec::new(),
-        supplies: plan.supplies.clone(),
+        supplies: Vec::new(),
         scripts: None,
         targets: vec![plan.targets[target].clone()],
         load: Load::Closed,
         users: None,
         phases: Vec::new(),
-        end: End { duration: None, iterations: Some(1) },
+        end: End { duration: None, iterations: Some(u64::from(step.is_some())) },
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,
+        timeout,
+        connect_timeout: plan.connect_timeout.min(plan.timeout),
         threads: 1,
         connections: Connections {
             initial: 1,
@@ -117,6 +226,8 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
             depth: 1,
             streams: 1,
             rate: None,
+            // Without a request the connection is what is tried.
+            keep_alive: plan.connections.keep_alive || step.is_none(),
             ..plan.connections.clone()
         },
         thresholds: Vec::new(),
@@ -125,6 +236,82 @@ fn single_request(plan: &Plan, target: usize) -> Plan {
     }
 }
 
-fn static_name(class: &str) -> &'static str {
-    plimsoll_core::ErrorClass::ALL.iter().map(|c| c.name()).find(|name| *name == class).unwrap_or("io")
+fn speaks_tls(authority: &str) -> RunError {
+    RunError::Preflight {
+        class: ErrorClass::WrongProtocol.name(),
+        message: format!("`{authority}` speaks TLS, and was sent plain HTTP"),
+        hint: format!("this port speaks TLS: use https://{authority}"),
+    }
+}
+
+/// Why a target cannot be used, and what to do about it.
+fn no_contact(plan: &Plan, target: usize, sites: &[Site], record: &RunRecord) -> RunError {
+    let connecting = |class: &&ErrorClass| record.connections.failed[**class as usize] > 0;
+    let class = ErrorClass::ALL.iter().find(connecting).map(|class| class.name());
+    let class =
+        class.or_else(|| record.total.error_examples.keys().next().and_then(|class| static_name(class)));
+    let class = class.unwrap_or(plimsoll_metrics::TIMED_OUT);
+    let server = &plan.targets[target];
+    let authority = &server.authority;
+    let reason = match record.error_examples.get(class).or_else(|| record.error_examples.values().next()) {
+        Some(reason) => reason.clone(),
+        None => format!("no response within {:?}", plan.timeout.min(PATIENCE)),
+    };
+    let place = match sites.first().map(|site| &site.endpoint) {
+        Some(Endpoint::Unix(path)) => format!("the unix socket {}", path.display()),
+        Some(Endpoint::Tcp(address)) if address.to_string() != *authority => {
+            format!("`{authority}` ({address})")
+        }
+        _ => format!("`{authority}`"),
+    };
+    if reason.contains("TLS alert") && server.tls.is_none() {
+        return speaks_tls(authority);
+    }
+    let message = match class {
+        "connect_refused" | "connect_failed" | "ports_exhausted" | "descriptors_exhausted" => {
+            let reason = reason.strip_prefix("connect: ").unwrap_or(&reason);
+            format!("cannot connect to {place}: {reason}")
+        }
+        _ if record.accounting.started == 0 => format!("no connection to {place}: {reason}"),
+        _ => format!("the first request to {place} got no response: {reason}"),
+    };
+    let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
+    let hint = match (class, sites.first().map(|site| &site.endpoint)) {
+        ("connect_refused" | "connect_failed", Some(Endpoint::Unix(_))) => {
+            "is the server running, and is this the path of its socket?".to_owned()
+        }
+        ("connect_refused", Some(Endpoint::Tcp(address))) => {
+            format!("is the server running, and is {} its port?", address.port())
+        }
+        ("ports_exhausted", _) if !plan.connections.sources.is_empty() => {
+            "does this machine have the addresses of --source-ip? `ip address` shows those that it has"
+                .to_owned()
+        }
+        ("closed_before_response" | "connect_timeout" | "wrong_protocol" | "protocol", _)
+            if plain_http2 && record.connections.opened == 0 =>
+        {
+            "does the server speak HTTP/2 without TLS? leave HTTP/2 (--http2) out, or use https://".to_owned()
+        }
+        ("wrong_protocol", _) => "leave HTTP/2 (--http2) out, if the server does not speak it".to_owned(),
+        ("connect_timeout" | "connect_failed", _) => {
+            "is the address right, and does a firewall let it through?".to_owned()
+        }
+        ("tls", _) => record
+            .connections
+            .tls_hint
+            .unwrap_or("--tls 1.2 or 1.3 offers one version alone; what the server logs may say more")
+            .to_owned(),
+        (plimsoll_metrics::TIMED_OUT, _) => {
+            "the server accepted the connection but did not answer; --timeout sets how long to wait"
+                .to_owned()
+        }
+        ("protocol" | "head_too_large", _) => "does this port speak HTTP/1.1? https:// speaks TLS".to_owned(),
+        _ => "does this port speak TLS (https://), or no HTTP? the server's log may say why it closes"
+            .to_owned(),
+    };
+    RunError::Preflight { class, message, hint }
+}
+
+fn static_name(class: &str) -> Option<&'static str> {
+    ErrorClass::ALL.iter().map(|known| known.name()).find(|name| *name == class)
 }

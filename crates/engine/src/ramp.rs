@@ -43,6 +43,11 @@ impl Ramp {
         self.is_paced() && self.opened < self.total
     }
 
+    /// Connections that were opened so far, or tried.
+    pub(crate) const fn opened(&self) -> u64 {
+        self.opened
+    }
+
     /// One was opened.
     pub(crate) const fn note_opened(&mut self) {
         self.opened = self.opened.saturating_add(1);

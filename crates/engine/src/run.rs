@@ -11,7 +11,7 @@ use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineInterval,
-    MachineRecord, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
+    MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
     TimelineKeeper, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan};
@@ -326,8 +326,8 @@ fn conduct(
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
     let mut phases = PhaseMerger::new(&outline.phases);
-    let mut merger =
-        IntervalMerger::new(workers).with_length(plan.interval).with_outline(outline).with_cuts(plan.cuts());
+    let merger = IntervalMerger::new(workers).with_length(plan.interval).with_cuts(plan.cuts());
+    let mut merger = merger.with_outline(outline.clone());
     let (mut intervals, mut parts): (Vec<Interval>, Vec<MachineInterval>) = (Vec::new(), Vec::new());
     let mut keeper = plan.keeper();
     let mut slicer = Slicer::new();
@@ -340,6 +340,9 @@ fn conduct(
         interval.marked = control.take_marks(interval.at);
         let (elapsed, paused) = (interval.at, control.status().paused);
         let target_per_second = control.target_at(elapsed);
+        let begin = interval.at.since(interval.length);
+        let asked = control.profile().map(|profile| profile.mean_rate(begin, interval.at));
+        let pace = Pace::of_interval(&interval, &outline, asked);
         let seen = machine.look(&interval);
         let (machine, facts) = (seen.as_ref(), machine.facts());
         let told = Progress {
@@ -347,6 +350,7 @@ fn conduct(
             started_unix,
             end,
             target_per_second,
+            pace,
             paused,
             interval: &interval,
             machine,

@@ -90,6 +90,11 @@ impl Sites {
         (site, self.all[site as usize].endpoint.clone())
     }
 
+    /// The address of the site.
+    pub(crate) fn endpoint(&self, site: u32) -> &Endpoint {
+        &self.all[site as usize].endpoint
+    }
+
     /// A connection to the site has ended.
     pub(crate) fn release(&mut self, site: u32) {
         if let Some(pool) = &mut self.pool {

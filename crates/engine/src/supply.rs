@@ -7,11 +7,14 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use plimsoll_core::{Nanos, Shard, Turns};
 use plimsoll_driver::clock;
+use plimsoll_driver::usage::{self, Cpu};
+use plimsoll_metrics::HelperCpu;
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{ALWAYS, Bodies, BodyMaker, BodySource, Made, Supplied};
 
@@ -33,6 +36,43 @@ const FIRST_GUESS: usize = 1 << 16;
 #[derive(Default)]
 pub struct Taps {
     taps: Vec<(Stock, Tap)>,
+    bodies: Arc<ThreadTimes>,
+    signing: Arc<ThreadTimes>,
+}
+
+/// CPU time of the threads of one worker that make bodies ahead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MakingCpu {
+    pub(crate) bodies: HelperCpu,
+    /// Of those whose bodies are signed.
+    pub(crate) signing: HelperCpu,
+}
+
+/// CPU time that threads of one kind have used. Each adds what it used after every batch, so that the batch
+/// that is being made is missing: a few bodies of a run of thousands.
+#[derive(Debug, Default)]
+struct ThreadTimes {
+    threads: AtomicU32,
+    user_ns: AtomicU64,
+    system_ns: AtomicU64,
+}
+
+impl ThreadTimes {
+    /// Adds what the calling thread has used since `known`, which becomes what it has used now.
+    fn advance(&self, known: &mut Cpu) {
+        let now = usage::thread_cpu();
+        self.user_ns.fetch_add(now.user.since(known.user).0, Ordering::Relaxed);
+        self.system_ns.fetch_add(now.system.since(known.system).0, Ordering::Relaxed);
+        *known = now;
+    }
+
+    fn read(&self) -> HelperCpu {
+        HelperCpu {
+            threads: self.threads.load(Ordering::Relaxed),
+            user: Nanos(self.user_ns.load(Ordering::Relaxed)),
+            system: Nanos(self.system_ns.load(Ordering::Relaxed)),
+        }
+    }
 }
 
 /// What one worker takes of the bodies that were made before the run.
@@ -135,6 +175,7 @@ impl Taps {
     /// # Errors
     /// A thread cannot be started.
     pub(crate) fn open(plan: &Plan, worker: Shard, at_once: bool) -> Result<Self, RunError> {
+        let (bodies, signing) = (Arc::<ThreadTimes>::default(), Arc::<ThreadTimes>::default());
         let taps = plan.supplies.iter().enumerate().map(|(number, supply)| {
             let seed = plan.supply_seed(number);
             let tap = match &supply.bodies {
@@ -152,7 +193,8 @@ impl Taps {
                         false => {
                             let makers = (0..source.makers().max(1)).map(|_| own());
                             let (depth, batch) = (depth(plan, worker, &**source), source.batch());
-                            Some(ahead(makers, worker, depth, batch)?)
+                            let times = if source.is_signed() { &signing } else { &bodies };
+                            Some(ahead(makers, worker, depth, batch, times)?)
                         }
                     };
                     let (signed, count) = (source.is_signed(), BodyCount::default());
@@ -161,7 +203,13 @@ impl Taps {
             };
             Ok((Stock::new(&supply.stock, worker), tap))
         });
-        Ok(Self { taps: taps.collect::<Result<_, RunError>>()? })
+        let taps = taps.collect::<Result<_, RunError>>()?;
+        Ok(Self { taps, bodies, signing })
+    }
+
+    /// What the threads that make bodies ahead have used of the CPU so far.
+    pub(crate) fn cpu(&self) -> MakingCpu {
+        MakingCpu { bodies: self.bodies.read(), signing: self.signing.read() }
     }
 
     /// The next body of a supply. Takes no lock, and allocates only where a body has to be made here.
@@ -242,14 +290,19 @@ fn ahead(
     worker: Shard,
     depth: usize,
     batch: usize,
+    times: &Arc<ThreadTimes>,
 ) -> Result<Queue, RunError> {
     let (send, batches) = sync_channel(depth.div_ceil(batch));
     for mut own in makers {
         let send = send.clone();
+        let times = Arc::clone(times);
+        times.threads.fetch_add(1, Ordering::Relaxed);
+        let mut known = Cpu::default();
         // Taken from the end.
         let mut make = move || {
             let mut made: Vec<Made> = (0..batch).map(|_| own.make(clock::unix().0)).collect();
             made.reverse();
+            times.advance(&mut known);
             made
         };
         thread::Builder::new()

@@ -13,6 +13,7 @@ mod making;
 mod misbehaving;
 mod polling;
 mod proceeding;
+mod quoting;
 mod receiving;
 mod routing;
 mod sending;
@@ -31,7 +32,7 @@ use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
     WorkerRecord,
 };
-use plimsoll_plan::{Load, Plan, Scenario, Step};
+use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
 use plimsoll_scenario::{
     DynamicRequest, Feeds, FieldList, Needs, Program, Reaction, Scripts, SentRequest, Session,
 };
@@ -41,16 +42,20 @@ use plimsoll_wire::http2;
 use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Completed, Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
+use crate::demand::Demand;
 use crate::directory::Directory;
 use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
+
+use crate::send_times::SendTimes;
 use crate::session::Sessions;
 use crate::sites::Site;
 use crate::supply::Taps;
 use crate::timers::Timers;
 use misbehaving::Misbehaviour;
 use polling::Parked;
+use quoting::Examples;
 use sending::{Facts, Unsent};
 use tokens::TokenPurse;
 
@@ -161,21 +166,28 @@ struct Counts {
     remaining: Option<u64>,
     /// Scheduled since the last snapshot, warm-up included.
     new_scheduled: u64,
+    /// Iterations started since then.
+    new_iterations: u64,
     /// When the last snapshot was taken.
     last_edge: Nanos,
     /// Iterations begun by this worker, the source of their global index in the closed model.
     begun: u64,
     iterations: IterationRecord,
+    /// Requests of the warm-up that ended well.
+    warmup_ok: u64,
+    /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
+    script_failures: u64,
+    ok_at_failure: u64,
     /// Measured responses over HTTP/1.1 and HTTP/2.
     answered: [u64; PROTOCOLS.len()],
 }
 
 impl Counts {
-    /// An arrival fell due and is never started.
-    fn never_start(&mut self, measured: bool, without_data: bool) {
-        self.accounting.scheduled += u64::from(measured);
-        self.accounting.never_started += u64::from(measured);
-        self.accounting.without_data += u64::from(measured && without_data);
+    /// Arrivals of the measured part fell due and are never started, some of them for want of data.
+    fn never_start(&mut self, measured: u64, without_data: u64) {
+        self.accounting.scheduled += measured;
+        self.accounting.never_started += measured;
+        self.accounting.without_data += without_data;
     }
 }
 
@@ -242,11 +254,12 @@ pub struct Worker<'p, B> {
     keeps: bool,
     /// And those that end well.
     keeps_good: bool,
-    /// Whether a response that is not good is kept, so that the first one of its class can be quoted: where
-    /// requests carry batches, whose store says in words what it does not take.
-    quotes: bool,
-    /// Then: what went wrong last, in words, until the next event.
+    /// What went wrong last, in words, until the next event.
     reason: Option<(ErrorClass, String)>,
+    /// The connection on which a request is about to fail.
+    blamed: Option<u32>,
+    /// The first failures, by step.
+    examples: Vec<Examples>,
     pacer: Pacer,
     random: Random,
     times: Times,
@@ -263,6 +276,7 @@ pub struct Worker<'p, B> {
     unsent_bytes: usize,
     /// The number of the next flush, from 1.
     flush_number: u64,
+    send_times: SendTimes,
     completed: Vec<Completed>,
     events: Vec<http2::Event>,
     overdue: Vec<u32>,
@@ -294,6 +308,12 @@ pub struct Worker<'p, B> {
     open_now: u64,
     /// As many connections may be open, to all servers together.
     most_open: u64,
+    /// Open model whose connections grow: how many are needed.
+    demand: Option<Demand>,
+    /// Whether an arrival waits because no further connection is needed for it.
+    held: bool,
+    /// Connections that may still be opened for arrivals in this pass.
+    openings: u32,
     /// Connections that are being established.
     connecting: u32,
     sources: usize,
@@ -351,7 +371,6 @@ impl<'p, B: Backend> Worker<'p, B> {
         let Resources { feeds, taps, scripts, log, directory } = resources;
         let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
         let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
-        let quotes = !plan.supplies.is_empty();
         let unix_now = io.now().0.wrapping_add(unix_offset);
         let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
         let peak = match &plan.load {
@@ -414,10 +433,9 @@ impl<'p, B: Backend> Worker<'p, B> {
                 .steps
                 .iter()
                 .zip(&facts)
-                .map(|(step, facts)| match (keeps_failed || (keeps_writes && facts.writes), quotes) {
-                    (true, _) => whole(&step.needs),
-                    (false, true) => Needs { body: true, ..with_location(&step.needs, plan.redirects) },
-                    (false, false) => with_location(&step.needs, plan.redirects),
+                .map(|(step, facts)| match keeps_failed || (keeps_writes && facts.writes) {
+                    true => whole(&step.needs),
+                    false => with_location(&step.needs, plan.redirects),
                 })
                 .collect(),
             captures: Captures::new(log.longest()),
@@ -426,8 +444,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             log,
             keeps,
             keeps_good,
-            quotes,
             reason: None,
+            blamed: None,
+            examples: plan.steps.iter().map(|_| Examples::default()).collect(),
             pacer: Pacer::new(plan.pacing, peak),
             random: random_of(plan.seed, shard),
             times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
@@ -447,6 +466,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             unsent: Vec::with_capacity(FLUSH_EVERY),
             unsent_bytes: 0,
             flush_number: 1,
+            send_times: SendTimes::new(FLUSH_EVERY),
             completed: Vec::new(),
             events: Vec::new(),
             overdue: Vec::new(),
@@ -458,7 +478,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             cookies: Vec::new(),
             judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
             facts,
-            keeps_bodies: keeps || quotes || plan.steps.iter().any(|step| step.needs.body),
+            keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
             dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))
@@ -471,6 +491,14 @@ impl<'p, B: Backend> Worker<'p, B> {
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
             most_open,
+            demand: match plan.load {
+                Load::Open { overload: Overload::Grow, .. } => {
+                    Some(Demand::new(plan, peak.unwrap_or_default()))
+                }
+                _ => None,
+            },
+            held: false,
+            openings: u32::MAX,
             connecting: 0,
             sources: shard.index as usize,
             unix_offset,
@@ -538,6 +566,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.handle_events();
         }
         let mut cpu = usage::thread_cpu();
+        let mut helpers = self.taps.cpu();
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.edge_after(start);
@@ -557,6 +586,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
+                helpers = self.taps.cpu();
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
@@ -582,7 +612,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let over = now >= self.times.end;
             if over && cpu_end.is_none() {
-                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay()));
+                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.taps.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.times.end);
@@ -601,23 +631,33 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
             }
+            if self.pacer.is_due(busy_until) {
+                self.pacer.adjust(busy_until, self.cpu_time());
+            }
             let outlook = self.outlook(busy_until, next_edge);
             let wait = self.pacer.wait(outlook);
             if wait.want > 1 {
                 self.record.gather_time = self.record.gather_time.max(wait.floor);
             }
-            self.io.wait(wait);
+            let late = self.io.wait(wait);
             now = self.io.now();
             self.note_wait(busy_until, wait.until.max(busy_until), now);
             self.handle_events();
             self.expire(now);
+            if let Some(late) = late {
+                // What came meanwhile is in the way of arrivals, too.
+                self.pacer.overslept(late + self.io.now().since(now));
+            }
         }
-        let (end, delay_end) = cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay()));
+        let (end, delay_end, helpers_end) =
+            cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.taps.cpu()));
         // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
         // nothing.
         if self.io.name() != SIMULATED {
             self.record.cpu_user = end.user - cpu.user;
             self.record.cpu_system = end.system - cpu.system;
+            self.record.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
+            self.record.signing_cpu = helpers_end.signing.since(helpers.signing);
             self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
             self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         }
@@ -626,6 +666,17 @@ impl<'p, B: Backend> Worker<'p, B> {
             send(drain);
         }
         self.report(now)
+    }
+}
+
+impl<B: Backend> Worker<'_, B> {
+    /// CPU time of this thread; none in virtual time, where it would say nothing.
+    fn cpu_time(&self) -> Nanos {
+        if self.io.name() == SIMULATED {
+            return Nanos::ZERO;
+        }
+        let cpu = usage::thread_cpu();
+        cpu.user + cpu.system
     }
 }
 

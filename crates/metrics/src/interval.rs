@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub drain: bool,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
+    /// Iterations started in it.
+    pub iterations: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -148,6 +150,7 @@ impl IntervalMerger {
         interval.warmup = snapshot.warmup;
         interval.drain = snapshot.drain;
         interval.scheduled += snapshot.scheduled;
+        interval.iterations += snapshot.iterations;
         interval.in_flight += snapshot.in_flight;
         interval.connections += snapshot.connections;
         if interval.steps.len() < snapshot.steps.len() {
@@ -251,7 +254,7 @@ mod tests {
     }
 
     fn gauges(at: Nanos) -> Gauges {
-        Gauges { at, scheduled: 11, in_flight: 3, connections: 4, warmup: false, drain: false }
+        Gauges { at, scheduled: 11, iterations: 5, in_flight: 3, connections: 4, ..Gauges::default() }
     }
 
     fn recorder() -> Recorder {
@@ -267,7 +270,7 @@ mod tests {
         merger.add(&snapshot(&mut slow, gauges(SECOND), 51..101));
         let interval = merger.next_complete().unwrap();
         assert_eq!((interval.at, interval.length, interval.warmup), (SECOND, SECOND, false));
-        assert_eq!((interval.started, interval.scheduled), (100, 22));
+        assert_eq!((interval.started, interval.scheduled, interval.iterations), (100, 22, 10));
         assert_eq!((interval.in_flight, interval.connections, interval.completed), (6, 8, 100));
         // 1..=100 µs: nearest rank, each the top of its bucket; the maximum is exact.
         let [p50, p90, p99, p999, max] = interval.response_time.unwrap();

@@ -9,11 +9,13 @@
 pub mod course;
 pub mod figure;
 pub mod growing;
+pub mod headline;
 pub mod histogram;
 pub mod interval;
 pub mod log;
 pub mod objective;
 pub mod outline;
+mod pace;
 pub mod record;
 pub mod recorder;
 pub mod slice;
@@ -23,18 +25,20 @@ pub mod threshold;
 pub mod verdict;
 
 pub use growing::{Basis, GrowingRecord};
+pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
 pub use histogram::Histogram;
 pub use interval::{IntervalKeeper, IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use objective::Objective;
 pub use outline::{Outline, PhaseOutline, ScenarioOutline};
+pub use pace::{Pace, RateUnit};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    Accounting, Cell, Censored, ConnectionRecord, CoreUse, FileUse, FoundBy, GroupLimits, Http2Record,
-    Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
-    NetworkUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord, Sample,
-    ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Throttling,
-    WatchedProcess, WatchedUse, WorkerRecord,
+    Accounting, Cell, Censored, ConnectionRecord, CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits,
+    HelperCpu, Http2Record, Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval,
+    MachineRecord, MemoryCourse, Model, NetworkUse, OtherUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent,
+    ProcessUse, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord,
+    TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineKeeper};

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use plimsoll_core::Nanos;
 
+use crate::RateUnit;
+
 /// The names of a plan's scenarios, steps and phases, in the order of their indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
@@ -56,6 +58,14 @@ impl Outline {
             }
         }
         names
+    }
+
+    /// What rates are counted in: iterations, if those of some scenario are not one request each.
+    pub fn rate_unit(&self) -> RateUnit {
+        match self.scenarios.iter().any(|scenario| scenario.steps.len() != 1) {
+            true => RateUnit::Iterations,
+            false => RateUnit::Requests,
+        }
     }
 
     /// The scenario that a step belongs to.

@@ -14,7 +14,7 @@ use plimsoll_core::{ErrorClass, Nanos, Outcome};
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
 pub use self::machine::{
-    CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, ProcessUse,
+    CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse, ProcessUse,
     TargetProcess, ThreadUse, Throttling,
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
@@ -99,6 +99,32 @@ pub struct StepRecord {
     /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
     /// before their first byte was sent, which have no service time.
     pub censored_service: Censored,
+    /// The first failed request of each class by the name of that, and under [`TIMED_OUT`] the first without
+    /// a response in time. Of the measured part only.
+    pub error_examples: BTreeMap<String, ErrorExample>,
+}
+
+/// The name under which the first request without a response in time stands among the examples of errors.
+pub const TIMED_OUT: &str = "timed_out";
+
+/// One failed request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorExample {
+    /// When it ended, since the start of the run.
+    pub at: Nanos,
+    /// The status of its response; 0 if none came whole.
+    pub status: u16,
+    /// What was wrong, in words.
+    pub reason: String,
+    /// The first line of the response's body, or the title and first paragraph of a page of HTML; empty
+    /// without one. Printable, at most 200 characters.
+    pub body: String,
+    /// The worker that sent it.
+    pub worker: u32,
+    /// The number of its connection among those that the worker has opened, from 1; 0 if it had none.
+    pub connection: u64,
+    /// The address that the connection goes to; empty without one.
+    pub address: String,
 }
 
 /// The classes of failure in which a whole response came.
@@ -170,6 +196,12 @@ impl StepRecord {
         self.bytes_received += other.bytes_received;
         self.censored_response.merge(other.censored_response);
         self.censored_service.merge(other.censored_service);
+        for (class, example) in &other.error_examples {
+            match self.error_examples.get(class) {
+                Some(mine) if mine.at <= example.at => {}
+                _ => _ = self.error_examples.insert(class.clone(), example.clone()),
+            }
+        }
     }
 }
 
@@ -213,6 +245,41 @@ pub struct Stall {
     pub length: Nanos,
 }
 
+/// CPU time of the threads that make something ahead for a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HelperCpu {
+    /// How many threads there are.
+    pub threads: u32,
+    /// In user mode.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
+impl HelperCpu {
+    /// What was used since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            threads: self.threads,
+            user: self.user.since(earlier.user),
+            system: self.system.since(earlier.system),
+        }
+    }
+
+    /// Adds the threads of another worker.
+    pub fn add(&mut self, other: Self) {
+        self.threads += other.threads;
+        self.user += other.user;
+        self.system += other.system;
+    }
+
+    /// Of both kinds.
+    pub fn total(self) -> Nanos {
+        self.user + self.system
+    }
+}
+
 /// What one worker thread cost and how it kept up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRecord {
@@ -225,6 +292,10 @@ pub struct WorkerRecord {
     pub cpu_user: Nanos,
     /// CPU time of the thread in the kernel in that time.
     pub cpu_system: Nanos,
+    /// CPU time of the threads that make bodies ahead for this worker, in the same time.
+    pub bodies_cpu: HelperCpu,
+    /// The same of those that sign messages ahead for it.
+    pub signing_cpu: HelperCpu,
     /// Time that the thread was runnable but not running, if the system tells.
     pub run_delay: Option<Nanos>,
     /// Times that the scheduler took the CPU away.
@@ -241,6 +312,9 @@ pub struct WorkerRecord {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// Requests whose instant of sending may be wrong by more than a tenth of their service time: the thread
+    /// was interrupted while it sent them.
+    pub send_time_uncertain: u64,
     /// Requests whose body was made for them while the run went on.
     pub bodies: u64,
     /// Of them those whose body was made when they were due: none of those that are made ahead was left.
@@ -301,6 +375,8 @@ pub struct Interval {
     pub connections: u64,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
+    /// Iterations started in it.
+    pub iterations: u64,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
     /// Thresholds that did not hold when it ended: in the window that ended with it, or over the run so far.
@@ -493,6 +569,7 @@ impl Interval {
         self.timed_out += next.timed_out;
         self.completed += next.completed;
         self.scheduled += next.scheduled;
+        self.iterations += next.iterations;
         self.marked |= next.marked;
         self.in_flight = next.in_flight;
         self.connections = next.connections;
@@ -535,6 +612,13 @@ impl RunRecord {
     pub fn measured_cells(&self) -> impl Iterator<Item = &Interval> {
         let ends = self.intervals.iter().filter(|interval| interval.cell != Cell::Part);
         ends.map(Interval::whole).filter(|interval| !interval.warmup && !interval.drain)
+    }
+
+    /// Requests of the warm-up that were still in flight at the end of a measured part in which no other was
+    /// started: the target kept all that it got. Zero if one was started.
+    pub fn held_up(&self) -> u64 {
+        let last = self.measured_cells().last().filter(|_| self.accounting.started == 0);
+        last.map_or(0, |interval| interval.in_flight)
     }
 
     /// The record of a run in which nothing has happened.

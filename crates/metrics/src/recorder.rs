@@ -71,6 +71,8 @@ pub struct Gauges {
     pub drain: bool,
     /// Arrivals that fell due since the last snapshot (open model).
     pub scheduled: u64,
+    /// Iterations started since then.
+    pub iterations: u64,
     /// Requests in flight now.
     pub in_flight: u64,
     /// Connections open now.
@@ -177,6 +179,7 @@ impl Recorder {
             warmup: gauges.warmup,
             drain: gauges.drain,
             scheduled: gauges.scheduled,
+            iterations: gauges.iterations,
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),

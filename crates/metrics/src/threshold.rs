@@ -58,6 +58,9 @@ pub struct ThresholdResult {
     pub windows: Option<Windows>,
     /// Whether it ended the run before its time.
     pub ended_run: bool,
+    /// Whether errors that the target itself [answered](plimsoll_core::ErrorClass::is_answer) suffice for it
+    /// not to hold: then it does not, whether or not the measurement is valid.
+    pub failed_by_answers: bool,
 }
 
 /// The windows of a threshold.

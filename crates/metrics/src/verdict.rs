@@ -1,6 +1,7 @@
 //! The verdict on the instrument: whether the numbers of a run can be believed.
 
 mod attribution;
+mod causes;
 mod connections;
 mod reason;
 
@@ -16,6 +17,11 @@ const LAG_SHARE_OF_SERVICE: f64 = 0.05;
 const LAG_FLOOR: Nanos = Nanos::from_micros(50);
 /// What a wake-up may come too late beyond the pacing budget before its p99 is worth a warning.
 const PACING_SLACK: Nanos = Nanos::from_micros(100);
+/// Share of the response time's median up to which the median start lag is taken as harmless: beyond it a
+/// tenth of what is told about the target is the generator's.
+const LAG_SHARE_OF_RESPONSE: f64 = 0.10;
+/// Share of the requests whose instant of sending may be uncertain.
+const UNCERTAIN_SHARE: f64 = 0.01;
 /// Share of late starts above which the arrivals were not the ones that the plan asked for (R4).
 const LATE_SHARE: f64 = 0.10;
 /// Share of the scheduled arrivals that must have been started (R15).
@@ -44,24 +50,29 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.presence();
     judge.samples();
     judge.stalls();
-    let mut suffers = false;
+    let (mut suffers, mut harmed) = (false, false);
     if record.model == Model::Open {
         let rate = judge.rate();
         let lag = judge.start_lag();
         judge.data();
-        judge.connection_limit(rate == Finding::Invalid || lag == Finding::Invalid);
+        harmed = rate == Finding::Invalid || lag == Finding::Invalid;
         suffers = rate != Finding::Good || lag != Finding::Good;
     } else {
         judge.stream_limit();
     }
-    judge.cpu(suffers);
-    judge.run_delay();
     judge.throttled(suffers);
+    judge.run_delay();
+    judge.cpu(suffers);
     judge.exhausted(ErrorClass::PortsExhausted);
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
+    judge.send_times();
     judge.bodies();
+    if record.model == Model::Open {
+        judge.connection_limit(harmed);
+    }
     judge.course();
+    judge.settle_hints();
     let limited_by = attribution::attribute(&judge);
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
@@ -143,22 +154,15 @@ impl Judge<'_> {
         self.find(Finding::Invalid, ReasonCode::WorkerMissing, evidence, hint);
     }
 
+    /// Whether anything was measured. Requests that were started and failed are the target's answer, and a
+    /// measurement as good as any: what is made of them is the [headline's](crate::headline) to say.
     fn samples(&mut self) {
-        if self.record.total.ok > 0 {
+        if self.record.accounting.started > 0 || self.record.held_up() > 0 {
             return;
         }
-        let started = self.record.accounting.started;
-        let evidence = if started == 0 {
-            "no request was started in the measured part".to_owned()
-        } else {
-            format!("none of {} started requests ended well", figure::count(started))
-        };
-        self.find(
-            Finding::Invalid,
-            ReasonCode::TooFewSamples,
-            evidence,
-            "look at the errors below, and try one request with curl; a longer run helps if the target is slow",
-        );
+        let evidence = "no request was started in the measured part".to_owned();
+        let hint = "run longer than the warm-up, and longer than one interval between two arrivals";
+        self.find(Finding::Invalid, ReasonCode::TooFewSamples, evidence, hint);
     }
 
     fn stalls(&mut self) {
@@ -206,9 +210,8 @@ impl Judge<'_> {
             figure::count(accounting.dropped),
             figure::count(accounting.never_started - accounting.without_data),
         );
-        let hint =
-            "use more threads (-t), more connections (-c) or a lower rate; a run of a lower rate is valid";
-        self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, hint);
+        // What helps is chosen when all causes are known: see `settle_hints`.
+        self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, "");
         Finding::Invalid
     }
 
@@ -235,7 +238,8 @@ impl Judge<'_> {
         let late_limit = self.arrival_interval().max(record.pacing_budget + LAG_FLOOR);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);
         let blocked = self.blocked_at_limit();
-        let hint = "use more threads (-t), a lower rate or an idle machine; --precise paces more exactly";
+        // What helps is chosen when all causes are known: see `settle_hints`.
+        let hint = "";
         if late > LATE_SHARE {
             if blocked <= LIMIT_SHARE {
                 let evidence = format!(
@@ -248,6 +252,16 @@ impl Judge<'_> {
                 self.find(Finding::Invalid, ReasonCode::StartLag, evidence, hint);
             }
             return Finding::Invalid;
+        }
+        let shared = self.lag_share();
+        if let Some(evidence) = shared.filter(|_| blocked <= LIMIT_SHARE) {
+            // Who shares wake-ups on purpose has chosen the lag.
+            let finding = match record.pacing_budget {
+                Nanos::ZERO => Finding::Invalid,
+                _ => Finding::Doubtful,
+            };
+            self.find(finding, ReasonCode::StartLag, evidence, hint);
+            return finding;
         }
         let limit = self.lag_limit();
         if Nanos(p99) <= limit {
@@ -263,6 +277,25 @@ impl Judge<'_> {
         let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
         self.find(finding, ReasonCode::StartLag, evidence, hint);
         finding
+    }
+
+    /// In words, that the median start lag is more of the median response time than is harmless; `None` if it
+    /// is not.
+    fn lag_share(&self) -> Option<String> {
+        let total = &self.record.total;
+        let lag = total.start_lag.percentile(50.0)?;
+        let response = total.response_time.percentile(50.0)?;
+        let harmless = Nanos((response as f64 * LAG_SHARE_OF_RESPONSE) as u64).max(LAG_FLOOR);
+        let share = ratio(lag, response)?.min(1.0);
+        (Nanos(lag) > harmless).then(|| {
+            format!(
+                "start lag p50 is {}, {} of the median response time of {}: that part is the generator's{}",
+                figure::nanos(Nanos(lag)),
+                figure::share(share),
+                figure::nanos(Nanos(response)),
+                self.waited(),
+            )
+        })
     }
 
     /// Up to here a start lag is chosen, or too small to matter.
@@ -284,7 +317,7 @@ impl Judge<'_> {
             return;
         }
         let core = format!("the generator used {} of its core (worker {number})", figure::share(share));
-        let hint = "use more threads (-t) or another machine for the generator";
+        let hint = self.more_cpu();
         match self.record.model {
             Model::Closed => self.find(
                 Finding::Invalid,
@@ -315,15 +348,12 @@ impl Judge<'_> {
         if share <= RUN_DELAY_SHARE {
             return;
         }
-        self.find(
-            Finding::Invalid,
-            ReasonCode::CpuSaturation,
-            format!(
-                "worker {number} was ready to run but had no CPU for {} of the time: another process competes for it",
-                figure::share(share),
-            ),
-            "stop other work on this machine, use fewer threads than CPUs, or put the target on another machine",
+        let (who, hint) = self.competition();
+        let evidence = format!(
+            "worker {number} was ready to run but had no CPU for {} of the time: {who}",
+            figure::share(share),
         );
+        self.find(Finding::Invalid, ReasonCode::CpuSaturation, evidence, hint);
     }
 
     /// Whether our control group had used up its CPU time, so that the kernel held us up.
@@ -402,6 +432,26 @@ impl Judge<'_> {
                 figure::nanos(unsure),
             ),
             "use --precise if that matters",
+        );
+    }
+
+    /// Whether the instants of sending are known well enough for service times.
+    fn send_times(&mut self) {
+        let uncertain: u64 = self.record.workers.iter().map(|worker| worker.send_time_uncertain).sum();
+        let share = ratio(uncertain, self.record.accounting.started).unwrap_or(0.0);
+        if share <= UNCERTAIN_SHARE {
+            return;
+        }
+        self.find(
+            Finding::Invalid,
+            ReasonCode::SendTimeUncertain,
+            format!(
+                "the generator was interrupted while it sent {} of the requests ({}): their service times may be \
+                 wrong by more than a tenth",
+                figure::count(uncertain),
+                figure::share(share),
+            ),
+            "stop other work on this machine, or pin generator and target to cores of their own",
         );
     }
 

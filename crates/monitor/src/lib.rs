@@ -14,6 +14,7 @@ pub mod host;
 mod kept;
 mod machine;
 mod network;
+mod others;
 pub mod parse;
 mod process;
 mod sampler;

@@ -8,6 +8,7 @@ use plimsoll_metrics::{MachineFacts, MachineInterval, TargetProcess, WatchedProc
 use crate::kept::{Buffer, text};
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::others::Others;
 use crate::parse;
 use crate::process::{self, Process, THREADS_WATCHED, Thread};
 use crate::server::{Census, Server};
@@ -38,7 +39,8 @@ impl Tree {
 ///
 /// Open it when the workers run, and call [`sample`](Self::sample) once per interval, from a thread that is
 /// none of them. A look takes some tenths of a millisecond and allocates the lists of the interval, nothing
-/// else. Where servers were named it looks at all processes of the system, some ten microseconds for each.
+/// else. Where servers were named, or others use the processors, it looks at all processes of the system,
+/// some ten microseconds for each.
 #[derive(Debug)]
 pub struct Sampler {
     tree: Tree,
@@ -48,6 +50,7 @@ pub struct Sampler {
     generator: Option<Process>,
     /// In the order of those of the facts.
     servers: Vec<Server>,
+    others: Others,
     machine: Machine,
     network: Network,
     facts: MachineFacts,
@@ -81,7 +84,9 @@ impl Sampler {
         let network = Network::open(tree, &mut buffer, &mut missing);
         let workers = process::workers(tree, worker_prefix, &mut buffer);
         facts.missing = missing;
-        Self { tree: tree.clone(), buffer, last: now, workers, generator, servers, machine, network, facts }
+        let others = Others::open(Census::take(tree, &mut buffer));
+        let tree = tree.clone();
+        Self { tree, buffer, last: now, workers, generator, servers, others, machine, network, facts }
     }
 
     /// What does not change; what could not be read may become more.
@@ -103,14 +108,28 @@ impl Sampler {
             .map(|(server, facts)| server.sample(&self.tree, census.as_ref(), buffer, facts))
             .collect();
         let target = facts.watched.iter().position(|server| server.is_target);
+        let workers = self.workers.iter_mut().map(|thread| thread.sample(buffer)).collect();
+        let generator =
+            self.generator.as_mut().and_then(|process| process.sample(buffer, &mut facts.missing));
+        let known = watched.iter().filter_map(|server| server.used).chain(generator);
+        let known = known.fold(Nanos::ZERO, |sum, process| sum + process.cpu);
+        let busy = cores.iter().fold(Nanos::ZERO, |sum, core| sum + core.busy);
+        let (servers, tree) = (&self.servers, &self.tree);
+        let others = self.others.sample(
+            busy.since(known),
+            length,
+            |pid| servers.iter().any(|server| server.has(pid)),
+            || census.unwrap_or_else(|| Census::take(tree, buffer)),
+        );
         MachineInterval {
             at: now,
             length,
             warmup: false,
-            workers: self.workers.iter_mut().map(|thread| thread.sample(buffer)).collect(),
-            generator: self.generator.as_mut().and_then(|process| process.sample(buffer, &mut facts.missing)),
+            workers,
+            generator,
             target: target.and_then(|number| watched[number].used),
             watched,
+            others,
             cores,
             pressure: self.machine.pressure(buffer),
             load_hundredths: self.machine.load_hundredths(buffer),

@@ -30,12 +30,15 @@ pub(crate) struct Census {
     youngest: u64,
 }
 
+/// One of them.
 #[derive(Debug)]
-struct Entry {
-    pid: u32,
-    parent: u32,
-    began: u64,
-    name: String,
+pub(crate) struct Entry {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) began: u64,
+    pub(crate) name: String,
+    /// CPU time so far.
+    pub(crate) cpu: Nanos,
 }
 
 impl Census {
@@ -54,10 +57,22 @@ impl Census {
             }
             let name = String::from_utf8_lossy(name).into_owned();
             found.youngest = found.youngest.max(stat.began);
-            found.processes.push(Entry { pid, parent: stat.parent, began: stat.began, name });
+            let cpu = stat.user + stat.system;
+            found.processes.push(Entry { pid, parent: stat.parent, began: stat.began, name, cpu });
         }
         found.processes.sort_unstable_by_key(|entry| entry.pid);
         found
+    }
+
+    /// The processes.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = Entry> {
+        self.processes.into_iter()
+    }
+
+    /// One of these processes.
+    #[cfg(test)]
+    pub(crate) fn of(entries: impl Iterator<Item = Entry>) -> Self {
+        Self { processes: entries.collect(), youngest: 0 }
     }
 }
 
@@ -145,6 +160,11 @@ impl Server {
         self.named.is_none() && self.members.is_empty()
     }
 
+    /// Whether a process is one of its own.
+    pub(crate) fn has(&self, pid: u32) -> bool {
+        self.members.iter().any(|process| process.pid == pid)
+    }
+
     /// Whether it is looked who belongs to it.
     pub(crate) const fn comes_and_goes(&self) -> bool {
         self.named.is_some()
@@ -152,7 +172,7 @@ impl Server {
 
     /// Whether all of these processes are its own.
     pub(crate) fn has_all(&self, pids: &[u32]) -> bool {
-        pids.iter().all(|pid| self.members.iter().any(|process| process.pid == *pid))
+        pids.iter().all(|pid| self.has(*pid))
     }
 
     fn describe(&self, tree: &Tree, facts: &mut WatchedProcess, buffer: &mut Buffer) {

@@ -145,10 +145,11 @@ fn what_cannot_be_read_of_a_server_is_not_known_and_says_why() {
 }
 
 #[test]
-fn a_look_allocates_the_lists_of_its_interval_and_nothing_else() {
+fn a_look_at_a_quiet_machine_allocates_the_lists_of_its_interval_and_nothing_else() {
     let mut sampler = Sampler::open("", &nobody(), SECOND);
     sampler.sample(SECOND);
-    // Other tests of this binary are threads of this process: one may have begun or ended between two looks.
+    // Other tests of this binary are threads of this process: one may have begun or ended between two looks,
+    // and between looks that follow at once others use no processor.
     let counts = (0..10).map(|_| {
         allocation_counter::measure(|| {
             let interval = sampler.sample(SECOND);

@@ -210,8 +210,10 @@ settings! {
     max_frame_size: Text,
     /// Time between PINGs.
     ping_interval: Text,
-    /// Smallest start lag instead of smallest CPU cost.
+    /// Smallest start lag, for a whole core: the same as `pacing: precise`.
     precise: bool,
+    /// `adaptive`, `shared` or `precise`.
+    pacing: Text,
     /// `auto`, `epoll` or `uring`.
     backend: Text,
     /// Limit of a response head.

@@ -36,6 +36,7 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["connect_to", "resolve", "source_ip"], &["unix_socket"]),
     (&["ipv4", "ipv6", "source_ip"], &["ipv4", "ipv6"]),
     (&["ipv4", "ipv6"], &["source_ip"]),
+    (&["precise", "pacing"], &["precise", "pacing"]),
     (&["disable_keepalive"], &["pipeline", "max_requests_per_connection"]),
     (&["pipeline", "max_requests_per_connection"], &["disable_keepalive"]),
 ];
@@ -320,6 +321,7 @@ slots! {
         encoder_header_table_size: encoder_header_table_size,
         max_frame_size: max_frame_size,
         ping_interval: ping_interval,
+        pacing: pacing,
         backend: backend,
         max_head_bytes: max_head_bytes,
         interval: interval,

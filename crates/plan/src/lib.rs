@@ -60,7 +60,7 @@ pub use loading::{Command, Refused, Resolved, is_plan_name};
 pub use patch::{CrudPatch, Given, PlanPatch, Switch};
 pub use plan::{
     Address, Away, BackendChoice, ClientFaults, Connections, End, Family, Load, Overload, Pacing, Parts,
-    Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend,
+    Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use problem::{Place, Problem, Problems};

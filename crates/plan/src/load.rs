@@ -68,6 +68,10 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
     (requests > 0).then_some((requests, iterations))
 }
 
+/// The highest rate of a Poisson process, in arrivals per second: each worker draws those of all, at some ten
+/// nanoseconds each.
+const FASTEST_DRAWN: f64 = 10_000_000.0;
+
 impl Resolver<'_> {
     /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in; `phased` and
     /// `users` were read before. The first scenario joins at `joining`.
@@ -129,6 +133,7 @@ impl Resolver<'_> {
         };
         let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
         let profile = self.profile(patch, stages.clone(), warmup)?;
+        self.check_drawn(given_rate(patch).or(patch.stages.as_ref()), &profile, process)?;
         self.check_any_due(given_rate(patch).or(patch.stages.as_ref()), stages)?;
         let end = End { duration: limited.then_some(measured), iterations };
         let (profile, users) = (Some((profile, process)), None);
@@ -153,8 +158,10 @@ impl Resolver<'_> {
                     Ok(profile) => profile,
                     Err(error) => return self.fail(by.problem(format!("phases: {error}"))),
                 };
+                let process = process?.unwrap_or(Process::Uniform);
+                self.check_drawn(Some(&by), &profile, process)?;
                 self.check_any_due(Some(&by), measured)?;
-                (Some((profile, process?.unwrap_or(Process::Uniform))), None)
+                (Some((profile, process)), None)
             }
             Course::Users(_) => {
                 self.only_open(patch.arrival.as_ref())?;
@@ -182,6 +189,19 @@ impl Resolver<'_> {
                 self.fail(given.problem(format!("{}: the rate of all connections is too large", given.by)))
             }
         }
+    }
+
+    /// Refuses a rate at which the Poisson process could not even be drawn.
+    fn check_drawn(&mut self, given: Option<&Given>, profile: &Profile, process: Process) -> Option<()> {
+        if process == Process::Uniform || profile.peak() <= FASTEST_DRAWN {
+            return Some(());
+        }
+        let message = format!(
+            "{}: arrivals of a Poisson process are drawn one by one, up to {FASTEST_DRAWN}/s",
+            given.map_or("", |given| &given.by)
+        );
+        let problem = Problem::new(message).at(given.and_then(|given| given.place));
+        self.fail(problem.with_hint("ask for a lower rate, or for --arrival uniform"))
     }
 
     /// The whole profile: the warm-up holds the first rate of the stages.

@@ -86,6 +86,9 @@ impl fmt::Debug for Command {
     }
 }
 
+/// Plans that are named where there is none of the name that was given.
+const PLANS_SHOWN: usize = 5;
+
 /// Whether an argument names a plan file and not a URL: by its ending, or `-` for the standard input.
 pub fn is_plan_name(text: &str) -> bool {
     let ending = text.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
@@ -144,7 +147,21 @@ fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
         match (error.kind(), files.kind(Path::new(name))) {
             (std::io::ErrorKind::NotFound, _) => match like(name, files) {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
-                None => problem.with_hint("a URL begins with http://"),
+                None => {
+                    let folder = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty());
+                    let mut plans = files.names(folder.unwrap_or(Path::new("")));
+                    plans.retain(|name| is_plan_name(name));
+                    let whose = folder.map_or("this folder".to_owned(), |f| format!("`{}`", f.display()));
+                    let shown = plans.iter().take(PLANS_SHOWN).map(|plan| format!("`{plan}`"));
+                    let shown = shown.collect::<Vec<_>>().join(", ");
+                    let more = if plans.len() > PLANS_SHOWN { " and more" } else { "" };
+                    problem.with_hint(match plans.is_empty() {
+                        true => format!(
+                            "no plan is in {whose}; `plimsoll URL` needs none, and docs/plans.md says how one is made"
+                        ),
+                        false => format!("plans in {whose}: {shown}{more}"),
+                    })
+                }
             },
             (_, Some(FileKind::Folder)) => Problem::new(format!("the plan `{name}` is a folder")),
             _ => problem,

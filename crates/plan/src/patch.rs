@@ -228,8 +228,10 @@ pub struct PlanPatch {
     /// Time between PINGs.
     pub ping_interval: Option<Given>,
 
-    /// Smallest start lag instead of smallest CPU cost.
+    /// Smallest start lag, for a whole core.
     pub precise: Switch,
+    /// `adaptive`, `shared` or `precise`.
+    pub pacing: Option<Given>,
     /// `auto`, `epoll` or `uring`.
     pub backend: Option<Given>,
     /// Limit of a response head.

@@ -433,19 +433,41 @@ pub enum Family {
 /// How wake-ups are spent: the largest cost of a load generator after the system calls themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// Coalesce: at high rates several arrivals share one wake-up, at most [`Pacing::BUDGET`] late; responses
-    /// are gathered, with their kernel receive time. At low rates every arrival has its own wake-up.
+    /// Start every request at its time for as long as the core has time to spare: each arrival has its own
+    /// wake-up, polled for shortly before it. Above about 70 % of the core, arrivals share wake-ups as far
+    /// as they must. Responses are gathered, with their kernel receive time.
     #[default]
     Adaptive,
+    /// The cheapest load: from some 2,000/s on, arrivals share wake-ups, at most [`Pacing::BUDGET`] late.
+    Shared,
     /// Start every request at its time, busy-polling up to 1 ms before it: a core for exactness.
     Precise,
 }
 
 impl Pacing {
-    /// How late [`Pacing::Adaptive`] may start a request, at most, to share a wake-up, the time to send what
+    /// The name in settings and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::Shared => "shared",
+            Self::Precise => "precise",
+        }
+    }
+
+    /// How late [`Pacing::Shared`] may start a request, at most, to share a wake-up, the time to send what
     /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–200 µs), so that the 99th
     /// percentile of the start lag stays below 1 ms on a machine that wakes its threads in time.
     pub const BUDGET: Nanos = Nanos::from_micros(800);
+}
+
+/// Reads the name of a pacing: `adaptive`, `shared`, `precise`.
+///
+/// # Errors
+/// In words, if it is none of them.
+pub fn parse_pacing(text: &str) -> Result<Pacing, String> {
+    let all = [Pacing::Adaptive, Pacing::Shared, Pacing::Precise];
+    let named = all.into_iter().find(|pacing| pacing.name() == text);
+    named.ok_or_else(|| format!("`{text}` is not one of adaptive, shared, precise"))
 }
 
 /// When the first of these joins.

@@ -21,7 +21,7 @@ use crate::plan::first_joining;
 use crate::protocol::Wish;
 use crate::{
     BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
-    Problems, parse_backend, parse_size,
+    Problems, parse_backend, parse_pacing, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -248,7 +248,7 @@ impl Resolver<'_> {
             connect_timeout: limits.connect_timeout,
             client_faults: client_faults?,
             redirects: limits.redirects,
-            pacing: if patch.precise.is_on() { Pacing::Precise } else { Pacing::Adaptive },
+            pacing: limits.pacing,
             backend: limits.backend,
             seed: limits.seed,
             limits: Limits { head_bytes: limits.head_bytes, ..Limits::default() },
@@ -313,6 +313,7 @@ impl Resolver<'_> {
         let connect_timeout = self.read_duration(patch.connect_timeout.as_ref());
         let drain = self.read(patch.drain.as_ref(), parse_duration);
         let redirects = self.read(patch.follow_redirects.as_ref(), parse_redirects);
+        let pacing = self.pacing(patch);
         let backend = self.read(patch.backend.as_ref(), parse_backend);
         let seed = self.seed(patch);
         let given = patch.max_head_bytes.as_ref();
@@ -326,10 +327,25 @@ impl Resolver<'_> {
             connect_timeout: connect_timeout?.unwrap_or(DEFAULT_CONNECT_TIMEOUT),
             drain: drain?.unwrap_or(timeout.min(DEFAULT_DRAIN)),
             redirects: redirects?.unwrap_or(0),
+            pacing: pacing?,
             backend: backend?.unwrap_or_default(),
             seed: seed?,
             head_bytes: head_bytes?.map_or(Limits::default().head_bytes, |bytes| bytes as usize),
         })
+    }
+
+    /// The pacing, which has a switch of its own for its most exact form.
+    fn pacing(&mut self, patch: &PlanPatch) -> Option<Pacing> {
+        let named = self.read(patch.pacing.as_ref(), parse_pacing)?;
+        match (patch.precise.given(), &patch.pacing, named) {
+            (Some(switch), Some(given), Some(other)) if other != Pacing::Precise => {
+                let message = format!("{} and {} exclude each other", switch.by, given.by);
+                let problem = Problem::new(message).at(given.place.or(switch.place));
+                self.fail(problem.with_hint("leave one of them out"))
+            }
+            (Some(_), ..) => Some(Pacing::Precise),
+            (None, _, named) => Some(named.unwrap_or_default()),
+        }
     }
 
     /// The seed of every random choice.
@@ -378,6 +394,7 @@ struct LimitPart {
     connect_timeout: Nanos,
     drain: Nanos,
     redirects: u32,
+    pacing: Pacing,
     backend: BackendChoice,
     seed: u64,
     head_bytes: usize,

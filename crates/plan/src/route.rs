@@ -137,7 +137,8 @@ impl Routes {
 
 impl Fixed {
     fn parse(given: &Given, text: &str) -> Result<Self, String> {
-        let malformed = || format!("`{text}` is not host:port:address");
+        let malformed =
+            || format!("`{text}` is not host:port:address: write it as in example.test:80:127.0.0.1");
         // curl's leading `+` makes an entry time out; the addresses of a run never do.
         let (host, rest) = split_field(text.trim_start_matches('+')).ok_or_else(malformed)?;
         let (port, addresses) = rest.split_once(':').ok_or_else(malformed)?;
@@ -160,7 +161,9 @@ impl Fixed {
 
 impl ConnectTo {
     fn parse(given: &Given, text: &str) -> Result<Self, String> {
-        let malformed = || format!("`{text}` is not host1:port1:host2:port2");
+        let malformed = || {
+            format!("`{text}` is not host1:port1:host2:port2: write it as in example.test:80:127.0.0.1:8080")
+        };
         let (from_host, rest) = split_field(text).ok_or_else(malformed)?;
         let (from_port, rest) = rest.split_once(':').ok_or_else(malformed)?;
         let (to_host, to_port) = split_field(rest).ok_or_else(malformed)?;

@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use plimsoll_scenario::Template;
 use plimsoll_scenario::token::Signer;
-use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, KeyLogSink, Versions};
+use plimsoll_wire::tls::{
+    ClientConfig, ClientOptions, Identity, KeyLogSink, TlsConfigError, TlsFile, Versions,
+};
 
 use crate::protocol::Wish;
 use crate::resolve::Resolver;
@@ -80,7 +82,10 @@ impl Resolver<'_> {
                 let settings = TlsSettings { config, fingerprint: fingerprint(&options) };
                 Some(TlsPart { settings: Some(settings), options: Some(options) })
             }
-            Err(error) => self.fail(Problem::new(format!("TLS: {error}"))),
+            Err(error) => {
+                let problem = tls_problem(patch, &error);
+                self.fail(problem)
+            }
         }
     }
 
@@ -111,7 +116,12 @@ impl Resolver<'_> {
             None => cert_pem.clone(),
         };
         let (cert_pem, key_pem) = (cert_pem?, key_pem?);
-        let has_key = key_pem.windows(12).any(|window| window == b"PRIVATE KEY-");
+        if !holds(&cert_pem, CERTIFICATE) {
+            let message =
+                format!("{}: `{}` holds no certificate in PEM format", certificate.by, certificate.text);
+            return self.fail(certificate.problem(message).with_hint(PEM_HINT));
+        }
+        let has_key = holds(&key_pem, "PRIVATE KEY-");
         if key.is_none() && !has_key {
             let message = format!("{}: `{}` has no private key", certificate.by, certificate.text);
             return self.fail(certificate.problem(message).with_hint("give the key's file with `--key`"));
@@ -180,6 +190,32 @@ impl Resolver<'_> {
             Ok(text) => Some(text.lines().next().unwrap_or_default().trim().to_owned()),
             Err(_) => self.fail(given.problem(format!("{}: `{path}` is not text", given.by))),
         }
+    }
+}
+
+/// What a certificate in PEM begins with.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
+/// What to do about a file that has none.
+const PEM_HINT: &str = "a certificate in PEM begins with -----BEGIN CERTIFICATE-----; \
+    `openssl x509 -inform der -in FILE -out FILE.pem` makes one of DER";
+
+fn holds(pem: &[u8], part: &str) -> bool {
+    pem.windows(part.len()).any(|window| window == part.as_bytes())
+}
+
+/// A configuration that cannot be used, with the name of the file that is at fault.
+fn tls_problem(patch: &PlanPatch, error: &TlsConfigError) -> Problem {
+    let given = match error.file {
+        Some(TlsFile::Authorities) => patch.cacert.as_ref(),
+        Some(TlsFile::ClientCertificate) => patch.cert.as_ref(),
+        Some(TlsFile::ClientKey) => patch.key.as_ref().or(patch.cert.as_ref()),
+        _ => None,
+    };
+    let Some(given) = given else { return Problem::new(format!("TLS: {error}")) };
+    let problem = given.problem(format!("{}: `{}` {}", given.by, given.text, error.reason));
+    match error.reason.contains("no certificate") {
+        true => problem.with_hint(PEM_HINT),
+        false => problem,
     }
 }
 

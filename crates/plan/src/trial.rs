@@ -73,7 +73,7 @@ impl Plan {
             users: None,
             phases: Vec::new(),
             threads: 1,
-            pacing: Pacing::Precise,
+            pacing: Pacing::Adaptive,
             preflight: false,
             thresholds: Vec::new(),
             client_faults: None,

@@ -8,20 +8,22 @@ use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::MOST_STEPS;
 use plimsoll_metrics::{
-    Censored, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer, RateChange, Reason,
-    RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdResult, figure,
+    Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer,
+    RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdFacts,
+    ThresholdResult, figure,
 };
 use plimsoll_statistics::Little;
 
 use crate::context::{RunContext, TargetContext};
+use crate::example::ErrorExampleResult;
 use crate::machine::{self, MachineSummary, TargetProcessResult};
 use crate::phase::PhaseResult;
 use crate::probe::ProbeResult;
 use crate::records::RecordsResult;
 use crate::result::{
-    AccountingResult, Bytes, Connections, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
-    IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult, LogResult, Methods,
-    ModelKind, ModelResult, Note, ObservedResult, Rate, RateChangeResult, Run, RunResult,
+    AccountingResult, Bytes, CauseResult, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall,
+    IntervalPercentiles, IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult,
+    LogResult, Methods, ModelKind, ModelResult, Note, ObservedResult, Rate, RateChangeResult, Run, RunResult,
     ScenarioIntervalResult, StallResult, SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome,
     Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
@@ -40,6 +42,7 @@ impl RunResult {
         let total = &record.total;
         let (response_time, service_time) = times(total, record, None);
         let steadiness = course::steadiness(record);
+        let facts = RunFacts::of(record);
         let probe = context.probe.map(|probe| ProbeResult::new(&probe, &service_time));
         Self {
             schema_version: SCHEMA_VERSION,
@@ -57,6 +60,7 @@ impl RunResult {
             },
             run: Run {
                 id: context.run_id,
+                name: context.name,
                 seed: context.seed,
                 started_at: timestamp::rfc3339(record.started_unix),
                 started_at_unix_ns: record.started_unix.0,
@@ -77,7 +81,7 @@ impl RunResult {
             },
             methods: Methods::used(),
             notes: notes(record, context.repeated),
-            verdict: VerdictResult::new(record),
+            verdict: VerdictResult::new(record, &facts),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
             accounting: AccountingResult::new(record),
@@ -108,7 +112,7 @@ impl RunResult {
             error_examples: record.error_examples.clone(),
             connections: Connections::new(record),
             http2: Http2Result::new(&record.connections.http2),
-            thresholds: record.thresholds.iter().map(ThresholdOutcome::new).collect(),
+            thresholds: record.thresholds.iter().map(|one| ThresholdOutcome::new(one, &facts)).collect(),
             log: LogResult::new(record.log),
             exports: Vec::new(),
             by_step: (0..)
@@ -217,14 +221,15 @@ impl Finding {
 }
 
 impl VerdictResult {
-    fn new(record: &RunRecord) -> Self {
+    fn new(record: &RunRecord, facts: &RunFacts) -> Self {
         let findings = |reasons: &[Reason]| reasons.iter().map(Finding::of).collect();
-        let mut invalid_reasons: Vec<String> =
-            record.verdict.reasons.iter().map(|reason| reason.code.name().to_owned()).collect();
-        invalid_reasons.dedup();
+        let Headline { outcome, cause, summary, .. } = Headline::of(facts);
         Self {
+            outcome: outcome.into(),
+            cause: cause.map(CauseResult::from),
+            summary,
             valid: record.verdict.valid,
-            invalid_reasons,
+            invalid_reasons: record.verdict.codes(),
             evidence: findings(&record.verdict.reasons),
             warnings: findings(&record.verdict.warnings),
             thresholds: match &*record.thresholds {
@@ -258,7 +263,7 @@ impl InStall {
 }
 
 impl ThresholdOutcome {
-    fn new(result: &ThresholdResult) -> Self {
+    fn new(result: &ThresholdResult, facts: &RunFacts) -> Self {
         let spec = &result.spec;
         Self {
             text: spec.threshold.to_string(),
@@ -280,6 +285,7 @@ impl ThresholdOutcome {
                 first_failed_at_s: windows.first_failed_at.map(Nanos::as_secs_f64),
             }),
             ended_run: result.ended_run,
+            proven: facts.is_proven(&ThresholdFacts::of(result)),
         }
     }
 
@@ -419,6 +425,7 @@ impl StepResult {
             failed_response_time: Summary::exact(&record.failed_response_time),
             statuses: statuses(record),
             errors: by_class(&record.errors),
+            error_examples: ErrorExampleResult::all(&record.error_examples),
         }
     }
 }
@@ -522,16 +529,42 @@ impl Generator {
         let sum = |part: fn(&plimsoll_metrics::WorkerRecord) -> u64| -> u64 {
             record.workers.iter().map(part).fold(0, u64::saturating_add)
         };
-        let (user, system) = (sum(|worker| worker.cpu_user.0), sum(|worker| worker.cpu_system.0));
         let completed = record.completed_in_window;
+        let helpers = |part: fn(&plimsoll_metrics::WorkerRecord) -> HelperCpu| {
+            record.workers.iter().map(part).fold(HelperCpu::default(), |mut sum, more| {
+                sum.add(more);
+                sum
+            })
+        };
+        let workers = HelperCpu {
+            threads: record.workers.len() as u32,
+            user: Nanos(sum(|worker| worker.cpu_user.0)),
+            system: Nanos(sum(|worker| worker.cpu_system.0)),
+        };
+        let kinds = [
+            ("workers", workers),
+            ("bodies", helpers(|worker| worker.bodies_cpu)),
+            ("signing", helpers(|worker| worker.signing_cpu)),
+        ];
+        let per_request = |time: Nanos| (completed > 0).then(|| time.0 as f64 / 1e3 / completed as f64);
+        let mut all = HelperCpu::default();
+        kinds.iter().for_each(|(_, cpu)| all.add(*cpu));
+        let cpu_by_kind = kinds.into_iter().filter(|(kind, cpu)| *kind == "workers" || cpu.threads > 0);
         let mut receive_lag = Histogram::new();
         record.workers.iter().for_each(|worker| receive_lag.merge(&worker.receive_lag));
         Self {
             threads: record.workers.len() as u64,
-            cpu_user_s: Nanos(user).as_secs_f64(),
-            cpu_sys_s: Nanos(system).as_secs_f64(),
-            cpu_us_per_request: (completed > 0)
-                .then(|| user.saturating_add(system) as f64 / 1e3 / completed as f64),
+            cpu_user_s: all.user.as_secs_f64(),
+            cpu_sys_s: all.system.as_secs_f64(),
+            cpu_us_per_request: per_request(all.total()),
+            cpu_by_kind: cpu_by_kind
+                .map(|(kind, cpu)| CpuOfKind {
+                    kind: kind.to_owned(),
+                    threads: u64::from(cpu.threads),
+                    cpu_s: cpu.total().as_secs_f64(),
+                    cpu_us_per_request: per_request(cpu.total()),
+                })
+                .collect(),
             rss_peak_bytes: record.rss_peak_bytes,
             backend: record.backend.to_owned(),
             calibration: None,
@@ -542,6 +575,7 @@ impl Generator {
             turnaround_mean_ns: sum(|worker| worker.turnaround.0)
                 .checked_div(sum(|worker| worker.turnarounds)),
             unstamped: sum(|worker| worker.unstamped),
+            send_time_uncertain: sum(|worker| worker.send_time_uncertain),
             receive_lag: (receive_lag.count() > 0).then(|| Summary::exact(&receive_lag)),
             workers: record.workers.iter().map(Worker::new).collect(),
             machine: MachineSummary::new(record),

@@ -41,6 +41,9 @@ pub struct CalibrationCell {
     pub load: LoadKind,
     /// Requests per second that one worker thread can generate.
     pub limit_per_s: f64,
+    /// Requests per second that one did generate; null in those of an earlier version.
+    #[serde(default)]
+    pub reached_per_s: Option<f64>,
     /// Whether the thread was busy all the time at that rate. If not, its server was the limit, and the rate
     /// is that of the time for which the thread was busy.
     pub saturated: bool,
@@ -48,7 +51,7 @@ pub struct CalibrationCell {
     pub cpu_us_per_request: f64,
     /// At half of the rate that was reached, the median response time of a server that answers at once: what
     /// this machine adds to every response time, with its kernel and the server's own work. In nanoseconds;
-    /// null with too few samples.
+    /// null with too few samples, and where that rate was not kept.
     pub added_p50_ns: Option<u64>,
     /// Its 99th percentile.
     pub added_p99_ns: Option<u64>,
@@ -57,7 +60,7 @@ pub struct CalibrationCell {
 /// What the cost of a request depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadKind {
-    /// `http/1.1` or `h2`.
+    /// `http/1.1`, `h2` or `cache`.
     pub protocol: String,
     /// Whether over TLS.
     pub tls: bool,
@@ -112,7 +115,11 @@ impl LoadKind {
 
     /// In words: `HTTP/1.1 over TLS, 64 connections`.
     pub fn describe(&self) -> String {
-        let protocol = if self.protocol == "h2" { "HTTP/2" } else { "HTTP/1.1" };
+        let protocol = match self.protocol.as_str() {
+            "h2" => "HTTP/2",
+            "cache" => "the cache protocol",
+            _ => "HTTP/1.1",
+        };
         let tls = if self.tls { " over TLS" } else { "" };
         let connections = if self.connections == 1 { "connection" } else { "connections" };
         let depth = if self.depth > 1 { format!(" × {}", self.depth) } else { String::new() };
@@ -162,16 +169,12 @@ impl Calibration {
         }
     }
 
-    /// How much of it a run with so many threads has used that completed so many requests per second.
-    ///
-    /// # Errors
-    /// That no such load was calibrated.
-    pub fn used(&self, load: &LoadKind, threads: u64, achieved_per_s: f64) -> Result<CalibrationUse, String> {
+    /// How much of it a run with so many threads has used that completed so many requests per second; `None`
+    /// if no such kind of load was calibrated.
+    pub fn used(&self, load: &LoadKind, threads: u64, achieved_per_s: f64) -> Option<CalibrationUse> {
         let near = self.cells.iter().filter_map(|cell| Some((cell.load.distance(load)?, cell)));
-        let Some((_, cell)) = near.min_by(|(a, _), (b, _)| a.total_cmp(b)) else {
-            return Err(format!("there is no calibration for {}", load.describe()));
-        };
-        Ok(cell.used(&self.made_at, threads, achieved_per_s))
+        let (_, cell) = near.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(cell.used(&self.made_at, threads, achieved_per_s))
     }
 
     /// For people.
@@ -184,11 +187,13 @@ impl Calibration {
         page.blank();
         let rows: Vec<Row> = self.cells.iter().map(CalibrationCell::row).collect();
         page.table(&["limit", "CPU", "added p50", "added p99"], &rows);
+        if self.cells.iter().any(|cell| cell.added_p50_ns.is_none()) {
+            page.line("");
+            page.line("- not known: a server or a generator that did not keep up shows nothing of it");
+        }
         if self.cells.iter().any(|cell| !cell.saturated) {
             page.line("");
-            page.line(
-                "* the server was the limit: this is the rate of the time for which the generator was busy",
-            );
+            page.line("> the server was the limit: one thread generates more than this");
         }
         page.finish()
     }
@@ -209,13 +214,21 @@ impl CalibrationCell {
         }
     }
 
+    /// The limit for people: of one that was not reached, what was.
+    pub fn limit_text(&self) -> String {
+        match self.reached_per_s.filter(|_| !self.saturated) {
+            Some(reached) => format!("> {}", figure::per_second(reached)),
+            None if self.saturated => figure::per_second(self.limit_per_s),
+            None => "-".to_owned(),
+        }
+    }
+
     fn row(&self) -> Row {
         let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
-        let unsaturated = if self.saturated { "" } else { "*" };
         Row {
             label: String::new(),
             cells: vec![
-                format!("{}{unsaturated}", figure::per_second(self.limit_per_s)),
+                self.limit_text(),
                 format!("{:.2} µs", self.cpu_us_per_request),
                 time(self.added_p50_ns),
                 time(self.added_p99_ns),
@@ -239,6 +252,7 @@ mod tests {
         CalibrationCell {
             load,
             limit_per_s,
+            reached_per_s: Some(limit_per_s),
             saturated: true,
             cpu_us_per_request: 1e6 / limit_per_s,
             added_p50_ns: Some(50_000),
@@ -271,8 +285,19 @@ mod tests {
         let used = calibration.used(&asked("http/1.1", 3), 1, 5_000.0).unwrap();
         assert_eq!((used.limit_per_s, used.used_share), (10_000.0, 0.5));
         let secure = LoadKind { tls: true, ..asked("h2", 64) };
-        let missing = calibration.used(&secure, 1, 1.0).unwrap_err();
-        assert_eq!(missing, "there is no calibration for HTTP/2 over TLS, 64 connections");
+        assert_eq!(calibration.used(&secure, 1, 1.0), None);
+        assert_eq!(calibration.used(&asked("cache", 64), 1, 1.0), None, "it is not HTTP/1.1");
+    }
+
+    #[test]
+    fn what_was_not_reached_is_not_told() {
+        let mut calibration = calibration();
+        let unsaturated = &mut calibration.cells[2];
+        (unsaturated.limit_per_s, unsaturated.reached_per_s) = (1_811_386.0, Some(289_000.0));
+        (unsaturated.saturated, unsaturated.added_p50_ns) = (false, None);
+        let text = calibration.to_text(&Style::PLAIN);
+        assert!(text.contains("> 289,000/s") && !text.contains("1,811,386"), "{text}");
+        assert!(text.contains("> the server was the limit") && text.contains("- not known"), "{text}");
     }
 
     #[test]

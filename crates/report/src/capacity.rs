@@ -53,7 +53,7 @@ pub struct SearchResult {
     pub load: String,
     /// What was asked for, as thresholds.
     pub slo: Vec<String>,
-    /// Two-sided confidence of the decision about one rate.
+    /// Two-sided confidence of the interval, and of what is known of one rate.
     pub confidence: f64,
     /// The width that was aimed at, as a share of the lower end.
     pub precision: f64,
@@ -64,15 +64,17 @@ pub struct SearchResult {
 /// How much the server can carry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
-    /// The highest rate in iterations per second that was shown to hold what was asked for; null if none was.
+    /// Lower end of the interval of the capacity, in iterations per second; null if no rate was shown to hold
+    /// what was asked for.
     pub low_per_s: Option<f64>,
-    /// The lowest rate that was shown not to hold it; null if none was.
+    /// Its upper end; null if no rate was shown not to hold it.
     pub high_per_s: Option<f64>,
     /// Requests per iteration where it is known.
     pub requests_per_iteration: Option<f64>,
-    /// Whether the lower end also held in a trial three times as long.
+    /// Whether the lower end was tried once more, three times as long as a shortest trial, and did not break.
     pub confirmed: bool,
-    /// The highest rate, at most the lower end, that held right after an overload; null if none was found.
+    /// The highest rate, at most the lower end, that did not break right after an overload; null if none was
+    /// found.
     pub after_overload_per_s: Option<f64>,
     /// Why the search ended: narrow, unclear, highest, generator, lowest or stopped.
     pub end: String,
@@ -115,7 +117,7 @@ pub struct ShareResult {
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialResult {
-    /// ramp, bisection, confirmation or from_above.
+    /// ramp, bisection, estimation, confirmation or from_above.
     pub purpose: String,
     /// The rate in iterations per second.
     pub rate_per_s: f64,

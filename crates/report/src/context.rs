@@ -15,6 +15,8 @@ pub struct RunContext {
     pub tool_name: String,
     /// Version of the program.
     pub tool_version: String,
+    /// What the run is called: by the user, its plan, or the file of that; `None` without any.
+    pub name: Option<String>,
     /// Identity of the run.
     pub run_id: String,
     /// Seed of every random choice.
@@ -31,7 +33,7 @@ pub struct RunContext {
     pub model: ModelContext,
     /// The machine that generated the load.
     pub host: Host,
-    /// What the request before the run found, if one was sent.
+    /// What the first contact with the server found, if it was made before the run.
     pub preflight: Option<Preflight>,
     /// How much of what the machine can generate the run has used, if that is known.
     pub calibration: Option<CalibrationUse>,
@@ -117,11 +119,15 @@ pub struct Host {
     pub accept_queue: Option<u64>,
 }
 
-/// What the request before the run found.
+/// What the first contact with the server found, before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preflight {
-    /// Status of its response.
-    pub status: u16,
+    /// The step whose request was sent; null if the server was only connected to, because no request of the
+    /// plan is known to change nothing. Missing in older results.
+    #[serde(default)]
+    pub request: Option<String>,
+    /// Status of its response; null if none was sent, or none was answered in time.
+    pub status: Option<u16>,
     /// Negotiated application protocol.
     pub protocol: String,
     /// TLS version, null without TLS.

@@ -5,7 +5,9 @@ use std::fmt;
 /// How a run is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One screen for people.
+    /// Half a screen for people.
+    Summary,
+    /// All figures for people.
     Text,
     /// The result contract, as one object.
     Json,
@@ -28,7 +30,8 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Summary,
         Self::Text,
         Self::Json,
         Self::Csv,
@@ -43,6 +46,7 @@ impl Format {
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Summary => "summary",
             Self::Text => "text",
             Self::Json => "json",
             Self::Csv => "csv",

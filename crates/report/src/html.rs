@@ -114,8 +114,11 @@ fn page(
 fn title(runs: &[ShownRun<'_>]) -> String {
     match runs {
         [run] => {
-            let word = if run.result.verdict.valid { "valid" } else { "INVALID" };
-            format!("{} – {word} – Plimsoll", heading(run.result))
+            let on = match &run.result.run.name {
+                Some(_) => format!(" on {}", targets(run.result)),
+                None => String::new(),
+            };
+            format!("{} – {}{on} – Plimsoll", run.result.verdict.outcome.word(), heading(run.result))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|run| run.name.as_str()).collect();
@@ -124,8 +127,16 @@ fn title(runs: &[ShownRun<'_>]) -> String {
     }
 }
 
-/// What was put under load.
+/// What the run is called, else what was put under load.
 fn heading(result: &RunResult) -> String {
+    match &result.run.name {
+        Some(name) => visible(name),
+        None => targets(result),
+    }
+}
+
+/// What was put under load.
+fn targets(result: &RunResult) -> String {
     let authorities: Vec<&str> = result.run.targets.iter().map(|target| target.authority.as_str()).collect();
     authorities.join(", ")
 }
@@ -253,6 +264,7 @@ fn mark(page: &mut Markup, class: &'static str) {
     let sign = match class {
         "good" => "✓",
         "bad" => "✗",
+        "done" => "•",
         _ => "!",
     };
     page.open("span", &[("class", &format!("sign {class}")), ("aria-hidden", "true")]);

@@ -77,6 +77,18 @@ impl PercentileBounds {
             (None, None) => "-".to_owned(),
         }
     }
+
+    /// The same as a sentence, where nothing around it says that it is an interval.
+    pub(crate) fn sentence(&self) -> String {
+        let value = |value: u64| figure::nanos(Nanos(value));
+        let bounds = match (self.low, self.high) {
+            (Some(_), Some(_)) => format!("in {}", self.text()),
+            (Some(low), None) => format!("at least {}", value(low)),
+            (None, Some(high)) => format!("at most {}", value(high)),
+            (None, None) => return "its interval is not known".to_owned(),
+        };
+        format!("{bounds} at {:.0} % confidence", self.confidence * 100.0)
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +112,7 @@ mod tests {
     fn an_open_end_has_a_reason() {
         let open = bounds(Some(11_900_000), None, u64::MAX);
         assert_eq!(open.text(), "≥ 11.9 ms");
+        assert_eq!(open.sentence(), "at least 11.9 ms at 95 % confidence");
         let reason = "the samples say as much as 200 independent ones, a bound takes 299";
         assert_eq!(open.reason.as_deref(), Some(reason));
         let censored = bounds(Some(11_900_000), Some(12_800_000), 12_000_000);
@@ -110,6 +123,7 @@ mod tests {
     #[test]
     fn a_unit_is_said_once() {
         let closed = bounds(Some(11_900_000), Some(12_800_000), u64::MAX);
+        assert_eq!(closed.sentence(), "in [11.9, 12.8] ms at 95 % confidence");
         assert_eq!((closed.text(), closed.reason), ("[11.9, 12.8] ms".to_owned(), None));
         assert_eq!(bounds(Some(999_000), Some(1_010_000), u64::MAX).text(), "[999 µs, 1.01 ms]");
         assert_eq!(bounds(None, Some(7), u64::MAX).text(), "≤ 7 ns");

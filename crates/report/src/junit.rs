@@ -2,14 +2,15 @@
 //!
 //! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
-//! whose figures cannot be believed is an error, and its thresholds are skipped, for it proves nothing about
-//! them. Whether a store has what it acknowledged is a test case for each of its tables, and what a check of
-//! a cluster found is one. The report for people is the output of the suite.
+//! that shows nothing about the target is an error, and its thresholds are skipped where they are not
+//! [proven](ThresholdOutcome::proven). Where there is no threshold and no request succeeded, that is a
+//! failure of a second test case. Whether a store has what it acknowledged is a test case for each of its
+//! tables, and what a check of a cluster found is one. The report for people is the output of the suite.
 
 use std::fmt::Write as _;
 
 use crate::reconciliation::{ConsistencyFinding, ReconciliationCheck};
-use crate::result::{RunResult, ThresholdOutcome};
+use crate::result::{CauseResult, OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
 use crate::{Style, text};
 
 /// The class of all test cases, by which CI systems group them.
@@ -17,9 +18,10 @@ const CLASS: &str = "plimsoll";
 
 /// The whole report, with its XML declaration.
 pub(crate) fn report(result: &RunResult) -> String {
-    let valid = result.verdict.valid;
-    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count();
-    let (failures, skipped) = if valid { (failed, 0) } else { (0, result.thresholds.len()) };
+    let of =
+        |held: Option<bool>| result.thresholds.iter().filter(|threshold| threshold.holds() == held).count();
+    let (failed, skipped) = (of(Some(false)), of(None));
+    let served = served(result);
     let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
     let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
     let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count()
@@ -34,16 +36,22 @@ pub(crate) fn report(result: &RunResult) -> String {
         ("name", suite(result)),
         ("timestamp", started.to_owned()),
         ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
-        ("tests", (result.thresholds.len() + checks.len() + findings.len() + 1).to_string()),
-        ("failures", (failures + inconsistent).to_string()),
-        ("errors", u8::from(!valid).to_string()),
+        (
+            "tests",
+            (result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1).to_string(),
+        ),
+        ("failures", (failed + inconsistent + served.iter().filter(|served| !**served).count()).to_string()),
+        ("errors", u8::from(is_error(&result.verdict)).to_string()),
         ("skipped", skipped.to_string()),
         ("time", format!("{:.3}", result.duration_s)),
     ];
     line(&mut out, 1, &open("testsuite", &attributes));
     properties(&mut out, result);
     measurement(&mut out, result);
-    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, valid));
+    if let Some(served) = served {
+        succeeded(&mut out, result, served);
+    }
+    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold));
     checks.iter().for_each(|check| stored(&mut out, check));
     findings.iter().for_each(|finding| found(&mut out, finding));
     let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
@@ -68,7 +76,10 @@ fn properties(out: &mut String, result: &RunResult) {
     let run = &result.run;
     let version = format!("{} {}", result.tool.name, result.tool.version);
     let model = result.model.description.join("; ");
+    let verdict = &result.verdict;
     let all = [
+        ("outcome", verdict.headline()),
+        ("measurement", verdict.validity()),
         ("tool", version),
         ("run", run.id.clone()),
         ("seed", run.seed.to_string()),
@@ -84,23 +95,51 @@ fn properties(out: &mut String, result: &RunResult) {
     line(out, 2, "</properties>");
 }
 
+/// Whether the run shows nothing about the target. What an invalid measurement shows all the same is a
+/// failure, and no error.
+fn is_error(verdict: &VerdictResult) -> bool {
+    verdict.outcome == OutcomeResult::NoVerdict
+}
+
 /// The run itself as a test case.
 fn measurement(out: &mut String, result: &RunResult) {
     let attributes = attributes("the measurement is valid", &format!("{:.3}", result.duration_s));
     let verdict = &result.verdict;
-    if verdict.valid {
+    if !is_error(verdict) {
         return line(out, 2, &empty("testcase", &attributes));
     }
     line(out, 2, &open("testcase", &attributes));
-    let message = format!("invalid: {}", verdict.invalid_reasons.join(", "));
     let evidence = verdict.evidence.iter().map(|finding| {
         let hint = if finding.hint.is_empty() { "" } else { "\nhint: " };
         format!("{}: {}{hint}{}", finding.code, finding.evidence, finding.hint)
     });
-    let evidence = evidence.collect::<Vec<_>>().join("\n");
-    let attributes = [("message", message), ("type", "invalid".to_owned())];
-    let text = format!("{}{}</error>", open("error", &attributes), data(&evidence));
+    let lines: Vec<String> = [verdict.headline(), verdict.validity()].into_iter().chain(evidence).collect();
+    let kind = verdict.cause.map_or("invalid", CauseResult::name);
+    let reasons = verdict.invalid_reasons.join(", ");
+    let message = [verdict.headline(), reasons].into_iter().filter(|part| !part.is_empty());
+    let message = message.collect::<Vec<_>>().join(": ");
+    let attributes = [("message", message), ("type", kind.to_owned())];
+    let text = format!("{}{}</error>", open("error", &attributes), data(&lines.join("\n")));
     line(out, 3, &text);
+    line(out, 2, "</testcase>");
+}
+
+/// Whether a request succeeded, where no threshold says what has to; `None` where that is not asked.
+fn served(result: &RunResult) -> Option<bool> {
+    let asked = result.thresholds.is_empty() && !is_error(&result.verdict);
+    asked.then(|| result.verdict.cause != Some(CauseResult::NothingSucceeded))
+}
+
+fn succeeded(out: &mut String, result: &RunResult, served: bool) {
+    let attributes = attributes("requests succeed", "0");
+    if served {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    let summary = result.verdict.summary.clone();
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&summary);
+    let attributes = [("message", summary), ("type", CauseResult::NothingSucceeded.name().to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
     line(out, 2, "</testcase>");
 }
 
@@ -133,17 +172,17 @@ fn found(out: &mut String, finding: &ConsistencyFinding) {
 }
 
 /// One threshold.
-fn case(out: &mut String, threshold: &ThresholdOutcome, valid: bool) {
+fn case(out: &mut String, threshold: &ThresholdOutcome) {
     let attributes = attributes(&threshold.heading(), "0");
     let seen = seen(threshold);
-    let inner = if !valid {
-        empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))])
-    } else if threshold.passed {
-        return line(out, 2, &empty("testcase", &attributes));
-    } else {
-        let text = data(&format!("{}\n{seen}", threshold.heading()));
-        let attributes = [("message", seen), ("type", "threshold".to_owned())];
-        format!("{}{text}</failure>", open("failure", &attributes))
+    let inner = match threshold.holds() {
+        None => empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))]),
+        Some(true) => return line(out, 2, &empty("testcase", &attributes)),
+        Some(false) => {
+            let text = data(&format!("{}\n{seen}", threshold.heading()));
+            let attributes = [("message", seen), ("type", "threshold".to_owned())];
+            format!("{}{text}</failure>", open("failure", &attributes))
+        }
     };
     line(out, 2, &open("testcase", &attributes));
     line(out, 3, &inner);

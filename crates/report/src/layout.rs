@@ -4,6 +4,13 @@ use crate::Style;
 
 /// Columns of the labels on the left of a page.
 const LABEL: usize = 12;
+/// How far what continues a statement is set in.
+const INDENT: usize = 2;
+/// Columns between two columns of figures.
+const COLUMN_GAP: usize = 3;
+/// Columns between the longest label of a table and its first figure, and of a label at most.
+const LABEL_GAP: usize = 2;
+const LONGEST_LABEL: usize = 40;
 /// No page is laid out narrower than this: figures need it.
 const NARROWEST: usize = 60;
 
@@ -18,6 +25,8 @@ pub(crate) enum Emphasis {
     Doubtful,
     /// A heading.
     Heading,
+    /// None.
+    Plain,
 }
 
 impl Emphasis {
@@ -28,6 +37,7 @@ impl Emphasis {
             Self::Bad => "\x1b[1;31m",
             Self::Doubtful => "\x1b[33m",
             Self::Heading => "\x1b[1m",
+            Self::Plain => "",
         }
     }
 }
@@ -76,6 +86,31 @@ impl<'a> Page<'a> {
         self.wrapped(label, Some((emphasis, start.chars().count())), &format!("{start}{rest}"));
     }
 
+    /// A sentence over the whole width, whose beginning is emphasised; what follows its first line is set in.
+    pub(crate) fn statement(&mut self, emphasis: Emphasis, start: &str, rest: &str) {
+        let text = self.printable(&format!("{start}{rest}"));
+        let end = self.printable(start).chars().count();
+        let lines = wrap(&text, self.width() - INDENT);
+        let mut before = 0;
+        for (number, line) in lines.into_iter().enumerate() {
+            if number > 0 {
+                self.out.push_str(&" ".repeat(INDENT));
+            }
+            let emphasised = end.saturating_sub(before);
+            let split = line.char_indices().nth(emphasised).map_or(line.len(), |(at, _)| at);
+            self.emphasised(emphasis, &line[..split]);
+            self.out.push_str(&line[split..]);
+            self.out.push('\n');
+            // A line is broken at a space.
+            before += line.chars().count() + 1;
+        }
+    }
+
+    /// How many lines there are so far.
+    pub(crate) fn lines(&self) -> usize {
+        self.out.matches('\n').count()
+    }
+
     fn wrapped(&mut self, label: &str, emphasis: Option<(Emphasis, usize)>, text: &str) {
         let text = self.printable(text);
         let mut label = label;
@@ -94,8 +129,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A table: the first column to the left as labels, the others to the right; a row's text after its last
-    /// column is a note, cut where the page ends.
+    /// A table: the first column to the left as labels, as wide as they need, the others to the right; a
+    /// row's text after its last column is a note, cut where the page ends.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Row]) {
         let printable = |text: &str| self.printable(text);
         let head: Vec<String> = head.iter().map(|cell| printable(cell)).collect();
@@ -113,10 +148,15 @@ impl<'a> Page<'a> {
         let columns = rows.iter().map(|(_, cells, _)| cells.len()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width_of).collect();
         let (page_width, ellipsis) = (self.width(), if self.style.unicode { "…" } else { "..." });
+        let labels = rows.iter().map(|(label, ..)| label.chars().count() + LABEL_GAP);
+        let figures = widths.iter().sum::<usize>() + COLUMN_GAP * widths.len().saturating_sub(1);
+        let room = page_width.saturating_sub(figures).clamp(LABEL, LONGEST_LABEL);
+        let label_width = labels.max().unwrap_or(0).clamp(LABEL, room);
         let mut line = |label: &str, cells: &[String], note: &str| {
-            let mut text = format!("{label:<LABEL$}");
+            let label = shortened(label, label_width - LABEL_GAP, ellipsis);
+            let mut text = format!("{label:<label_width$}");
             for (position, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                let gap = if position == 0 { 0 } else { 3 };
+                let gap = if position == 0 { 0 } else { COLUMN_GAP };
                 text.push_str(&format!("{:gap$}{cell:>width$}", ""));
             }
             if !note.is_empty() {
@@ -141,7 +181,7 @@ impl<'a> Page<'a> {
     }
 
     fn emphasised(&mut self, emphasis: Emphasis, text: &str) {
-        if self.style.color && !text.is_empty() {
+        if self.style.color && !text.is_empty() && !emphasis.begin().is_empty() {
             self.out.push_str(emphasis.begin());
             self.out.push_str(text);
             self.out.push_str("\x1b[0m");
@@ -163,6 +203,7 @@ impl<'a> Page<'a> {
                 '–' | '·' => out.push('-'),
                 '…' => out.push_str("..."),
                 '█' => out.push('#'),
+                '▸' => out.push('>'),
                 _ => out.push('?'),
             }
         }

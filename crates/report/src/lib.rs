@@ -13,8 +13,10 @@ pub mod comparison;
 pub mod context;
 mod csv;
 mod distribution;
+pub mod example;
 pub mod fault;
 mod format;
+mod headline;
 mod hgrm;
 pub mod history;
 mod hlog;
@@ -27,7 +29,8 @@ pub mod machine;
 mod markdown;
 pub mod measure;
 mod ndjson;
-pub mod phase;
+pub mod pace;
+mod phase;
 pub mod probe;
 mod reading;
 pub mod reconciliation;
@@ -70,8 +73,8 @@ pub use trial::TrialFigures;
 /// added.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What the reader's terminal can show. Only [`Format::Text`] looks at it, and nothing is told by colour
-/// alone.
+/// What the reader's terminal can show. Only [`Format::Summary`] and [`Format::Text`] look at it, and nothing
+/// is told by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Emphasis by ANSI colours.
@@ -93,6 +96,7 @@ impl Style {
 /// Those of the writer, and [`NoHistograms`] for formats that are made of them.
 pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
+        Format::Summary => out.write_all(text::brief(result, style).as_bytes()),
         Format::Text => out.write_all(text::page(result, style).as_bytes()),
         Format::Json => write_json(result, out),
         Format::Csv => out.write_all(csv::intervals(result).as_bytes()),

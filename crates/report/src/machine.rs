@@ -2,8 +2,8 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
-    CoreUse, GroupLimits, Interval, MachineInterval, MachineRecord, NetworkUse, ProcessUse, RunRecord,
-    ThreadUse,
+    CoreUse, GroupLimits, Interval, MachineInterval, MachineRecord, NetworkUse, OtherUse, ProcessUse,
+    RunRecord, ThreadUse,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,10 @@ pub struct MachineUse {
     /// The servers that were watched, in the order of `generator.watched`; left away if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedInterval>,
+    /// Other processes that used the processors, by their names, the largest first; looked for where others
+    /// used more than a tenth of a processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherResult>,
     /// Share of its time, from 0 to 1, in which each processor worked, for whomever.
     pub cores_busy_share: Vec<f64>,
     /// Share of all processors' time that went into the work of interrupts, that of the network above all.
@@ -37,6 +41,19 @@ pub struct MachineUse {
     pub load_1m: Option<f64>,
     /// The network of the machine, by whomever it is used.
     pub network: NetworkResult,
+}
+
+/// What the processes of one name used, which are neither the generator nor watched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherResult {
+    /// Their name.
+    pub name: String,
+    /// The number of the one that used most.
+    pub pid: u32,
+    /// How many of them used any CPU time.
+    pub processes: u64,
+    /// CPU time of all of them, at least, as a multiple of the time.
+    pub cpus: f64,
 }
 
 /// What one worker thread used.
@@ -165,6 +182,7 @@ impl MachineUse {
             generator: interval.generator.map(|process| ProcessResult::new(&process, interval)),
             target: interval.target.map(|process| ProcessResult::new(&process, interval)),
             watched: interval.watched.iter().map(|server| WatchedInterval::new(server, interval)).collect(),
+            others: interval.others.iter().map(|other| OtherResult::new(other, interval)).collect(),
             cores_busy_share: interval.cores.iter().map(busy).collect(),
             softirq_share: rounded(interval.cores_share(|core| core.softirq)),
             steal_share: rounded(interval.cores_share(|core| core.steal)),
@@ -172,6 +190,13 @@ impl MachineUse {
             load_1m: interval.load_hundredths.map(|load| load as f64 / 100.0),
             network: NetworkResult::new(&interval.network),
         }
+    }
+}
+
+impl OtherResult {
+    fn new(other: &OtherUse, interval: &MachineInterval) -> Self {
+        let OtherUse { name, pid, processes, cpu, .. } = other;
+        Self { name: name.clone(), pid: *pid, processes: *processes, cpus: rounded(interval.share(*cpu)) }
     }
 }
 

@@ -34,6 +34,10 @@ pub struct PhaseResult {
     /// Mean of the iterations per second that were asked for; null in the closed model, or if it has no
     /// length.
     pub target_per_s: Option<f64>,
+    /// Iterations started in it per second: what the target rate counts; null if it has no length, and in
+    /// results of earlier versions.
+    #[serde(default)]
+    pub iterations_started_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.
     pub response_time: PhaseTimes,
 }
@@ -75,6 +79,7 @@ impl PhaseResult {
             timed_out: tally.timed_out,
             achieved_per_s: per_second(record.completed, record.length),
             target_per_s: record.target_per_second,
+            iterations_started_per_s: per_second(record.iterations, record.length),
             response_time: PhaseTimes::new(tally),
         }
     }

@@ -69,7 +69,9 @@ impl RunResult {
             (Some(found), Some(_)) if found > SCHEMA_VERSION => {
                 Err(ReadError::TooNew { found, known: SCHEMA_VERSION })
             }
-            (Some(_), Some(_)) => serde_json::from_slice(text).map_err(ReadError::Broken),
+            (Some(_), Some(_)) => {
+                serde_json::from_slice(text).map(Self::with_headline).map_err(ReadError::Broken)
+            }
             _ => Err(ReadError::NotAResult),
         }
     }
@@ -94,7 +96,7 @@ pub fn results_from_json(text: &[u8]) -> Result<Vec<RunResult>, ReadError> {
         }
         (Some(_), Some(_)) => {
             let repeated: RepeatedResult = serde_json::from_slice(text).map_err(ReadError::Broken)?;
-            Ok(repeated.runs)
+            Ok(repeated.runs.into_iter().map(RunResult::with_headline).collect())
         }
         _ => RunResult::from_json(text).map(|result| vec![result]),
     }

@@ -10,8 +10,9 @@ use plimsoll_statistics::{BetweenRuns, RunEstimate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::headline::together;
 use crate::measure::{Measure, TimeFigure};
-use crate::result::{RunResult, Thresholds, Tool};
+use crate::result::{OutcomeResult, RunResult, Thresholds, Tool};
 use crate::summary::PERCENTILES;
 use crate::{Style, TableFormat, csv};
 
@@ -41,6 +42,12 @@ pub struct RepeatedResult {
 /// What several runs came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatedVerdict {
+    /// What came of them: that of the run with the worst outcome.
+    #[serde(default)]
+    pub outcome: OutcomeResult,
+    /// The same in one line for people, without its first word.
+    #[serde(default)]
+    pub summary: String,
     /// Whether the figures of every run can be believed.
     pub valid: bool,
     /// The runs whose figures cannot, counted from 1.
@@ -92,7 +99,10 @@ impl RepeatedResult {
             (false, true) => Thresholds::Pass,
             (false, false) => Thresholds::None,
         };
+        let (outcome, summary) = together(runs.iter());
         let verdict = RepeatedVerdict {
+            outcome,
+            summary,
             valid: invalid_runs.is_empty() && !runs.is_empty(),
             invalid_runs,
             cut_short: numbers(is_cut_short),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::CalibrationUse;
 use crate::context::{Host, Preflight};
+use crate::example::ErrorExampleResult;
 use crate::fault::FaultResult;
 use crate::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::phase::PhaseResult;
@@ -38,7 +39,7 @@ pub struct RunResult {
     /// What cannot be known from this run alone.
     #[serde(default)]
     pub notes: Vec<Note>,
-    /// Whether the numbers can be believed.
+    /// What came of the run, and whether its numbers can be believed.
     pub verdict: VerdictResult,
     /// Whether, and from when on, the run was in a steady state. Nothing is left out of the figures for it.
     #[serde(default)]
@@ -214,6 +215,9 @@ pub struct Tool {
 pub struct Run {
     /// Identity of the run.
     pub id: String,
+    /// What it is called: as `--name` says, else its plan, else the file of that; left away without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Seed of every random choice: the same seed makes the same load.
     pub seed: u64,
     /// When the run started: RFC 3339, UTC.
@@ -234,7 +238,7 @@ pub struct Run {
     pub host: Host,
     /// The servers under load.
     pub targets: Vec<Target>,
-    /// What the request before the run found; null if none was sent.
+    /// What the first contact with the server found, before the run; null if there was none.
     pub preflight: Option<Preflight>,
     /// Number of the signal that interrupted the run; null if none did.
     pub interrupted_by_signal: Option<i32>,
@@ -292,10 +296,20 @@ pub struct ModelResult {
     pub pacing_budget_ns: u64,
 }
 
-/// Whether the numbers can be believed.
+/// What came of the run, and whether its numbers can be believed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictResult {
-    /// Whether they can.
+    /// What came of it: what every report begins with.
+    #[serde(default)]
+    pub outcome: OutcomeResult,
+    /// Why it is "fail" or "no_verdict"; null otherwise.
+    #[serde(default)]
+    pub cause: Option<CauseResult>,
+    /// The outcome in one line for people, without its first word.
+    #[serde(default)]
+    pub summary: String,
+    /// Whether the numbers can be believed. Requests that failed by the target's doing are a measurement like
+    /// any other.
     pub valid: bool,
     /// Codes of the reasons why not.
     pub invalid_reasons: Vec<String>,
@@ -308,6 +322,38 @@ pub struct VerdictResult {
     /// What kept the run from more.
     #[serde(default)]
     pub limited_by: LimitedByResult,
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeResult {
+    /// All thresholds hold.
+    Pass,
+    /// A threshold does not hold; without thresholds, no request succeeded. Also if the system under test
+    /// does not have what it acknowledged.
+    Fail,
+    /// There are no thresholds, and requests succeeded.
+    Done,
+    /// The run shows nothing about the target.
+    #[default]
+    NoVerdict,
+}
+
+/// Why a run failed, or why there is no verdict on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseResult {
+    /// A threshold does not hold.
+    Thresholds,
+    /// No request succeeded, and there is no threshold.
+    NothingSucceeded,
+    /// The system under test does not have what it should have.
+    Inconsistent,
+    /// A script failed.
+    Script,
+    /// The measurement is invalid, or nothing was measured.
+    Invalid,
 }
 
 /// What kept the run from more: from its rate or level response times (open model), or from a higher
@@ -386,6 +432,10 @@ pub struct ThresholdOutcome {
     pub windows: Option<WindowsResult>,
     /// Whether it ended the run before its time.
     pub ended_run: bool,
+    /// Whether that is proven: by a valid measurement; by one that is not valid only that it did not hold,
+    /// where errors that the target itself answered suffice for that, or nothing succeeded.
+    #[serde(default)]
+    pub proven: bool,
 }
 
 /// The value of a figure.
@@ -617,6 +667,10 @@ pub struct StepResult {
     pub statuses: BTreeMap<String, u64>,
     /// Failed requests by class.
     pub errors: BTreeMap<String, u64>,
+    /// The first failed request of each class, by the name of that; "timed_out" is the first without a
+    /// response in time. Missing in older results.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub error_examples: BTreeMap<String, ErrorExampleResult>,
 }
 
 /// One second of the run, or the last part of one.
@@ -761,12 +815,18 @@ pub struct IntervalPercentiles {
 pub struct Generator {
     /// Worker threads.
     pub threads: u64,
-    /// CPU time of the workers in user mode over the measured part, in seconds.
+    /// CPU time of the load in user mode over the measured part, in seconds: that of the workers and of the
+    /// threads that make and sign bodies ahead for them. What shows, logs, saves and exports the run is not
+    /// in it.
     pub cpu_user_s: f64,
-    /// CPU time of the workers in the kernel over the measured part, in seconds.
+    /// CPU time of the same threads in the kernel over the measured part, in seconds.
     pub cpu_sys_s: f64,
     /// CPU time of both kinds per whole response, in microseconds; null without responses.
     pub cpu_us_per_request: Option<f64>,
+    /// The same by kind of thread: "workers", "bodies" and "signing", of which the last two are there only
+    /// if there were such threads.
+    #[serde(default)]
+    pub cpu_by_kind: Vec<CpuOfKind>,
     /// Largest resident memory of the process in bytes; null if the system does not tell.
     pub rss_peak_bytes: Option<u64>,
     /// What drove the sockets: "io_uring" or "epoll".
@@ -791,6 +851,10 @@ pub struct Generator {
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.
     pub unstamped: u64,
+    /// Requests whose instant of sending may be wrong by more than a tenth of their service time: the
+    /// generator was interrupted while it sent them.
+    #[serde(default)]
+    pub send_time_uncertain: u64,
     /// Of stamped responses: from the kernel's stamp to when the worker took them up, which is in no other
     /// time here; null if none was stamped.
     #[serde(default)]
@@ -809,6 +873,20 @@ pub struct Generator {
     /// How the generator's own resources grew over the measured part.
     #[serde(default)]
     pub trends: TrendsResult,
+}
+
+/// CPU time of the threads of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuOfKind {
+    /// "workers", which send and receive; "bodies", which make bodies ahead; "signing", which make and sign
+    /// messages ahead.
+    pub kind: String,
+    /// How many threads there are.
+    pub threads: u64,
+    /// Their CPU time over the measured part, in seconds.
+    pub cpu_s: f64,
+    /// The same per whole response, in microseconds; null without responses.
+    pub cpu_us_per_request: Option<f64>,
 }
 
 /// One worker thread of the generator.

@@ -7,6 +7,7 @@ use plimsoll_metrics::figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::headline::together;
 use crate::layout::{Page, Row};
 use crate::result::{ModelKind, RunResult, Tool};
 use crate::summary::Summary;
@@ -86,6 +87,8 @@ fn checked(result: &RunResult) -> &'static str {
 
 fn page(result: &SuiteResult, style: &Style) -> String {
     let mut page = Page::new(style);
+    let (outcome, summary) = together(result.runs.iter().map(|run| &run.result));
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
     let SuiteResult { tool, cluster, suite, parameters, runs, complete, .. } = result;
     page.heading(&format!("{} {} · {cluster}, suite {suite}", tool.name, tool.version));
     if let Some(first) = runs.first() {
@@ -98,7 +101,7 @@ fn page(result: &SuiteResult, style: &Style) -> String {
     }
     page.blank();
     let mut heads: Vec<&str> = parameters.iter().map(String::as_str).collect();
-    heads.extend(["answered/s", "p50", "p95", "p99", "failed", "checks", "valid"]);
+    heads.extend(["answered/s", "p50", "p95", "p99", "failed", "checks", "outcome"]);
     let rows: Vec<Row> = (1..).zip(runs).map(|(number, run)| row(number, parameters, run)).collect();
     page.table(&heads, &rows);
     for (number, run) in (1..).zip(runs) {
@@ -108,6 +111,8 @@ fn page(result: &SuiteResult, style: &Style) -> String {
             finding.evidence.iter().for_each(|evidence| page.field("", evidence));
         }
     }
+    page.blank();
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
     page.finish()
 }
 
@@ -121,7 +126,7 @@ fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
     cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
     cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
     cells.push(checked(result).to_owned());
-    cells.push(if result.verdict.valid { "yes" } else { "NO" }.to_owned());
+    cells.push(result.verdict.outcome.word().to_owned());
     Row { label: format!("run {number}"), cells, note: String::new() }
 }
 

@@ -104,6 +104,12 @@ pub(crate) fn missing(p: f64, count: u64) -> Option<String> {
 }
 
 impl Summary {
+    /// One of the [`PERCENTILES`] by its name; `None` as well if it has no value.
+    pub(crate) fn percentile(&self, name: &str) -> Option<u64> {
+        let place = PERCENTILES.iter().position(|(known, _)| *known == name)?;
+        self.p.values()[place]
+    }
+
     /// Sums up a histogram, some of whose values may be lower bounds.
     pub fn new(histogram: &Histogram, censored: Censored) -> Self {
         let count = histogram.count();

@@ -142,7 +142,10 @@ fn row(level: &SweepLevel) -> Row {
     cells.extend(level.figures.cells());
     cells.extend(level.records_per_s.map(figure::per_second));
     cells.push(level.figures.limited_by.replace('_', " "));
-    Row { label: level.finding.clone().unwrap_or_default().replace('_', " "), cells, note: String::new() }
+    let is_spoiled = level.finding.as_deref() == Some("not_applied");
+    let note = level.figures.findings.first().filter(|_| is_spoiled).map(|found| found.evidence.clone());
+    let label = level.finding.clone().unwrap_or_default().replace('_', " ");
+    Row { label, cells, note: note.unwrap_or_default() }
 }
 
 fn law(page: &mut Page<'_>, usl: &UslResult) {

@@ -1,5 +1,6 @@
-//! The report for people: one screen, from what ran down to what it cost.
+//! The report for people in full, from what came of the run down to what it cost, and the [short one](brief).
 
+mod brief;
 mod phases;
 mod probe;
 pub(crate) mod records;
@@ -10,7 +11,7 @@ mod wire;
 use std::iter;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{RateUnit, figure};
 
 use crate::Style;
 use crate::assembly;
@@ -18,7 +19,9 @@ use crate::calibration::CalibrationUse;
 use crate::distribution::{self, Bar};
 use crate::interval::PercentileBounds;
 use crate::layout::{Emphasis, Page, Row};
-use crate::result::{Finding, IterationResult, ModelKind, RunResult, Target, ThresholdOutcome};
+use crate::result::{
+    CpuOfKind, Finding, IterationResult, ModelKind, RunResult, StepResult, Target, ThresholdOutcome,
+};
 use crate::summary::{PERCENTILES, Summary};
 
 /// Rows of the drawn distribution at most: what keeps the report on one screen.
@@ -34,12 +37,15 @@ const INTERVAL_WIDTH: usize = 76;
 /// Changes of the rate that are listed.
 const CHANGES_SHOWN: usize = 8;
 
+pub(crate) use brief::page as brief;
 pub(crate) use phases::cell as phase_cell;
 pub(crate) use remarks::on_times as remarks_on_times;
 
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     let mut page = Page::new(style);
+    opening(&mut page, result);
+    page.blank();
     what_ran(&mut page, result);
     verdict(&mut page, result);
     page.blank();
@@ -58,6 +64,9 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     probe::probe(&mut page, result);
     slow::slow_clients(&mut page, result);
     generator(&mut page, result);
+    page.blank();
+    // What is last stays in sight.
+    headline(&mut page, result);
     page.finish()
 }
 
@@ -84,25 +93,6 @@ fn what_ran(page: &mut Page<'_>, result: &RunResult) {
         ));
     }
     page.field("run", &circumstances);
-    if let Some(threshold) = &run.ended_by_threshold {
-        let rest = format!(" by the threshold {threshold}: the figures are of the part before it");
-        page.emphasised_field("note", Emphasis::Doubtful, "ended early", &rest);
-    }
-    if let Some(signal) = run.interrupted_by_signal {
-        page.emphasised_field(
-            "note",
-            Emphasis::Doubtful,
-            "interrupted",
-            &format!(" by signal {signal}: the figures are of the part before it"),
-        );
-    } else if let Some(by) = &run.stopped_by {
-        page.emphasised_field(
-            "note",
-            Emphasis::Doubtful,
-            "stopped",
-            &format!(" by {by}: the figures are of the part before it"),
-        );
-    }
 }
 
 /// `URLs at address, protocol, TLS`.
@@ -119,67 +109,84 @@ pub(crate) fn target_line(target: &Target) -> String {
     line
 }
 
+/// The first lines of every report: what came of the run, then whether the measurement is valid and what
+/// limited it.
+pub(crate) fn opening(page: &mut Page<'_>, result: &RunResult) {
+    headline(page, result);
+    if let Some(ended) = ended_early(result) {
+        page.statement(Emphasis::Doubtful, &ended, "");
+    }
+    let verdict = &result.verdict;
+    let limited = &verdict.limited_by;
+    // What a finding says in full is only named here.
+    let mut found = verdict.evidence.iter().chain(&verdict.warnings);
+    let evidence = if found.any(|finding| finding.evidence == limited.evidence) || limited.evidence.is_empty()
+    {
+        String::new()
+    } else {
+        format!(": {}", limited.evidence)
+    };
+    let emphasis = if verdict.valid { Emphasis::Plain } else { Emphasis::Bad };
+    page.statement(emphasis, &verdict.validity(), &evidence);
+}
+
+/// The first line alone.
+fn headline(page: &mut Page<'_>, result: &RunResult) {
+    let verdict = &result.verdict;
+    page.statement(verdict.outcome.emphasis(), verdict.outcome.word(), &format!("  {}", verdict.summary));
+}
+
+/// That the run came to its end before its time, if so.
+fn ended_early(result: &RunResult) -> Option<String> {
+    let run = &result.run;
+    let by = if let Some(threshold) = &run.ended_by_threshold {
+        format!("ended early by the threshold {threshold}")
+    } else if let Some(signal) = run.interrupted_by_signal {
+        format!("interrupted by signal {signal}")
+    } else {
+        format!("stopped by {}", run.stopped_by.as_ref()?)
+    };
+    Some(format!("{by}: the figures are of the part before it"))
+}
+
+/// What is wrong with the measurement, what to do about it and about what limited the run, and the
+/// thresholds.
 fn verdict(page: &mut Page<'_>, result: &RunResult) {
     let verdict = &result.verdict;
-    // What a finding below says in full is only named here.
-    let mut said = verdict.evidence.iter().chain(&verdict.warnings);
+    for (label, emphasis, findings) in
+        [("invalid", Emphasis::Bad, &verdict.evidence), ("warning", Emphasis::Doubtful, &verdict.warnings)]
+    {
+        findings.iter().for_each(|one| finding(page, label, emphasis, one));
+    }
     let limited = &verdict.limited_by;
-    let found = said.any(|finding| finding.evidence == limited.evidence);
-    let name =
-        if found { format!("; limited by: {}", limited.what.replace('_', " ")) } else { String::new() };
-    if verdict.valid {
-        // Beside an invalid run it would not matter.
-        let notes = result.notes.iter().map(|note| format!("; {}", note.text));
-        page.emphasised_field("verdict", Emphasis::Good, "VALID", &notes.fold(name, |all, note| all + &note));
-    } else {
-        let rest = format!(": do not take these figures for the target's{name}");
-        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", &rest);
+    let mut found = verdict.evidence.iter().chain(&verdict.warnings);
+    if !limited.hint.is_empty() && !found.any(|finding| finding.hint == limited.hint) {
+        page.field("hint", &limited.hint);
     }
-    for reason in &verdict.evidence {
-        finding(page, Emphasis::Bad, &reason.code, reason);
-    }
-    for warning in &verdict.warnings {
-        finding(page, Emphasis::Doubtful, &format!("warning, {}", warning.code), warning);
-    }
-    if !found {
-        limited_by(page, result);
-    }
-    thresholds(page, result);
-}
-
-/// What kept the run from more.
-fn limited_by(page: &mut Page<'_>, result: &RunResult) {
-    let limited = &result.verdict.limited_by;
-    if limited.evidence.is_empty() {
-        return;
-    }
-    page.field("limited by", &format!("{}: {}", limited.what.replace('_', " "), limited.evidence));
-    if !limited.hint.is_empty() {
-        page.field("", &format!("hint: {}", limited.hint));
-    }
-}
-
-/// One line per threshold: whether it held, and what was seen.
-fn thresholds(page: &mut Page<'_>, result: &RunResult) {
     let mut label = "thresholds";
     for threshold in &result.thresholds {
-        let (emphasis, start) =
-            if threshold.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "FAIL") };
-        let mut rest = format!(" {}: ", threshold.heading());
-        let parts =
-            [threshold.observed.as_ref().map(|observed| observed.text.clone()), threshold.reason.clone()];
-        rest.push_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
-        match (windows(threshold), threshold.windows.and_then(|windows| windows.first_failed_at_s)) {
-            (Some(windows), Some(_)) => rest.push_str(&format!("; {windows}")),
-            (Some(windows), None) => rest.push_str(&format!(" {windows}")),
-            (None, _) => {}
-        }
-        page.emphasised_field(label, emphasis, start, &rest);
+        self::threshold(page, label, threshold);
         label = "";
     }
-    if result.thresholds.iter().any(|threshold| !threshold.passed) && !result.verdict.valid {
-        page.field("", "an invalid run proves nothing about them");
+    result.notes.iter().for_each(|note| page.field("note", &note.text));
+}
+
+/// One line for a threshold: whether it held, and what was seen.
+fn threshold(page: &mut Page<'_>, label: &str, threshold: &ThresholdOutcome) {
+    let (emphasis, start) = match threshold.holds() {
+        Some(true) => (Emphasis::Good, "PASS"),
+        Some(false) => (Emphasis::Bad, "FAIL"),
+        None => (Emphasis::Doubtful, "NOT JUDGED"),
+    };
+    let mut rest = format!(" {}: ", threshold.heading());
+    let parts = [threshold.observed.as_ref().map(|observed| observed.text.clone()), threshold.reason.clone()];
+    rest.push_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    match (windows(threshold), threshold.windows.and_then(|windows| windows.first_failed_at_s)) {
+        (Some(windows), Some(_)) => rest.push_str(&format!("; {windows}")),
+        (Some(windows), None) => rest.push_str(&format!(" {windows}")),
+        (None, _) => {}
     }
+    page.emphasised_field(label, emphasis, start, &rest);
 }
 
 /// In which windows a threshold failed, or that its figure is that of the worst; `None` if none was judged.
@@ -196,9 +203,11 @@ pub(crate) fn windows(threshold: &ThresholdOutcome) -> Option<String> {
     })
 }
 
-fn finding(page: &mut Page<'_>, emphasis: Emphasis, title: &str, finding: &Finding) {
-    page.emphasised_field("", emphasis, title, &format!(": {}", finding.evidence));
-    page.field("", &format!("hint: {}", finding.hint));
+fn finding(page: &mut Page<'_>, label: &str, emphasis: Emphasis, finding: &Finding) {
+    page.emphasised_field(label, emphasis, &finding.code, &format!(": {}", finding.evidence));
+    if !finding.hint.is_empty() {
+        page.field("", &format!("hint: {}", finding.hint));
+    }
 }
 
 /// Rate, time, accounting and bytes.
@@ -289,42 +298,19 @@ fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
 
 /// What was achieved of what was asked for: in requests, and in iterations if these have several.
 pub(crate) fn rate_line(result: &RunResult) -> String {
-    let rate = &result.rate;
-    let share = |part: Option<f64>, of: f64| match part {
-        Some(part) if of > 0.0 => format!(" ({})", figure::share(part / of)),
-        _ => String::new(),
-    };
-    let target = rate.target_per_s.map(|target| (target, figure::per_second(target)));
-    if several_steps(result) {
-        let of = |noun: &str, value: Option<f64>| {
-            value.map_or(format!("- {noun}/s"), |value| figure::per_second_of(noun, value))
-        };
-        let requests = of("requests", rate.achieved_per_s);
-        let started = rate.iterations_started_per_s;
-        let iterations = of("iterations", started);
-        return match target {
-            Some((target, asked)) => format!(
-                "{requests} achieved; {iterations} started of {asked} asked for{}",
-                share(started, target)
-            ),
-            None => format!("{requests} achieved; {iterations} started"),
-        };
-    }
-    let achieved = rate.achieved_per_s.map_or("-".to_owned(), figure::per_second);
-    match target {
-        Some((target, asked)) => {
-            format!("{achieved} achieved of {asked} asked for{}", share(rate.achieved_per_s, target))
+    let pace = result.pace();
+    let share = pace.share().map_or(String::new(), |share| format!(" ({})", figure::share(share)));
+    let asked = pace.asked.map(|asked| format!(" of {} asked for{share}", figure::per_second(asked)));
+    let asked = asked.unwrap_or_default();
+    match pace.unit {
+        RateUnit::Requests => format!("{} achieved{asked}", pace.achieved_text()),
+        RateUnit::Iterations => {
+            let requests = result.rate.achieved_per_s;
+            let requests =
+                requests.map_or("- requests/s".to_owned(), |rate| figure::per_second_of("requests", rate));
+            format!("{requests} achieved; {} started{asked}", pace.achieved_text())
         }
-        None => format!("{achieved} achieved"),
     }
-}
-
-/// Whether there is a scenario of several steps.
-fn several_steps(result: &RunResult) -> bool {
-    result
-        .by_step
-        .windows(2)
-        .any(|pair| pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO)
 }
 
 /// The part of the accounts about requests that were aborted, where there are any.
@@ -341,7 +327,7 @@ pub(crate) fn iterations_differ(result: &RunResult) -> bool {
         failed: accounting.failed + accounting.timed_out + accounting.aborted,
         unfinished: accounting.in_flight_at_stop,
     };
-    iterations.started > 0 && (*iterations != as_requests || several_steps(result))
+    iterations.started > 0 && (*iterations != as_requests || result.rate_unit() == RateUnit::Iterations)
 }
 
 /// The accounts of iterations, unless each of them is one request.
@@ -517,26 +503,30 @@ fn steps(page: &mut Page<'_>, result: &RunResult) {
         return;
     }
     let open = result.model.kind == ModelKind::Open;
-    let rows: Vec<Row> = (1_u32..)
-        .zip(&result.by_step)
-        .map(|(number, step)| {
-            let time = if open { &step.response_time } else { &step.service_time };
-            Row {
-                label: format!("step {number}"),
-                cells: vec![
-                    figure::count(step.ok),
-                    figure::count(step.failed),
-                    figure::count(step.timed_out),
-                    cell(time, "50", time.p.p50),
-                    cell(time, "99", time.p.p99),
-                ],
-                note: step.step.clone(),
-            }
-        })
-        .collect();
     let (p50, p99) = if open { ("response p50", "response p99") } else { ("service p50", "service p99") };
-    page.table(&["ok", "failed", "timed out", p50, p99], &rows);
+    page.table(&["ok", "failed", "timed out", p50, p99], &step_rows(result));
     page.blank();
+}
+
+/// A row for each step, with its name.
+fn step_rows(result: &RunResult) -> Vec<Row> {
+    let open = result.model.kind == ModelKind::Open;
+    let row = |step: &StepResult| {
+        let time = if open { &step.response_time } else { &step.service_time };
+        let named = step.scenario != assembly::DEFAULT_SCENARIO && step.scenario != step.step;
+        Row {
+            label: if named { format!("{} ▸ {}", step.scenario, step.step) } else { step.step.clone() },
+            cells: vec![
+                figure::count(step.ok),
+                figure::count(step.failed),
+                figure::count(step.timed_out),
+                cell(time, "50", time.p.p50),
+                cell(time, "99", time.p.p99),
+            ],
+            note: String::new(),
+        }
+    };
+    result.by_step.iter().map(row).collect()
 }
 
 /// What the generator itself cost.
@@ -557,6 +547,16 @@ pub(crate) fn calibrated(calibration: &CalibrationUse) -> String {
         line.push_str(&format!("; at half of it, it adds {p50} (p99 {p99})"));
     }
     line
+}
+
+/// What threads beside the workers cost, if there are any.
+fn by_kind(kinds: &[CpuOfKind]) -> Option<String> {
+    let part = |part: &CpuOfKind| {
+        let threads = if part.threads == 1 { "thread" } else { "threads" };
+        let cost = part.cpu_us_per_request.map_or_else(|| seconds(part.cpu_s), |cpu| format!("{cpu:.2} µs"));
+        format!("{} {cost} ({} {threads})", part.kind, part.threads)
+    };
+    (kinds.len() > 1).then(|| format!("of that {}", kinds.iter().map(part).collect::<Vec<_>>().join(", ")))
 }
 
 fn generator(page: &mut Page<'_>, result: &RunResult) {
@@ -582,6 +582,9 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
     }
     page.field("generator", &line);
+    if let Some(parts) = by_kind(&generator.cpu_by_kind) {
+        page.field("", &parts);
+    }
     if let Some(trends) = generator.trends.line().filter(|_| result.duration_s >= OWN_TRENDS_FROM_S) {
         page.field("", &trends);
     }

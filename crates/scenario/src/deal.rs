@@ -55,6 +55,28 @@ impl Deal {
         let turn = turn.checked_rem(epoch.table.len() as u64)?;
         epoch.table.get(turn as usize).copied()
     }
+
+    /// How many of these turns, which are due between the joining before `at` and the next one, go to
+    /// scenarios for which `is_meant` holds: as many steps as a round has, however many turns there are.
+    pub fn count(&self, turns: std::ops::Range<u64>, at: Nanos, is_meant: impl Fn(u32) -> bool) -> u64 {
+        let Some(epoch) = self.epochs.iter().rev().find(|epoch| epoch.from <= at) else { return 0 };
+        let round = epoch.table.len() as u64;
+        if round == 0 || turns.is_empty() {
+            return 0;
+        }
+        let meant = |range: std::ops::Range<u64>| {
+            range.filter(|turn| is_meant(epoch.table[(turn % round) as usize])).count() as u64
+        };
+        let length = turns.end - turns.start;
+        let rounds = length / round;
+        let whole = if rounds == 0 { 0 } else { rounds * meant(0..round) };
+        whole + meant(turns.start..turns.start + length % round)
+    }
+
+    /// When scenarios join, in the order of time, each instant once.
+    pub fn joinings(&self) -> impl Iterator<Item = Nanos> {
+        self.epochs.iter().map(|epoch| epoch.from)
+    }
 }
 
 /// How many turns of a round each scenario has.
@@ -122,6 +144,23 @@ mod tests {
         let mut counts = vec![0; scenarios];
         round.iter().for_each(|&scenario| counts[scenario as usize] += 1);
         counts
+    }
+
+    #[test]
+    fn turns_are_counted_as_they_are_dealt() {
+        let weights = [(3, Nanos::ZERO), (2, Nanos::ZERO), (5, Nanos(100))];
+        let deal = Deal::new(&weights);
+        for at in [Nanos::ZERO, Nanos(100)] {
+            for turns in [0..0, 0..1, 3..4, 7..29, 5..1_000, 12_345..12_350] {
+                for scenario in 0..3 {
+                    let one_by_one =
+                        dealt(&deal, turns.clone(), at).iter().filter(|s| **s == Some(scenario)).count();
+                    let counted = deal.count(turns.clone(), at, |other| other == scenario);
+                    assert_eq!(counted, one_by_one as u64, "{turns:?} {at:?} {scenario}");
+                }
+            }
+        }
+        assert_eq!(deal.joinings().collect::<Vec<_>>(), [Nanos::ZERO, Nanos(100)]);
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl SentRequest {
 }
 
 impl DynamicRequest {
+    /// Whether there is nothing to be sent.
+    pub fn is_nothing(&self) -> bool {
+        self.raw.is_empty() && self.method.is_empty()
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.method.clear();

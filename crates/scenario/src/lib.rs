@@ -27,6 +27,7 @@ mod pause;
 pub mod pointer;
 mod pool;
 mod program;
+mod quote;
 mod reaction;
 pub mod redirect;
 pub mod reference;
@@ -55,6 +56,7 @@ pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
 pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
 pub use program::{Next, Op, Program, Surroundings};
+pub use quote::first_line;
 pub use reaction::{
     CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec, Reaction,
     ReactionSpec, Source, StatusRange, Verdict,

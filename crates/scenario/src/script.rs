@@ -53,7 +53,8 @@ pub trait ScriptSource: fmt::Debug + Send + Sync {
 /// The scripts of one worker.
 pub trait Scripts {
     /// Makes or changes the request of a step. `request` is what the step's template renders; the session
-    /// has the last response.
+    /// has the last response. It is [nothing](DynamicRequest::is_nothing) afterwards if the script has
+    /// [asked for the end](Self::wants_to_stop) in place of a request.
     ///
     /// # Errors
     /// An error of the script: the request is not sent.

@@ -95,6 +95,36 @@ impl Arrivals {
             Source::Poisson(poisson) => poisson.count_below(&self.curve, self.curve.units_before(at)),
         }
     }
+
+    /// How many arrivals of the whole run are to be expected before `at`: the integral of the rate, rounded
+    /// down. Immediate for both processes.
+    pub fn expected_before(&self, at: Nanos) -> u64 {
+        let whole = self.curve.units_before(at) / u128::from(self.curve.unit());
+        u64::try_from(whole).unwrap_or(u64::MAX)
+    }
+
+    /// Whether [`count_before`](Self::count_before) and [`pass_before`](Self::pass_before) take the same time
+    /// however many arrivals there are.
+    pub const fn is_immediate(&self) -> bool {
+        matches!(self.source, Source::Uniform(_))
+    }
+
+    /// Takes all arrivals of this shard that are intended before `at`, at once.
+    pub fn pass_before(&mut self, at: Nanos) {
+        let Source::Uniform(uniform) = &mut self.source else {
+            while self.upcoming.is_some_and(|arrival| arrival.at < at) {
+                self.next();
+            }
+            return;
+        };
+        let due = self.curve.due_before(at);
+        let Some(next) = self.next.filter(|next| *next < due) else { return };
+        self.next = (due - next)
+            .div_ceil(self.stride)
+            .checked_mul(self.stride)
+            .and_then(|more| next.checked_add(more));
+        self.upcoming = self.next.and_then(|index| uniform.seek(&self.curve, index));
+    }
 }
 
 impl Iterator for Arrivals {

@@ -56,6 +56,6 @@ pub use arrivals::{Arrivals, Process};
 pub use population::{Population, PopulationError, UserStage};
 pub use profile::{Profile, ProfileError, Stage};
 pub use text::{
-    ScheduleError, parse_count, parse_duration, parse_rate, parse_stages, parse_stages_after,
-    parse_user_stages_after,
+    FASTEST_PER_SECOND, ScheduleError, parse_count, parse_duration, parse_rate, parse_stages,
+    parse_stages_after, parse_user_stages_after,
 };

@@ -42,6 +42,8 @@ pub enum ScheduleError {
     EmptyStage(String),
     /// More than 64 bits, or more digits, than can be kept exactly.
     OutOfRange(String),
+    /// A rate above [`FASTEST_PER_SECOND`].
+    TooFast(String),
 }
 
 impl fmt::Display for ScheduleError {
@@ -67,11 +69,20 @@ impl fmt::Display for ScheduleError {
             Self::OutOfRange(text) => {
                 write!(f, "`{text}` is too large or too finely divided to be kept exactly")
             }
+            Self::TooFast(text) => write!(
+                f,
+                "`{text}` is a rate that no machine sends: at most {FASTEST_PER_SECOND}/s can be asked for (`m` \
+                 is a million, and `/m` is per minute)"
+            ),
         }
     }
 }
 
 impl std::error::Error for ScheduleError {}
+
+/// The highest rate that may be asked for, in arrivals per second: some hundred times what a core sends.
+/// Above it a figure is a slip of the pen, such as `m` for one per minute.
+pub const FASTEST_PER_SECOND: u64 = 100_000_000;
 
 /// Parses a rate above zero: `5000` (per second), `5k`, `0.5`, `5k/s`, `300/m`, `50/10s`, `1/3s`.
 ///
@@ -230,7 +241,11 @@ fn parse_rate_or_zero(text: &str) -> Result<Rate, ScheduleError> {
     let nanos = u128::from(period.0) * number.divisor;
     let divisor = greatest_common_divisor(count, nanos);
     match (u64::try_from(count / divisor), u64::try_from(nanos / divisor)) {
-        (Ok(count), Ok(nanos)) => Rate::new(count, Nanos(nanos)).ok_or_else(not_a_rate),
+        (Ok(count), Ok(nanos)) => {
+            let rate = Rate::new(count, Nanos(nanos)).ok_or_else(not_a_rate)?;
+            let is_absurd = rate.per_second_f64() > FASTEST_PER_SECOND as f64;
+            if is_absurd { Err(ScheduleError::TooFast(text.to_owned())) } else { Ok(rate) }
+        }
         _ => Err(out_of_range()),
     }
 }
@@ -319,7 +334,7 @@ mod tests {
             ("5K/s", Rate::per_second(5000)),
             ("1.5m", Rate::per_second(1_500_000)),
             ("10m/s", Rate::per_second(10_000_000)),
-            ("2g", Rate::per_second(2_000_000_000)),
+            ("100m", Rate::per_second(100_000_000)),
             ("0.5", rate(1, Nanos::from_secs(2))),
             (".5", rate(1, Nanos::from_secs(2))),
             ("5.", Rate::per_second(5)),
@@ -333,7 +348,7 @@ mod tests {
             ("7 / 100ms", Rate::per_second(70)),
             ("1/1m30s", rate(1, Nanos::from_secs(90))),
             ("00012.500", rate(25, Nanos::from_secs(2))),
-            ("999999999999999999/d", rate(999_999_999_999_999_999, Nanos::from_secs(86_400))),
+            ("999999999999/d", rate(999_999_999_999, Nanos::from_secs(86_400))),
         ] {
             assert_eq!(parse_rate(text), Ok(expected), "{text}");
         }

@@ -9,6 +9,10 @@ use mlua::{Function, Lua, Table, Value};
 use crate::ScriptOptions;
 use crate::library::{compile, refusal};
 
+/// Folders of a system's compiled modules of Lua 5.1.
+const COMPILED_FOLDERS: [&str; 3] =
+    ["/usr/local/lib/lua/5.1", "/usr/lib/x86_64-linux-gnu/lua/5.1", "/usr/lib/aarch64-linux-gnu/lua/5.1"];
+
 /// Where files of Lua are looked for.
 #[derive(Debug)]
 pub(crate) struct Modules {
@@ -18,6 +22,8 @@ pub(crate) struct Modules {
     /// Patterns of `LUA_PATH`.
     patterns: Vec<String>,
     allow_system: bool,
+    /// Folders of the system's modules.
+    system: Vec<PathBuf>,
 }
 
 impl Modules {
@@ -30,6 +36,7 @@ impl Modules {
             // An empty pattern (`;;`) stands for Lua's own path, which would be that of another Lua.
             patterns: patterns.filter(|pattern| pattern.contains('?')).map(str::to_owned).collect(),
             allow_system: options.allow_system,
+            system: options.system_path.clone(),
         });
         let globals = lua.globals();
         let known = Rc::clone(&modules);
@@ -92,9 +99,19 @@ impl Modules {
                 Err(error) => tried.push_str(&format!("\n\t'{}': {error}", candidate.display())),
             }
         }
+        let is_compiled = |folder: &&&str| Path::new(folder).join(format!("{path}.so")).exists();
         let hint = match name {
-            "ffi" | "jit.util" | "jit.opt" => " (it is not there for scripts)",
-            _ => "",
+            "ffi" | "jit.util" | "jit.opt" => " (it is not there for scripts)".to_owned(),
+            _ if !self.allow_system && self.of_system(&path).iter().any(|file| file.exists()) => {
+                " (the system's modules are for scripts with --script-allow-system)".to_owned()
+            }
+            _ => match COMPILED_FOLDERS.iter().find(is_compiled) {
+                Some(folder) => format!(
+                    " ({folder}/{path}.so is compiled code, which could not be stopped and is not loaded: take a \
+                     module that is written in Lua)"
+                ),
+                None => String::new(),
+            },
         };
         Err(mlua::Error::RuntimeError(format!("module '{name}' not found{hint}:{tried}")))
     }
@@ -111,7 +128,16 @@ impl Modules {
             candidates.push(folder.join(path).join("init.lua"));
         }
         candidates.extend(self.patterns.iter().map(|pattern| PathBuf::from(pattern.replace('?', path))));
+        if self.allow_system {
+            candidates.extend(self.of_system(path));
+        }
         candidates
+    }
+
+    /// Where the system would have the module of this path.
+    fn of_system(&self, path: &str) -> Vec<PathBuf> {
+        let files = [format!("{path}.lua"), format!("{path}/init.lua")];
+        self.system.iter().flat_map(|folder| files.iter().map(|file| folder.join(file))).collect()
     }
 
     /// A file by its name: relative to the folders, and in one of them.

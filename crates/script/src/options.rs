@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 
+/// Where systems have modules of Lua 5.1, and wrk's Lua finds them.
+const SYSTEM_FOLDERS: [&str; 2] = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"];
+
 /// What scripts need of the world: this crate reads no clock, opens no socket and prints nothing.
 ///
 /// Called from the workers' threads.
@@ -47,6 +50,8 @@ pub struct ScriptOptions {
     pub path: Vec<PathBuf>,
     /// The value of `LUA_PATH`, whose patterns (`/folder/?.lua;…`) come after these.
     pub lua_path: Option<String>,
+    /// Folders of the system's modules, which come last, and for scripts with `allow_system` only.
+    pub system_path: Vec<PathBuf>,
     /// Seed of `math.random` and of UUIDs; every worker has a stream of its own.
     pub seed: u64,
 }
@@ -70,6 +75,7 @@ impl ScriptOptions {
             memory_limit: Self::MEMORY_LIMIT,
             path: Vec::new(),
             lua_path: None,
+            system_path: SYSTEM_FOLDERS.map(PathBuf::from).to_vec(),
             seed: 0,
         }
     }

@@ -272,6 +272,32 @@ fn modules_are_found_beside_the_script_in_the_path_and_by_lua_path() {
     }
 }
 
+/// What wrk's Lua finds is found by scripts that may read files, and named to those that may not.
+#[test]
+fn modules_of_the_system_are_for_scripts_that_may_read_files() {
+    let system = folder("system");
+    std::fs::create_dir_all(system.join("wide")).unwrap();
+    write(&system.join("wide/deep.lua"), "return 'found'");
+    let (_, mut options) = world();
+    options.system_path = vec![system.clone()];
+    for allow_system in [false, true] {
+        let source = b"function make_request() return {x = require 'wide.deep'} end";
+        let text = ScriptText::file(&system.join("elsewhere/main.lua"), source);
+        let script = StepScript { step: String::new(), text, scheme: Scheme::Http };
+        let options = plimsoll_script::ScriptOptions { allow_system, ..options.clone() };
+        let source = StepScripts::load(vec![script], options).unwrap();
+        let mut scripts = source.open(Shard::WHOLE, &[]).unwrap();
+        let mut request = request();
+        match scripts.make_request(0, &Session::new(0), &mut request) {
+            Ok(()) => assert!(allow_system && shown(&request.fields) == ["x: found"]),
+            Err(error) => {
+                assert!(!allow_system && error.message.contains("with --script-allow-system"), "{error}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(system).unwrap();
+}
+
 #[test]
 fn values_are_shared_by_the_workers() {
     let source = load(

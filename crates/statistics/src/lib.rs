@@ -7,6 +7,7 @@
 
 pub mod bootstrap;
 pub mod change_points;
+mod crossing;
 pub mod holm;
 pub mod judgement;
 mod little;
@@ -23,6 +24,7 @@ mod student;
 mod trend;
 pub mod usl;
 
+pub use crossing::{Crossing, RatedBatches, crossing};
 pub use little::{Growth, Little, growth, little};
 pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval, samples_needed};
 pub use repeats::{BetweenRuns, FEWEST_RUNS, RunEstimate};

@@ -1,22 +1,25 @@
 //! The search for a server's capacity: which rates to try, for how long, and what follows from it.
 //!
 //! A [`Search`] knows no server and no clock. It says which trial comes next, is told what the trial counted,
-//! and ends with an interval: rates below it were shown to hold what was asked for, rates above it were shown
-//! not to. The caller carries the trials out.
+//! and ends with an interval of rates that holds the capacity, the rate from which on a condition breaks.
+//! The caller carries the trials out.
 //!
-//! 1. *Ramp*: rates grow geometrically until one breaks.
-//! 2. *Bisection* between the highest rate that holds and the lowest that breaks. A rate at which neither is
-//!    shown is tried again, each time for as long as before in total, up to a limit; if it stays unclear the
-//!    search goes on on both sides of it.
-//! 3. *Confirmation*: the highest rate that holds is tried three times as long.
-//! 4. *From above*: the same rate is tried right after an overload. A server that recovers slowly, or not
+//! 1. *Ramp*: rates grow fourfold in short trials until one breaks.
+//! 2. *Bisection* in short trials, until the capacity is known to a few percent.
+//! 3. *Estimation*: trials at the likeliest capacity and beside it, until the interval of where the share of
+//!    bad samples [crosses](crate::crossing()) its limit is as narrow as was asked for. Rates are not decided
+//!    one by one: all of them tell about the same capacity.
+//! 4. *Confirmation*: the lower end is tried once more.
+//! 5. *From above*: the same rate is tried right after an overload. A server that recovers slowly, or not
 //!    at all, holds less than one that never was overloaded (hysteresis).
 //!
 //! What was asked for is a set of conditions, each "fewer bad samples than this share" (see
-//! [`share`](crate::share)). A decision is made at [`Settings::confidence`] on each side.
+//! [`share`](crate::share)).
 
 use crate::SliceCount;
+use crate::crossing::{Crossing, RatedBatches, crossing, log_odds};
 use crate::share::share_interval;
+use crate::spread::join;
 
 /// How a search goes about it. Rates are per second, in whatever unit the caller counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,26 +32,82 @@ pub struct Settings {
     pub precision: f64,
     /// The largest bearable share of bad samples of each condition.
     pub limits: Vec<f64>,
-    /// Two-sided confidence of one decision.
+    /// Two-sided confidence of the interval, and of what is known of one rate.
     pub confidence: f64,
-    /// Trials of one rate may be so long in total, in units of the shortest trial; at least 1.
+    /// The estimation may take so long in total, in trials of the shortest length that has
+    /// enough samples; at least 1.
     pub longest: u32,
+    /// Length of the shortest trial in the unit of time of the rates: with them, how many samples it has.
+    pub unit: f64,
 }
 
 /// Factor between two rates of the ramp.
-const GROWTH: f64 = 2.0;
-/// How many times longer than all trials of a rate its confirmation is.
-const CONFIRMATION: f64 = 3.0;
-/// The rate before a trial from above, by the lowest one that breaks: one that is too much, not one that only
-/// breaks what was asked for.
-const OVERLOAD: f64 = 1.25;
+const GROWTH: f64 = 4.0;
+/// Rates this much apart, in units of the precision (logarithms), are near enough to begin the estimation.
+const NEAR: f64 = 2.6;
+/// Trials within this distance of the likeliest capacity count for its estimate, in the same unit. Over wider
+/// ranges the log-odds need not be linear.
+const WINDOW: f64 = 2.5;
+/// Rates within this distance of another one are that one, in the same unit.
+const SAME: f64 = 0.3;
+/// The rate beside the likeliest capacity that tells how steep the share is: above it, where bad samples are
+/// frequent, or below it where a rate above would break down.
+const ASIDE_ABOVE: f64 = 1.75;
+/// See [`ASIDE_ABOVE`].
+const ASIDE_BELOW: f64 = 0.9;
+/// Rates beyond this distance are aside.
+const ASIDE: f64 = 0.8;
+/// Time aside above, as a share of the time at the likeliest capacity. The rest is best spent there.
+const SHARE_ABOVE: f64 = 0.15;
+/// Time aside below. Less is known from as much time there.
+const SHARE_BELOW: f64 = 0.4;
+/// Length of a trial of the estimation. A short lead-in before each should not take most of the time.
+const BLOCK: u32 = 5;
+/// Length of a trial aside above.
+const BLOCK_ABOVE: u32 = 3;
+/// Samples of a trial of the shortest length that may be bad by the strictest limit.
+const BAD_SAMPLES: f64 = 15.0;
+/// A trial of the shortest length takes no more units than this: nobody waits for more samples.
+const LARGEST_SCALE: u32 = 1_000;
+/// The estimation takes as long at least. An interval that is looked at after every trial is narrow by
+/// chance sooner or later: the dispersion of few bursts of bad samples is underestimated more often than not.
+const SHORTEST_ESTIMATION: f64 = 60.0;
+/// A rate next to one that breaks down has to hold for so long to be the lower end by itself.
+const SHORTEST_HOLD: f64 = 10.0;
+/// Log-odds beyond those of the limit from which on a rate is no longer near the capacity: at a limit of 1 %
+/// these are shares above 30 %.
+const BREAKDOWN: f64 = 3.75;
+/// Log-odds beyond the limit's that are taken at most from one rate when the next one is guessed.
+const HEARSAY: f64 = 2.0;
+/// Length of the confirmation and of a trial from above.
+const CONFIRMATION: u32 = 3;
+/// Confirmations that break, after which the lower end is not confirmed.
+const REFUSALS: u32 = 2;
+/// The rate before a trial from above, by the upper end: one that is too much, not one that only breaks what
+/// was asked for.
+const OVERLOAD: f64 = 1.5;
 /// Rates below the confirmed one that are tried from above, each lower by the precision.
 const DESCENTS: u32 = 3;
+/// Trials in a row that the generator could not carry out, after which it is the limit.
+const ACCIDENTS: u32 = 3;
 
 impl Settings {
     /// A search from a rate upward for conditions with these limits.
-    pub fn new(from: f64, limits: Vec<f64>) -> Self {
-        Self { from, to: f64::INFINITY, precision: 0.05, limits, confidence: 0.95, longest: 32 }
+    pub const fn new(from: f64, limits: Vec<f64>) -> Self {
+        Self { from, to: f64::INFINITY, precision: 0.05, limits, confidence: 0.95, longest: 300, unit: 2.0 }
+    }
+
+    /// How many units a trial takes at least in which as many samples may be bad as it takes to tell. A
+    /// server that serves a tenth needs ten times as long to come to rest, too.
+    fn scale(&self, rate: f64) -> u32 {
+        let strictest = self.limits.iter().copied().fold(1.0, f64::min);
+        let needed = BAD_SAMPLES / (strictest * rate * self.unit);
+        needed.ceil().clamp(1.0, f64::from(LARGEST_SCALE)) as u32
+    }
+
+    /// The precision as a distance of logarithms of rates.
+    fn distance(&self) -> f64 {
+        (1.0 + self.precision).ln()
     }
 }
 
@@ -59,6 +118,9 @@ pub struct Trial {
     pub rate: f64,
     /// How long, in units of the shortest trial.
     pub length: u32,
+    /// How many units a trial takes at least at this rate, for enough samples: what comes before it,
+    /// unmeasured, should be as much longer.
+    pub scale: u32,
     /// A rate that is put on the server right before, unmeasured, for as long as a shortest trial.
     pub after: Option<f64>,
     /// What it is for.
@@ -70,14 +132,15 @@ pub struct Trial {
 pub enum Purpose {
     /// To find a rate that breaks.
     Ramp,
-    /// To narrow the interval.
+    /// To come near the capacity.
     Bisection,
+    /// To estimate it.
+    Estimation,
     /// To be sure of its lower end.
     Confirmation,
     /// To see whether it holds after an overload.
     FromAbove,
 }
-
 /// What a trial has shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -113,20 +176,23 @@ pub struct Level {
     /// Length of these trials together, as far as they were carried out, in units of the shortest.
     pub length: f64,
     portions: Vec<Vec<SliceCount>>,
+    /// For each condition what the trials of the estimation counted, in batches of a trial of the shortest
+    /// length that has enough samples.
+    batches: Vec<Vec<SliceCount>>,
     overloaded: bool,
 }
 
 /// The end of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The highest rate that was shown to hold, with none below it that breaks; `None` if there is none.
+    /// The lower end: the capacity is above it; `None` if nothing was shown to hold.
     pub low: Option<f64>,
-    /// The lowest rate that was shown to break; `None` if there is none.
+    /// The upper end: the capacity is below it; `None` if nothing was shown to break.
     pub high: Option<f64>,
-    /// Whether the lower end held for the length of the confirmation.
+    /// Whether the lower end was tried once more and did not break.
     pub confirmed: bool,
-    /// The highest rate, at most the lower end, that holds right after an overload; `None` if none was found,
-    /// or the search did not come to it.
+    /// The highest rate, at most the lower end, that did not break right after an overload; `None` if none
+    /// was found, or the search did not come to it.
     pub from_above: Option<f64>,
     /// Why the search ended.
     pub end: End,
@@ -137,7 +203,7 @@ pub struct Answer {
 pub enum End {
     /// The interval is as narrow as was asked for.
     Narrow,
-    /// Rates between its ends were tried for as long as allowed and stayed unclear.
+    /// The estimation took as long as allowed.
     Unclear,
     /// The highest rate that may be tried does not break.
     Highest,
@@ -149,6 +215,32 @@ pub enum End {
     Stopped,
 }
 
+/// What the estimation has come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Decision {
+    low: Option<f64>,
+    high: Option<f64>,
+    end: End,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Aim {
+    Try(Trial),
+    End(End),
+}
+
+/// Where all levels together, as far as they differ, put the capacity.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    /// The logarithm of the likeliest rate, if there are rates on both sides of it.
+    guess: f64,
+    /// The logarithm of the highest rate below it.
+    below: Option<f64>,
+    /// The logarithm of the lowest rate above it.
+    above: Option<f64>,
+}
+
 /// A search that is under way. Take [`next`](Self::next), carry it out, [`note`](Self::note) what came of it,
 /// until there is no next trial; then ask for the [`answer`](Self::answer).
 #[derive(Clone, Debug)]
@@ -156,11 +248,20 @@ pub struct Search {
     settings: Settings,
     /// By rate, ascending.
     levels: Vec<Level>,
+    /// The logarithm of the likeliest capacity, once the estimation has begun.
+    centre: Option<f64>,
+    /// The lowest rate that the generator could not apply, above all that it could, and how often it was
+    /// tried.
+    out_of_reach: Option<(f64, u32)>,
+    /// Trials that were not applied, in a row.
+    accidents: u32,
+    /// Both ends and why, once they are as narrow as was asked for or the time is over.
+    decided: Option<Decision>,
     confirmed: Option<f64>,
+    refusals: u32,
     descents: u32,
     from_above: Option<f64>,
-    /// The evidence of trials from above at the rate that is tried now.
-    above: Option<(f64, f64, Vec<Vec<SliceCount>>)>,
+    aim: Aim,
 }
 
 impl Level {
@@ -168,12 +269,40 @@ impl Level {
     pub fn portions(&self) -> &[Vec<SliceCount>] {
         &self.portions
     }
+
+    fn x(&self) -> f64 {
+        self.rate.ln()
+    }
+
+    /// The length of its trials of the estimation, in trials of the shortest length that has enough samples.
+    fn estimated(&self) -> f64 {
+        self.batches.first().map_or(0.0, |batches| batches.len() as f64)
+    }
 }
 
 impl Search {
     /// A search that has tried nothing yet.
-    pub const fn new(settings: Settings) -> Self {
-        Self { settings, levels: Vec::new(), confirmed: None, descents: 0, from_above: None, above: None }
+    pub fn new(settings: Settings) -> Self {
+        let first = Trial {
+            rate: settings.from.min(settings.to),
+            length: 1,
+            scale: 1,
+            after: None,
+            purpose: Purpose::Ramp,
+        };
+        Self {
+            settings,
+            levels: Vec::new(),
+            centre: None,
+            out_of_reach: None,
+            accidents: 0,
+            decided: None,
+            confirmed: None,
+            refusals: 0,
+            descents: 0,
+            from_above: None,
+            aim: Aim::Try(first),
+        }
     }
 
     /// How it goes about it.
@@ -191,9 +320,8 @@ impl Search {
         self.finding_at(portions, self.settings.confidence)
     }
 
-    /// The same at another confidence: a caller who asks again and again while a trial is under way, to end
-    /// one whose outcome is plain, has to be stricter.
-    pub fn finding_at(&self, portions: &[Vec<SliceCount>], confidence: f64) -> Finding {
+    /// The same at another confidence.
+    fn finding_at(&self, portions: &[Vec<SliceCount>], confidence: f64) -> Finding {
         let mut finding = Finding::Holds;
         for (portions, limit) in portions.iter().zip(&self.settings.limits) {
             match share_interval(portions, confidence) {
@@ -205,24 +333,20 @@ impl Search {
         finding
     }
 
+    /// Whether a trial that has counted this so far may end before its time, at a `confidence` that is
+    /// strict enough for a question that is asked after every slice. Trials on the way to the capacity end
+    /// once they break; those that estimate it only when they break down, since to stop at a burst of bad
+    /// samples, and never at their absence, would bend the estimate.
+    pub fn is_clear(&self, trial: &Trial, portions: &[Vec<SliceCount>], confidence: f64) -> bool {
+        self.finding_at(portions, confidence) == Finding::Breaks
+            && (matches!(trial.purpose, Purpose::Ramp | Purpose::Bisection) || self.breaks_down(portions))
+    }
+
     /// The next trial; `None` when the search is over.
-    pub fn next(&self) -> Option<Trial> {
-        let plain = |rate, length, purpose| Some(Trial { rate, length, after: None, purpose });
-        match self.aim() {
-            Aim::Try(rate, purpose) => plain(rate, self.next_length(rate), purpose),
-            Aim::End(_) => {
-                let low = self.low()?;
-                if self.confirmed != Some(low.rate) {
-                    return plain(low.rate, units(CONFIRMATION * low.length), Purpose::Confirmation);
-                }
-                let high = self.high()?.rate * OVERLOAD;
-                if self.from_above.is_some() || self.descents > DESCENTS {
-                    return None;
-                }
-                let rate = self.descended(low.rate);
-                let length = self.above.as_ref().map_or(1, |(_, length, _)| units(*length));
-                Some(Trial { rate, length, after: Some(high), purpose: Purpose::FromAbove })
-            }
+    pub const fn next(&self) -> Option<Trial> {
+        match self.aim {
+            Aim::Try(trial) => Some(trial),
+            Aim::End(_) => None,
         }
     }
 
@@ -231,222 +355,420 @@ impl Search {
     /// its rate; for a trial from above, of its rate after an overload.
     pub fn note(&mut self, trial: &Trial, carried_out: f64, outcome: Outcome) -> Finding {
         let length = f64::from(trial.length) * carried_out.clamp(0.0, 1.0);
-        match trial.purpose {
-            Purpose::FromAbove => self.note_from_above(trial, length, outcome),
-            Purpose::Confirmation => {
-                // What the shorter trials said counts no more: they were chosen among others.
-                let finding = match &outcome {
-                    Outcome::Measured(portions) => self.finding(portions),
-                    Outcome::Overloaded => Finding::Breaks,
-                    Outcome::NotApplied => Finding::NotApplied,
+        let finding = self.take(trial, length, outcome);
+        self.aim = self.next_aim();
+        finding
+    }
+
+    fn take(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> Finding {
+        if outcome == Outcome::NotApplied {
+            self.accidents += 1;
+            let is_highest = self.levels.last().is_none_or(|level| level.rate < trial.rate);
+            if is_highest && trial.after.is_none() {
+                self.out_of_reach = match self.out_of_reach {
+                    Some((rate, times)) if rate == trial.rate => Some((rate, times + 1)),
+                    Some(lower) if lower.0 < trial.rate => Some(lower),
+                    _ => Some((trial.rate, 1)),
                 };
-                let level = self.add(trial, length, outcome);
-                // The level as a whole decides, but a confirmation that breaks is none.
-                if matches!(finding, Finding::Breaks | Finding::NotApplied) {
-                    level.finding = finding;
-                }
-                let known = level.finding;
-                if known == Finding::Holds {
-                    self.confirmed = Some(trial.rate);
-                }
-                known
             }
-            Purpose::Ramp | Purpose::Bisection => self.add(trial, length, outcome).finding,
+            return Finding::NotApplied;
         }
+        self.accidents = 0;
+        self.out_of_reach = self.out_of_reach.filter(|(rate, _)| *rate > trial.rate);
+        let own = match &outcome {
+            Outcome::Measured(portions) => self.finding(portions),
+            Outcome::Overloaded | Outcome::NotApplied => Finding::Breaks,
+        };
+        match trial.purpose {
+            Purpose::FromAbove => {
+                match own {
+                    Finding::Breaks => self.descents += 1,
+                    _ => self.from_above = Some(trial.rate),
+                }
+                return own;
+            }
+            // What other trials said of the lower end has led to it: its own must not contradict them.
+            Purpose::Confirmation if own == Finding::Breaks => {
+                self.refusals += 1;
+                if self.refusals < REFUSALS {
+                    self.decided = None;
+                }
+            }
+            Purpose::Confirmation => self.confirmed = Some(trial.rate),
+            Purpose::Ramp | Purpose::Bisection | Purpose::Estimation => {}
+        }
+        self.add(trial, length, outcome)
     }
 
     /// What is known so far; `stopped` if the caller ends the search before there is no next trial.
     pub fn answer(&self, stopped: bool) -> Answer {
-        let low = self.low().map(|level| level.rate);
-        let end = match self.aim() {
-            _ if stopped => End::Stopped,
-            Aim::End(end) => end,
-            Aim::Try(..) => End::Stopped,
-        };
+        let (low, high) = self.decided.map_or_else(|| self.ends(), |decided| (decided.low, decided.high));
         Answer {
             low,
-            high: self.high().map(|level| level.rate),
+            high,
             confirmed: low.is_some() && self.confirmed == low,
             from_above: self.from_above,
-            end,
+            end: match self.aim {
+                Aim::End(end) if !stopped => end,
+                _ => End::Stopped,
+            },
         }
     }
 
-    /// Where the search stands.
-    fn aim(&self) -> Aim {
-        let Settings { from, .. } = self.settings;
-        let Some(high) = self.ceiling() else { return self.ramp() };
-        let low = self.low().map(|level| level.rate);
-        if self.is_narrow(low, high.rate) {
-            return Aim::End(match high.finding {
-                Finding::NotApplied => End::Generator,
-                _ => End::Narrow,
-            });
+    /// What comes next by all that is known.
+    fn next_aim(&mut self) -> Aim {
+        if self.accidents >= ACCIDENTS {
+            return Aim::End(End::Generator);
         }
-        let Some(low) = low else {
-            // Nothing holds yet: downward in the steps of the ramp, unless there is an unclear one to settle.
-            if let Some(unclear) = self.to_settle(0.0, high.rate) {
-                return Aim::Try(unclear, Purpose::Bisection);
+        if let Some(decided) = self.decided {
+            return self.after(decided);
+        }
+        if self.levels.is_empty() {
+            return self.upward();
+        }
+        let Around { guess, below, above } = self.around();
+        match (below, above) {
+            (None, _) => {
+                let next = self.levels[0].rate / GROWTH;
+                if next < self.settings.from / 1_000.0 { Aim::End(End::Lowest) } else { self.ramp(next) }
             }
-            let lowest = self.levels.first().map_or(from, |level| level.rate);
-            let next = lowest / GROWTH;
-            return if next < from / 1_000.0 { Aim::End(End::Lowest) } else { Aim::Try(next, Purpose::Ramp) };
+            (Some(_), None) => self.upward(),
+            (Some(below), Some(above)) if self.centre.is_none() => {
+                let distance = self.settings.distance();
+                let gap = above - below;
+                if gap <= NEAR * distance {
+                    // Once may be an accident.
+                    if let Some((rate, 1)) = self.out_of_reach
+                        && rate.ln() <= above
+                    {
+                        return self.attempt(rate, 1, Purpose::Bisection);
+                    }
+                    self.centre = Some(guess);
+                    return self.estimate(guess);
+                }
+                // Not next to either end, however sure the guess: the shares there may be chance.
+                let margin = 0.25 * gap.min(8.0 * distance);
+                let rate = rounded(guess.clamp(below + margin, above - margin), below, above);
+                self.attempt(rate, 1, Purpose::Bisection)
+            }
+            (Some(_), Some(_)) => self.estimate(guess),
+        }
+    }
+
+    /// The next trial of the estimation, or what follows it; all that is known together makes `guess` of the
+    /// capacity's logarithm.
+    fn estimate(&mut self, guess: f64) -> Aim {
+        let distance = self.settings.distance();
+        let mut centre = self.centre.unwrap_or(guess);
+        let measured: f64 = self.levels.iter().map(Level::estimated).sum();
+        if let Some((low, high)) = self.hard_ends() {
+            let gap = high.ln() - low.ln();
+            // What the generator cannot reach says nothing about the capacity: no trial narrows that end.
+            if self.reach() == Some(high) && gap <= NEAR * distance {
+                return self.decide(Some(low), None, End::Generator);
+            }
+            if gap <= distance * (1.0 + 1e-9) {
+                return self.decide(Some(low), Some(high), End::Narrow);
+            }
+        }
+        if let Some(crossing) = self.crossing(centre) {
+            if let (Some(low), Some(high)) = (crossing.low, crossing.high)
+                && measured >= SHORTEST_ESTIMATION
+                && (high / low).ln() <= distance
+            {
+                return self.decide(Some(low), Some(high), End::Narrow);
+            }
+            centre = crossing.estimate.ln().clamp(centre - distance, centre + distance);
+            centre = centre.clamp(guess - 3.0 * distance, guess + 3.0 * distance);
+        }
+        if measured >= f64::from(self.settings.longest) {
+            let (low, high) = self.ends();
+            return self.decide(low, high, End::Unclear);
+        }
+        let ceiling = self.ceiling().map_or(f64::INFINITY, f64::ln);
+        if centre > ceiling - SAME * distance {
+            centre = ceiling - 0.5 * distance;
+        }
+        self.centre = Some(centre);
+        let time = |from: f64, to: f64| {
+            let within = |level: &&Level| (from..=to).contains(&((level.x() - centre) / distance));
+            self.levels.iter().filter(within).map(Level::estimated).sum::<f64>()
         };
-        if let Some(unclear) = self.to_settle(low, high.rate) {
-            return Aim::Try(unclear, Purpose::Bisection);
-        }
-        // Bisect the widest gap that leads away from an end: between an end and the unclear rates next to it.
-        let inner: Vec<f64> = self.inside(low, high.rate).map(|level| level.rate).collect();
-        let Some((first, last)) = inner.first().zip(inner.last()) else {
-            return Aim::Try(between(low, high.rate), Purpose::Bisection);
+        let near = time(-ASIDE, ASIDE);
+        let above = (centre + ASIDE_ABOVE * distance).min(f64::midpoint(centre, ceiling));
+        let above = above.min(self.settings.to.ln());
+        let has_room = above - centre > ASIDE * distance;
+        let (x, length) = if has_room && near > 0.0 && time(ASIDE, WINDOW) <= SHARE_ABOVE * near {
+            (above, BLOCK_ABOVE)
+        } else if !has_room && near > 0.0 && time(-WINDOW, -ASIDE_BELOW + SAME) <= SHARE_BELOW * near {
+            (centre - ASIDE_BELOW * distance, BLOCK)
+        } else {
+            (centre, BLOCK)
         };
-        let (below, above) = (first / low, high.rate / last);
-        let finest = 1.0 + self.settings.precision / 4.0;
-        if below.max(above) <= finest {
-            return Aim::End(End::Unclear);
+        self.attempt(self.known_rate(x), length, Purpose::Estimation)
+    }
+
+    fn decide(&mut self, low: Option<f64>, high: Option<f64>, end: End) -> Aim {
+        let decided = Decision { low, high, end };
+        self.decided = Some(decided);
+        self.after(decided)
+    }
+
+    /// The trials that follow a decision: of its lower end.
+    fn after(&self, Decision { low, high, end }: Decision) -> Aim {
+        let Some(low) = low else { return Aim::End(end) };
+        if self.confirmed != Some(low) && self.refusals < REFUSALS {
+            return self.attempt(low, CONFIRMATION, Purpose::Confirmation);
         }
-        let middle = if below >= above { between(low, *first) } else { between(*last, high.rate) };
-        Aim::Try(middle, Purpose::Bisection)
-    }
-
-    /// Upward until something breaks. An unclear rate is no obstacle: it is settled when there is a ceiling.
-    fn ramp(&self) -> Aim {
-        let Settings { from, to, .. } = self.settings;
-        let Some(last) = self.levels.last() else { return Aim::Try(from.min(to), Purpose::Ramp) };
-        if last.rate < to {
-            return Aim::Try((last.rate * GROWTH).min(to), Purpose::Ramp);
+        let Some(high) = high else { return Aim::End(end) };
+        if self.from_above.is_some() || self.descents > DESCENTS {
+            return Aim::End(end);
         }
-        if last.finding == Finding::Unclear && self.may_be_longer(last.length) {
-            return Aim::Try(last.rate, Purpose::Bisection);
+        let lower = (1.0 + self.settings.precision).powf(-f64::from(self.descents));
+        let scale = self.settings.scale(low * lower);
+        Aim::Try(Trial {
+            rate: low * lower,
+            length: CONFIRMATION * scale,
+            scale,
+            after: Some((high * OVERLOAD).min(self.settings.to)),
+            purpose: Purpose::FromAbove,
+        })
+    }
+
+    /// Upward until something breaks. A rate of which nothing is known is no obstacle.
+    fn upward(&mut self) -> Aim {
+        let Settings { to, longest, .. } = self.settings;
+        self.centre = None;
+        let Some(last) = self.levels.last() else { return self.ramp(self.settings.from.min(to)) };
+        let (rate, finding, length) = (last.rate, last.finding, last.length);
+        if rate < to {
+            return self.ramp((rate * GROWTH).min(to));
         }
-        Aim::End(End::Highest)
+        let longest = f64::from(longest) * f64::from(self.settings.scale(rate));
+        if finding == Finding::Unclear && length < longest {
+            return self.attempt(rate, BLOCK, Purpose::Bisection);
+        }
+        let (low, high) = self.ends();
+        self.decide(low, high, End::Highest)
     }
 
-    /// The highest rate that may still be tried again between two others, if there is one.
-    fn to_settle(&self, low: f64, high: f64) -> Option<f64> {
-        let open = self.inside(low, high).filter(|level| self.may_be_longer(level.length));
-        open.last().map(|level| level.rate)
+    fn ramp(&self, rate: f64) -> Aim {
+        self.attempt(rate, 1, Purpose::Ramp)
     }
 
-    fn inside(&self, low: f64, high: f64) -> impl Iterator<Item = &Level> {
-        self.levels.iter().filter(move |level| level.rate > low && level.rate < high)
+    fn attempt(&self, rate: f64, length: u32, purpose: Purpose) -> Aim {
+        // On the ramp only what is plain counts.
+        let rate = rate.min(self.settings.to);
+        let scale = if purpose == Purpose::Ramp { 1 } else { self.settings.scale(rate) };
+        Aim::Try(Trial { rate, length: length.saturating_mul(scale), scale, after: None, purpose })
     }
 
-    fn is_narrow(&self, low: Option<f64>, high: f64) -> bool {
-        low.is_some_and(|low| high / low - 1.0 <= self.settings.precision)
-    }
-
-    /// The lowest rate that breaks or could not be applied.
-    fn ceiling(&self) -> Option<&Level> {
-        self.levels.iter().find(|level| matches!(level.finding, Finding::Breaks | Finding::NotApplied))
-    }
-
-    /// The lowest rate that breaks.
-    fn high(&self) -> Option<&Level> {
-        self.levels.iter().find(|level| level.finding == Finding::Breaks)
-    }
-
-    /// The highest rate that holds below the ceiling.
-    fn low(&self) -> Option<&Level> {
-        let ceiling = self.ceiling().map_or(f64::INFINITY, |level| level.rate);
-        self.levels.iter().rev().find(|level| level.rate < ceiling && level.finding == Finding::Holds)
-    }
-
-    /// As long as all trials of this rate before: their number grows with the logarithm of their length.
-    fn next_length(&self, rate: f64) -> u32 {
-        let tried = self.index_of(rate).map_or(0.0, |index| self.levels[index].length);
-        units(tried).min(units(f64::from(self.settings.longest) - tried))
-    }
-
-    /// Whether trials of this length together may still be followed by another one.
-    fn may_be_longer(&self, length: f64) -> bool {
-        length < f64::from(self.settings.longest)
-    }
-
-    fn index_of(&self, rate: f64) -> Option<usize> {
-        self.levels.iter().position(|level| level.rate == rate)
-    }
-
-    fn add(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> &mut Level {
-        let index = self.index_of(trial.rate).unwrap_or_else(|| {
-            let index = self.levels.partition_point(|level| level.rate < trial.rate);
-            let portions = vec![Vec::new(); self.settings.limits.len()];
-            let level = Level {
-                rate: trial.rate,
-                finding: Finding::Unclear,
-                length: 0.0,
-                portions,
-                overloaded: false,
-            };
-            self.levels.insert(index, level);
-            index
+    /// Where the capacity is by all trials: their shares made to grow with the rate, by joining neighbours
+    /// that do not (Ayer et al., "An empirical distribution function for sampling with incomplete
+    /// information", 1955), and between two of these by the line of their log-odds.
+    fn around(&self) -> Around {
+        let reach = self.reach().map(f64::ln);
+        let guesses = (0..self.settings.limits.len()).map(|condition| {
+            let mut groups: Vec<Group> = Vec::new();
+            let of_levels = self.levels.iter().filter_map(|level| level.group(condition));
+            for group in of_levels.chain(reach.map(|x| Group { time: 1.0, bad: 1.0, x })) {
+                groups.push(group);
+                while let [.., before, last] = groups.as_mut_slice()
+                    && before.bad > last.bad
+                {
+                    before.join(*last);
+                    groups.pop();
+                }
+            }
+            let level = log_odds(self.settings.limits[condition]);
+            let beyond = |group: &Group| group.log_odds_beyond(level);
+            match groups.iter().position(|group| beyond(group) >= 0.0) {
+                None => f64::INFINITY,
+                Some(0) => f64::NEG_INFINITY,
+                Some(first) => {
+                    let (good, bad) = (&groups[first - 1], &groups[first]);
+                    good.x + (bad.x - good.x) * -beyond(good) / (beyond(bad) - beyond(good))
+                }
+            }
         });
+        let guess = guesses.fold(f64::INFINITY, f64::min);
+        let rates = || self.levels.iter().map(Level::x).chain(reach);
+        Around { guess, below: rates().rfind(|x| *x <= guess), above: rates().find(|x| *x > guess) }
+    }
+
+    /// What the trials of the estimation say together, for all conditions.
+    fn crossing(&self, centre: f64) -> Option<Crossing> {
+        let distance = self.settings.distance();
+        let within = ((centre - 3.0 * distance).exp(), (centre + 3.0 * distance).exp());
+        let near: Vec<&Level> = self
+            .levels
+            .iter()
+            .filter(|level| level.estimated() > 0.0 && !self.is_beyond(level))
+            .filter(|level| (level.x() - centre).abs() <= WINDOW * distance)
+            .collect();
+        let of_condition = |condition: usize| {
+            let rated =
+                |level: &&Level| RatedBatches { rate: level.rate, batches: level.batches[condition].clone() };
+            let rated: Vec<RatedBatches> = near.iter().map(rated).collect();
+            crossing(&rated, self.settings.limits[condition], self.settings.confidence, within)
+        };
+        // The first condition to break is the capacity.
+        (0..self.settings.limits.len()).filter_map(of_condition).reduce(|one, other| Crossing {
+            estimate: one.estimate.min(other.estimate),
+            low: one.low.zip(other.low).map(|(one, other)| one.min(other)),
+            high: match (one.high, other.high) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            },
+            dispersion: one.dispersion.max(other.dispersion),
+        })
+    }
+
+    /// Both ends as far as they are known.
+    fn ends(&self) -> (Option<f64>, Option<f64>) {
+        let crossing = self.centre.and_then(|centre| self.crossing(centre));
+        let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
+        let floor = low.unwrap_or(0.0);
+        let high = high.or_else(|| {
+            let breaks = |level: &&Level| level.finding == Finding::Breaks && level.rate > floor;
+            self.levels.iter().find(breaks).map(|level| level.rate)
+        });
+        let ceiling = high.unwrap_or(f64::INFINITY);
+        let low = low.or_else(|| {
+            let holds = |level: &&Level| level.finding == Finding::Holds && level.rate < ceiling;
+            self.levels.iter().rev().find(holds).map(|level| level.rate)
+        });
+        (low, high)
+    }
+
+    /// The lowest rate that breaks down or that the generator cannot apply, and the highest one below it that
+    /// was shown to hold for long: ends that need no estimate.
+    fn hard_ends(&self) -> Option<(f64, f64)> {
+        let high = self.ceiling()?;
+        let holds = |level: &&Level| {
+            let scale = f64::from(self.settings.scale(level.rate));
+            level.finding == Finding::Holds && level.length >= SHORTEST_HOLD * scale
+        };
+        let low = self.levels.iter().rev().filter(|level| level.rate < high).find(holds)?;
+        Some((low.rate, high))
+    }
+
+    /// The lowest rate that breaks down, or that the generator cannot apply.
+    fn ceiling(&self) -> Option<f64> {
+        let beyond = self.levels.iter().find(|level| self.is_beyond(level)).map(|level| level.rate);
+        match (beyond, self.reach()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn reach(&self) -> Option<f64> {
+        self.out_of_reach.map(|(rate, _)| rate)
+    }
+
+    fn is_beyond(&self, level: &Level) -> bool {
+        level.overloaded || self.breaks_down(&level.portions)
+    }
+
+    /// Whether so many samples are bad that the rate is not near the capacity.
+    fn breaks_down(&self, portions: &[Vec<SliceCount>]) -> bool {
+        portions.iter().zip(&self.settings.limits).any(|(slices, limit)| {
+            let SliceCount { count, marked } = SliceCount::sum(slices);
+            count > 0 && log_odds(marked as f64 / count as f64) > log_odds(*limit) + BREAKDOWN
+        })
+    }
+
+    /// The rate that was tried near this one, given by its logarithm, if there is one: it knows more already.
+    fn known_rate(&self, x: f64) -> f64 {
+        let distance = |level: &&Level| (level.x() - x).abs();
+        let near = SAME * self.settings.distance();
+        let known = self.levels.iter().filter(|level| distance(level) <= near && !self.is_beyond(level));
+        let nearest = known.min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        nearest.map_or_else(|| rounded(x, x - near, x + near), |level| level.rate)
+    }
+
+    fn add(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> Finding {
+        let index = self.levels.partition_point(|level| level.rate < trial.rate);
+        if self.levels.get(index).is_none_or(|level| level.rate != trial.rate) {
+            let none = vec![Vec::new(); self.settings.limits.len()];
+            self.levels.insert(
+                index,
+                Level {
+                    rate: trial.rate,
+                    finding: Finding::Unclear,
+                    length: 0.0,
+                    portions: none.clone(),
+                    batches: none,
+                    overloaded: false,
+                },
+            );
+        }
         let level = &mut self.levels[index];
         level.length += length;
         match outcome {
             Outcome::Measured(portions) => {
-                for (mine, new) in level.portions.iter_mut().zip(portions) {
+                let is_estimate = matches!(trial.purpose, Purpose::Estimation | Purpose::Confirmation);
+                for ((mine, batches), new) in level.portions.iter_mut().zip(&mut level.batches).zip(portions)
+                {
+                    if is_estimate && !new.is_empty() {
+                        let parts = ((length / f64::from(trial.scale)).round() as usize).max(1);
+                        batches.extend(join(&new, (new.len() / parts).max(1)));
+                    }
                     mine.extend(new);
                 }
             }
             Outcome::Overloaded => level.overloaded = true,
-            Outcome::NotApplied => {
-                level.finding = Finding::NotApplied;
-                return &mut self.levels[index];
-            }
+            Outcome::NotApplied => {}
         }
-        let finding = match level.overloaded {
+        let finding = match self.levels[index].overloaded {
             true => Finding::Breaks,
             false => self.finding(&self.levels[index].portions),
         };
-        let level = &mut self.levels[index];
-        level.finding = finding;
-        level
-    }
-
-    fn note_from_above(&mut self, trial: &Trial, length: f64, outcome: Outcome) -> Finding {
-        let (_, before, mut portions) = self.above.take().unwrap_or((trial.rate, 0.0, Vec::new()));
-        let length = before + length;
-        let finding = match outcome {
-            Outcome::Measured(new) => {
-                portions.resize(new.len(), Vec::new());
-                portions.iter_mut().zip(new).for_each(|(mine, new)| mine.extend(new));
-                self.finding(&portions)
-            }
-            Outcome::Overloaded => Finding::Breaks,
-            Outcome::NotApplied => Finding::NotApplied,
-        };
-        match finding {
-            Finding::Holds => self.from_above = Some(trial.rate),
-            Finding::Unclear if self.may_be_longer(length) => {
-                self.above = Some((trial.rate, length, portions));
-            }
-            _ => self.descents += 1,
-        }
+        self.levels[index].finding = finding;
         finding
     }
+}
 
-    /// The rate to try from above after the descents so far.
-    fn descended(&self, rate: f64) -> f64 {
-        (0..self.descents).fold(rate, |rate, _| rate / (1.0 + self.settings.precision))
+/// Neighbouring rates as one.
+#[derive(Clone, Copy)]
+struct Group {
+    time: f64,
+    /// The share of bad samples, by the time.
+    bad: f64,
+    /// The mean logarithm of the rates, by the time.
+    x: f64,
+}
+
+impl Level {
+    /// `None` if nothing ended: that says nothing.
+    fn group(&self, condition: usize) -> Option<Group> {
+        let SliceCount { count, marked } = SliceCount::sum(&self.portions[condition]);
+        let bad = match (self.overloaded, count) {
+            (true, _) => 1.0,
+            (false, 0) => return None,
+            (false, _) => marked as f64 / count as f64,
+        };
+        Some(Group { time: self.length, bad, x: self.x() })
     }
 }
 
-/// A length in whole units of the shortest trial, 1 at least.
-fn units(length: f64) -> u32 {
-    (length.round() as u32).max(1)
+impl Group {
+    fn join(&mut self, other: Self) {
+        let time = self.time + other.time;
+        let mean = |mine: f64, others: f64| (mine * self.time + others * other.time) / time;
+        *self = Self { time, bad: mean(self.bad, other.bad), x: mean(self.x, other.x) };
+    }
+
+    /// How far the log-odds are above a level, as far as one rate is to be believed.
+    fn log_odds_beyond(&self, level: f64) -> f64 {
+        (log_odds(self.bad) - level).clamp(-HEARSAY, HEARSAY)
+    }
 }
 
-/// The geometric mean of two rates, to four digits if that still lies between them: people will read it.
-fn between(low: f64, high: f64) -> f64 {
-    let mean = (low * high).sqrt();
-    let unit = 10_f64.powf(mean.log10().floor() - 3.0);
-    let round = (mean / unit).round() * unit;
-    if low < round && round < high { round } else { mean }
-}
-
-/// What a search wants to do next.
-enum Aim {
-    Try(f64, Purpose),
-    End(End),
+/// A rate, given by its logarithm, to four digits if that still lies between two others: people will read it.
+fn rounded(x: f64, low: f64, high: f64) -> f64 {
+    let rate = x.exp();
+    let unit = 10_f64.powf(rate.log10().floor() - 3.0);
+    let round = (rate / unit).round() * unit;
+    if low < round.ln() && round.ln() < high { round } else { rate }
 }

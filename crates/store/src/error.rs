@@ -56,6 +56,19 @@ impl StoreError {
         }
     }
 
+    /// The same of another file: the name that people know of one that is only about to get it.
+    #[must_use]
+    pub(crate) fn at(mut self, known: &Path) -> Self {
+        match &mut self {
+            Self::Unusable { path, .. }
+            | Self::Corrupt { path, .. }
+            | Self::NotAStore { path }
+            | Self::TooNew { path, .. } => *path = known.to_owned(),
+            Self::Run { .. } => {}
+        }
+        self
+    }
+
     /// Whether the place is to blame, and not what was asked for: another try may succeed.
     pub const fn is_of_place(&self) -> bool {
         matches!(self, Self::Unusable { .. } | Self::Corrupt { .. })

@@ -86,7 +86,7 @@ fn make(path: &Path) -> Result<(), StoreError> {
     }
     let new = with_end(path, &format!(".new-{}", std::process::id()));
     open(&new).map_err(unusable)?;
-    let made = connect(&new, Origin::Usual).map(drop);
+    let made = connect(&new, Origin::Usual).map(drop).map_err(|error| error.at(path));
     let named = made.and_then(|()| match fs::hard_link(&new, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         // Where files have one name only.

@@ -76,6 +76,8 @@ pub struct Row {
     pub invalid_reasons: Vec<String>,
     /// `pass`, `fail` or `none`.
     pub thresholds: Option<String>,
+    /// What came of it: `pass`, `fail`, `done` or `no_verdict`; `None` of runs of earlier versions.
+    pub outcome: Option<String>,
 }
 
 /// Which runs are meant. The default is all of them.
@@ -96,7 +98,8 @@ pub struct Filter {
 const COLUMNS: &str = "number, id, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
     target_per_s, achieved_per_s, started, failed + timed_out AS errors, \
     iif(model = 'open', response_time_p50_ns, service_time_p50_ns) AS p50_ns, \
-    iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, valid, invalid_reasons, thresholds";
+    iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, valid, invalid_reasons, \
+    thresholds, result ->> '$.verdict.outcome' AS outcome";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.
 const LATEST_FIRST: &str = "ORDER BY started_unix_ns DESC, number DESC";
@@ -215,6 +218,7 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         valid: row.get("valid")?,
         invalid_reasons: reasons.unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
         thresholds: row.get("thresholds")?,
+        outcome: row.get("outcome")?,
     })
 }
 

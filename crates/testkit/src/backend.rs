@@ -444,10 +444,11 @@ impl SimBackend {
 
     // ---- waiting -----------------------------------------------------------------------------------------
 
-    /// A blocked thread comes back late, and not at all while it is stopped.
-    fn oversleep(&mut self, spinning: bool) {
-        if !spinning {
-            self.now += self.options.overshoot;
+    /// A blocked thread comes back late, and not at all while it is stopped. One that was to poll from
+    /// `spin_at` on has slept until then, so that a wake-up which comes before the end of that is in time.
+    fn oversleep(&mut self, began: Nanos, spin_at: Nanos) {
+        if began < spin_at {
+            self.now = self.now.max(self.now.min(spin_at) + self.options.overshoot);
         }
         while let Some(stall) = self.options.stalls.iter().find(|stall| stall.holds(self.now)) {
             self.now = stall.end();
@@ -550,11 +551,20 @@ impl Backend for SimBackend {
     }
 
     fn flush(&mut self) -> Flush {
+        let first = self.now;
+        let (probability, interruption) = self.options.interruption;
         let mut sends = 0;
         for conn in std::mem::take(&mut self.dirty) {
-            sends += u32::from(self.transmit(self.now, conn));
+            if !self.transmit(self.now, conn) {
+                continue;
+            }
+            sends += 1;
+            self.now += self.options.send_time;
+            if self.chance(probability) {
+                self.now += interruption;
+            }
         }
-        Flush { first: self.now, last: self.now, sends }
+        Flush { first, last: self.now, sends }
     }
 
     fn close(&mut self, conn: ConnId, how: Close) {
@@ -573,7 +583,7 @@ impl Backend for SimBackend {
         self.sockets.release(conn);
     }
 
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: Wait) -> Option<Nanos> {
         let began = self.now;
         self.happen();
         let want = wait.want.max(1) as usize;
@@ -591,10 +601,13 @@ impl Backend for SimBackend {
             self.now = next;
             self.happen();
         }
+        let asked = wait.until.min(spin_at);
+        let sleeps = began < asked && self.now >= asked;
         if self.now > began {
-            self.oversleep(self.now >= spin_at);
+            self.oversleep(began, spin_at);
         }
         self.note_idle(self.now > began);
+        sleeps.then(|| self.options.overshoot)
     }
 
     fn next_event(&mut self) -> Option<Event> {
@@ -614,7 +627,8 @@ impl Backend for SimBackend {
                 let data =
                     Chunk { buffer: self.current_number, offset: 0, length: self.current.len() as u32 };
                 let stamped = self.options.receive_stamps;
-                Event::Received { conn, at: if stamped { arrived } else { at }, stamped, data }
+                let at = if stamped { arrived - self.options.stamp_error } else { at };
+                Event::Received { conn, at, stamped, data }
             }
             What::Closed => Event::Closed { conn, at },
             What::Failed(error) => Event::Failed { conn, at, error },

@@ -29,8 +29,14 @@ pub struct SimOptions {
     pub coalesce: bool,
     /// Whether received bytes carry the time of their arrival, or that of the pass that sees them.
     pub receive_stamps: bool,
+    /// How much too early the receive stamps are.
+    pub stamp_error: Nanos,
     /// How much later than asked a wait returns if it blocked and did not spin.
     pub overshoot: Nanos,
+    /// What the kernel takes for one send.
+    pub send_time: Nanos,
+    /// Probability that the thread is interrupted after a send of a flush, and for how long it is.
+    pub interruption: (f64, Nanos),
     /// When the generator stands still: a wait that would return in one of these returns at its end.
     pub stalls: Vec<Pause>,
     /// Probability that the kernel takes only a part of what a connection sends. The rest follows a round
@@ -74,7 +80,10 @@ impl Default for SimOptions {
             segment_gap: Nanos::ZERO,
             coalesce: false,
             receive_stamps: true,
+            stamp_error: Nanos::ZERO,
             overshoot: Nanos::ZERO,
+            send_time: Nanos::ZERO,
+            interruption: (0.0, Nanos::ZERO),
             stalls: Vec::new(),
             partial_write: 0.0,
             no_descriptor: 0.0,

@@ -26,7 +26,7 @@ mod memo;
 mod request;
 mod response;
 
-pub use body::LONGEST_KEPT_BODY;
+pub use body::{LONGEST_KEPT_BODY, LONGEST_QUOTE};
 pub use encode::{reason, write_response_head};
 pub use error::{ProtocolError, Truncated};
 pub use memo::{HeadMemo, RequestMemo};

@@ -33,7 +33,7 @@ mod window;
 
 pub use book::{BlockId, Field, FieldValue, HeaderBook, Indexing};
 pub use client::{
-    Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, Response, StreamFailure, Submit,
+    Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, Response, StreamFailure, Submit,
 };
 pub use error::{ConnectionError, ErrorCode};
 pub use frame::PREFACE;

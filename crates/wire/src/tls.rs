@@ -14,7 +14,7 @@ mod session;
 mod verify;
 
 pub use client::{ClientConfig, ClientOptions, Identity, KeyLogSink, Versions};
-pub use error::{TlsConfigError, TlsError};
+pub use error::{TlsConfigError, TlsError, TlsFile};
 pub use server::ServerConfig;
 pub use session::{Received, Session};
 

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, StepRecord,
-    Tally, Verdict, samples_needed,
+    Basis, GrowingRecord, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, Pace,
+    StepRecord, Tally, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict, samples_needed,
 };
 use plimsoll_plan::Plan;
 
 use super::News;
+use super::spread::Spread;
 
 /// Intervals that charts can show: as many as the widest terminal has columns.
 const POINTS: usize = 1024;
@@ -39,6 +40,7 @@ pub(super) struct Subject {
     pub(super) iterations: Option<u64>,
     /// Length of an interval.
     pub(super) interval: Nanos,
+    pub(super) thresholds: Vec<ThresholdSpec>,
 }
 
 impl Subject {
@@ -56,12 +58,8 @@ impl Subject {
             end: plan.end.duration.map(|duration| plan.warmup + duration),
             iterations: plan.end.iterations,
             interval: plan.interval,
+            thresholds: plan.thresholds.clone(),
         }
-    }
-
-    /// Requests of an iteration, if they are not one.
-    pub(super) fn has_iterations(&self) -> bool {
-        self.outline.scenarios.iter().any(|scenario| scenario.steps.len() != 1)
     }
 }
 
@@ -75,6 +73,9 @@ pub(super) struct Point {
     pub(super) warmup: bool,
     /// Whether anything failed or timed out.
     pub(super) failed: bool,
+    /// The rate beside the one that was asked for.
+    pub(super) pace: Pace,
+    pub(super) spread: Spread,
 }
 
 /// Times of requests: percentiles in the order of [`PERCENTILES`]; those without enough samples are missing.
@@ -143,6 +144,13 @@ pub(super) struct Figures {
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
     pub(super) verdict: Option<Verdict>,
+    /// The thresholds as they stand, in the order of the plan.
+    pub(super) thresholds: Vec<ThresholdResult>,
+    watch: ThresholdWatch,
+    /// Response times of the measured part.
+    pub(super) spread: Spread,
+    /// The rate of the last interval beside the one that was asked for in it.
+    pub(super) pace: Pace,
     pub(super) target: Option<f64>,
     /// As the control has them.
     pub(super) paused: bool,
@@ -173,6 +181,10 @@ impl Figures {
         });
         Self {
             steps: names.collect(),
+            watch: ThresholdWatch::new(&subject.thresholds, &subject.outline, subject.interval),
+            thresholds: Vec::new(),
+            spread: Spread::default(),
+            pace: Pace::default(),
             record: GrowingRecord::new(&subject.outline, subject.basis, subject.keeper.clone()),
             warmup: subject.basis.warmup > Nanos::ZERO,
             subject,
@@ -203,11 +215,15 @@ impl Figures {
 
     /// Takes an interval that came at `now`.
     pub(super) fn add(&mut self, news: News, now: Nanos) {
-        let News { end, target, interval, machine } = news;
+        let News { end, target, pace, mut interval, machine } = news;
+        // It was looked at by the run control, too, which has noted in it what it saw.
+        let failed = std::mem::take(&mut interval.thresholds_failed);
+        self.watch.look(&mut interval);
+        interval.thresholds_failed = failed;
         let seen = machine.as_ref().map(|(seen, facts)| (seen, facts));
         self.record.add(&interval, seen);
         self.subject.end = end.or(self.subject.end);
-        self.target = target;
+        (self.target, self.pace) = (target, pace);
         let total = interval.total();
         let seconds = interval.length.as_secs_f64().max(1e-9);
         for (figures, tally) in self.steps.iter_mut().zip(&interval.steps) {
@@ -232,7 +248,13 @@ impl Figures {
             p99: total.percentile(99.0),
             warmup: interval.warmup,
             failed: total.failed + total.timed_out > 0,
+            pace,
+            spread: Spread::of(&total),
         };
+        if !interval.warmup {
+            self.spread.add(&point.spread);
+            self.thresholds = self.watch.standing(self.record.record());
+        }
         if !interval.drain {
             push(&mut self.points, point, POINTS);
         }

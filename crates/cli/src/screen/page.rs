@@ -11,12 +11,20 @@ use ratatui::widgets::{Block, Clear, Widget as _};
 
 use super::figures::Figures;
 use super::look::{BAD, DOUBTFUL, GOOD, HEADING, LABEL, RATE};
-use super::{ViewKey, panels, steps};
+use super::{ViewKey, panels, spread, steps, thresholds};
 
 /// Rows from which the verdict has its own part.
 const TALL: u16 = 32;
 /// Rows of a chart beyond which it says nothing more.
 const TALLEST_CHART: u16 = 14;
+/// Rows of a chart before how times are spread is shown below it, and of that.
+const USUAL_CHART: u16 = 7;
+const LEAST_SPREAD: u16 = 9;
+const LARGEST_SPREAD: u16 = 18;
+/// The rule and three rows of figures above a chart.
+const CHART_HEAD: u16 = 4;
+/// Rows of thresholds where there is little room: the title, and those that fail.
+const FEW_THRESHOLDS: u16 = 4;
 
 const KEYS: &[(&str, &str)] = &[
     ("+ -", "rate"),
@@ -107,7 +115,12 @@ impl Page {
             View::Steps => self.steps(figures, body, buffer),
             View::Instrument => panels::whole_instrument(figures, body, buffer),
         }
-        notice(figures, row(area, area.height - 2), buffer);
+        let says_why = match self.view {
+            View::Overview => Parts::of(figures, body.height).verdict,
+            View::Steps => false,
+            View::Instrument => true,
+        };
+        notice(figures, says_why, row(area, area.height - 2), buffer);
         self.keys(row(area, area.height - 1), buffer);
         if self.help {
             help(area, buffer);
@@ -115,30 +128,20 @@ impl Page {
     }
 
     fn overview(&mut self, figures: &Figures, area: Rect, buffer: &mut Buffer) {
-        let verdict = if area.height + 4 >= TALL { 6 } else { 0 };
-        let middle = if area.height + 4 >= TALL {
-            6
-        } else if area.height >= 18 {
-            4
-        } else {
-            3
-        };
-        // The charts have a rule and three rows of figures.
-        let beside = area.height.saturating_sub(middle + verdict + 4);
-        let wanted = u16::try_from(figures.steps.len()).unwrap_or(u16::MAX).saturating_add(2);
-        let list = wanted.clamp(3, (beside / 2).max(3)).min(beside.saturating_sub(1));
-        let chart = (beside - list).min(TALLEST_CHART);
-        // What nobody needs is the verdict's, or else the list's.
-        let list = if verdict > 0 { list } else { beside - chart };
+        let parts = Parts::of(figures, area.height);
         let mut rest = area;
-        let [left, right] = halves(take(&mut rest, chart + 4));
+        let [left, right] = halves(take(&mut rest, parts.chart + CHART_HEAD));
         panels::rate(figures, left, buffer);
         panels::times(figures, right, buffer);
-        let [left, right] = halves(take(&mut rest, middle));
+        if parts.spread > 0 {
+            spread::panel(figures, halves(take(&mut rest, parts.spread)), buffer);
+        }
+        let [left, right] = halves(take(&mut rest, parts.middle));
         panels::requests(figures, left, buffer);
         panels::instrument(figures, right, buffer);
-        self.fits = steps::table(figures, &mut self.first, take(&mut rest, list), buffer);
-        if verdict > 0 {
+        thresholds::panel(figures, take(&mut rest, parts.thresholds), buffer);
+        self.fits = steps::table(figures, &mut self.first, take(&mut rest, parts.list), buffer);
+        if parts.verdict {
             panels::verdict(figures, rest, buffer);
         }
     }
@@ -164,6 +167,50 @@ impl Page {
         if area.width > width + 64 {
             views.render(Rect { x: area.right() - width, width, ..area }, buffer);
         }
+    }
+}
+
+/// Rows of the parts of the overview.
+struct Parts {
+    /// Of the charts, without the figures above them.
+    chart: u16,
+    spread: u16,
+    middle: u16,
+    thresholds: u16,
+    list: u16,
+    /// Whether what is left is the verdict's.
+    verdict: bool,
+}
+
+impl Parts {
+    /// The parts of so many rows. What has no room goes in this order: how times are spread, the verdict,
+    /// then rows of thresholds and steps.
+    fn of(figures: &Figures, height: u16) -> Self {
+        let tall = height + 4 >= TALL;
+        let verdict = if tall { 6 } else { 0 };
+        let middle = if tall {
+            6
+        } else if height >= 18 {
+            4
+        } else {
+            3
+        };
+        let beside = height.saturating_sub(middle + verdict + CHART_HEAD);
+        let most = if tall { beside / 3 } else { FEW_THRESHOLDS };
+        let thresholds = thresholds::rows(figures).min(most).min(beside.saturating_sub(4));
+        let beside = beside - thresholds;
+        let wanted = u16::try_from(figures.steps.len()).unwrap_or(u16::MAX).saturating_add(2);
+        let most = if tall { beside / 2 } else { beside * 2 / 3 };
+        let list = wanted.clamp(3, most.max(3)).min(beside.saturating_sub(1));
+        let free = beside - list;
+        let spread = match free.saturating_sub(USUAL_CHART) {
+            rows if rows >= LEAST_SPREAD => rows.min(LARGEST_SPREAD),
+            _ => 0,
+        };
+        let chart = (free - spread).min(TALLEST_CHART);
+        // What nobody needs is the verdict's, or else the list's.
+        let list = if tall { list } else { beside - spread - chart };
+        Self { chart, spread, middle, thresholds, list, verdict: tall }
     }
 }
 
@@ -281,13 +328,13 @@ fn clock(time: Nanos) -> String {
     }
 }
 
-/// The latest message, or what is wrong.
-fn notice(figures: &Figures, area: Rect, buffer: &mut Buffer) {
+/// The latest message, or what is wrong, unless the page `says_why` already.
+fn notice(figures: &Figures, says_why: bool, area: Rect, buffer: &mut Buffer) {
     let (text, style) = if figures.lost > 0 {
         (format!("{} intervals are missing on this screen, not in the result", figures.lost), DOUBTFUL)
     } else if let Some(message) = figures.latest_message() {
         (message.to_owned(), Style::new())
-    } else if let Some((reason, style)) = panels::first_reason(figures) {
+    } else if let Some((reason, style)) = panels::first_reason(figures).filter(|_| !says_why) {
         (format!("{}: {}", reason.code, reason.evidence), style)
     } else {
         return;

@@ -1,13 +1,16 @@
 //! The parts of the page: rates, times, requests, the instrument, the verdict.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{FoundBy, Model, Reason, WatchedProcess, WatchedUse, figure, verdict};
+use plimsoll_metrics::{
+    FoundBy, Model, OtherUse, RateUnit, Reason, WatchedProcess, WatchedUse, figure, verdict,
+};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Sparkline, SparklineBar, Widget as _, Wrap};
+use ratatui::widgets::{Paragraph, Widget as _, Wrap};
 
+use super::chart::{self, Mark, Scale};
 use super::figures::{Figures, PERCENTILES, Point, Times};
 use super::look::{BAD, DOUBTFUL, GOOD, HEADING, LABEL, RATE, TIME};
 use super::page::{badge, titled};
@@ -16,19 +19,33 @@ use super::page::{badge, titled};
 const LABELS: usize = 11;
 /// Columns of a panel from which a row has two figures.
 const BESIDE: u16 = 34;
+/// Share of a processor from which another process is named.
+const OTHERS_SHARE: f64 = 0.05;
 /// Columns of a time: `≥1.23 ms`.
 const TIME_WIDTH: usize = 9;
 
 /// What was asked for and what came of it.
 pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
-    let top = figures.points.iter().map(|point| point.rate).fold(0.0, f64::max);
-    let note = if top > 0.0 { format!("highest {}", figure::per_second(top)) } else { String::new() };
+    let closed = figures.subject.basis.model == Model::Closed;
+    // Beside a target only what is counted in the same.
+    let charted = |point: &Point| if closed { Some(point.rate) } else { point.pace.achieved };
+    let top = figures.points.iter().filter_map(charted).fold(0.0, f64::max);
+    let unit = match figures.pace.unit {
+        RateUnit::Iterations if !closed => "iterations",
+        RateUnit::Iterations | RateUnit::Requests => "responses",
+    };
+    let note = match figures.pace.unit {
+        _ if top <= 0.0 => String::new(),
+        RateUnit::Iterations => format!("highest {}", figure::per_second_of(unit, top)),
+        RateUnit::Requests => format!("highest {}", figure::per_second(top)),
+    };
     let inner = titled("rate", &note, area, buffer);
-    let unit = if figures.subject.has_iterations() { " iterations" } else { "" };
-    let target = match (figures.subject.basis.model, figures.wished.or(figures.target)) {
-        (Model::Closed, _) => "none: closed model, users wait for responses".to_owned(),
-        (_, Some(target)) => figure::per_second(target).replace('/', &format!("{unit}/")),
-        (_, None) => "-".to_owned(),
+    let wished = figures.wished.or(figures.target);
+    let target = match (closed, figures.pace.unit, wished) {
+        (true, ..) => "none: closed model, users wait for responses".to_owned(),
+        (_, RateUnit::Iterations, Some(target)) => figure::per_second_of("iterations", target),
+        (_, RateUnit::Requests, Some(target)) => figure::per_second(target),
+        (_, _, None) => "-".to_owned(),
     };
     let paused = if figures.paused { "  paused" } else { "" };
     let run = figures.mean_rate().map_or(String::new(), |mean| format!("mean {}", figure::per_second(mean)));
@@ -42,9 +59,14 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         labelled("responses", vec![responses, Span::styled(beside(run), LABEL)]),
         labelled("in flight", vec![in_flight, Span::styled(beside(connections), LABEL)]),
     ];
-    let chart = write(inner, &rows, buffer);
-    let bar = |point: &Point| Bar {
-        height: point.rate,
+    let area = write(inner, &rows, buffer);
+    if figures.points.is_empty() {
+        return;
+    }
+    let asked = figures.points.back().and_then(|point| point.pace.asked);
+    let scale = Scale::linear(figures.points.iter().filter_map(charted).chain(asked));
+    let mark = |point: &Point| Mark {
+        value: charted(point),
         style: if point.warmup {
             LABEL
         } else if point.failed {
@@ -53,11 +75,13 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
             RATE
         },
     };
-    bars(figures, bar, chart, buffer);
+    let area = chart::axis(scale, chart::rate, area, buffer);
+    chart::line(figures, mark, (scale, asked.filter(|_| !closed)), area, buffer);
 }
 
 /// Response times of the last interval and of the run.
 pub(super) fn times(figures: &Figures, area: Rect, buffer: &mut Buffer) {
+    let p99 = |point: &Point| point.p99.map(|p99| p99 as f64);
     let top = figures.points.iter().filter_map(|point| point.p99).max();
     let note = top.map_or(String::new(), |top| format!("p99, highest {}", figure::nanos(Nanos(top))));
     let inner = titled("response time", &note, area, buffer);
@@ -72,12 +96,11 @@ pub(super) fn times(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         row("now", &figures.now, TIME.patch(HEADING)),
         row("run", &figures.run, Style::new()),
     ];
-    let chart = write(inner, &rows, buffer);
-    let bar = |point: &Point| Bar {
-        height: point.p99.unwrap_or(0) as f64,
-        style: if point.warmup { LABEL } else { TIME },
-    };
-    bars(figures, bar, chart, buffer);
+    let area = write(inner, &rows, buffer);
+    let Some(scale) = Scale::logarithmic(figures.points.iter().filter_map(p99)) else { return };
+    let mark = |point: &Point| Mark { value: p99(point), style: if point.warmup { LABEL } else { TIME } };
+    let area = chart::axis(scale, chart::time, area, buffer);
+    chart::bars(figures, mark, scale, area, buffer);
 }
 
 /// What became of requests.
@@ -279,7 +302,13 @@ fn machine(figures: &Figures) -> Option<Line<'static>> {
     if stolen >= 0.001 {
         words.push_str(&format!(", {} taken away", figure::share(stolen)));
     }
-    Some(labelled("machine", vec![Span::raw(words)]))
+    let mut spans = vec![Span::raw(words)];
+    let share = |other: &&OtherUse| seen.share(other.cpu) >= OTHERS_SHARE;
+    if let Some(other) = seen.others.first().filter(share) {
+        let used = format!("  {} {:.2} CPUs", other.name, seen.share(other.cpu));
+        spans.push(Span::styled(used, DOUBTFUL));
+    }
+    Some(labelled("machine", spans))
 }
 
 /// The view of the instrument: the same, worker by worker, and the verdict in full.
@@ -328,7 +357,9 @@ pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
                 Span::styled(format!("{}: ", reason.code), style),
                 Span::raw(reason.evidence.clone()),
             ]));
-            lines.push(Line::styled(format!("  hint: {}", reason.hint), LABEL));
+            if !reason.hint.is_empty() {
+                lines.push(Line::styled(format!("  hint: {}", reason.hint), LABEL));
+            }
         }
         let limited = &judged.limited_by;
         lines.push(Line::from(vec![
@@ -337,7 +368,10 @@ pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
             Span::raw(format!(": {}", limited.evidence)),
         ]));
     }
-    lines.extend(figures.messages.iter().rev().map(|message| Line::styled(format!("- {message}"), LABEL)));
+    // The latest is in the line of messages.
+    let shown = usize::from(figures.latest_message().is_some());
+    let messages = figures.messages.iter().rev().skip(shown);
+    lines.extend(messages.map(|message| Line::styled(format!("- {message}"), LABEL)));
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, buffer);
 }
 
@@ -375,26 +409,4 @@ fn write(area: Rect, rows: &[Line<'_>], buffer: &mut Buffer) -> Rect {
     }
     let used = (rows.len() as u16).min(area.height);
     Rect { y: area.y + used, height: area.height - used, ..area }
-}
-
-/// One bar of a chart.
-struct Bar {
-    height: f64,
-    style: Style,
-}
-
-/// The last intervals as bars, as many as there is room for, the latest one on the right.
-fn bars(figures: &Figures, bar: impl Fn(&Point) -> Bar, area: Rect, buffer: &mut Buffer) {
-    let width = figures.bar_width(usize::from(area.width));
-    let shown = figures.points.len().min(usize::from(area.width) / width);
-    let points = figures.points.range(figures.points.len() - shown..);
-    let bars: Vec<Bar> = points.map(bar).collect();
-    let highest = bars.iter().map(|bar| bar.height).fold(0.0, f64::max);
-    if highest <= 0.0 || area.height == 0 {
-        return;
-    }
-    // Whole numbers: a thousandth of the highest is less than any cell shows.
-    let scaled = |bar: &Bar| SparklineBar::from((bar.height / highest * 1e3) as u64).style(bar.style);
-    let columns = bars.iter().flat_map(|bar| std::iter::repeat_n(scaled(bar), width));
-    Sparkline::default().data(columns.collect::<Vec<_>>()).max(1000).render(area, buffer);
 }

@@ -47,7 +47,10 @@ pub(super) fn table(figures: &Figures, first: &mut usize, area: Rect, buffer: &m
     let (name, columns, chart) = widths(usize::from(inner.width));
     head(name, &columns, chart, inner, buffer);
     let mut rows = inner.rows().skip(1);
-    let shown = figures.steps.iter().skip(*first).take(fits);
+    // Those that fail are seen first, else all stand as in the plan.
+    let mut steps: Vec<&StepFigures> = figures.steps.iter().collect();
+    steps.sort_by_key(|step| step.bad == 0);
+    let shown = steps.into_iter().skip(*first).take(fits);
     for (step, place) in shown.zip(&mut rows) {
         row(step, name, &columns, chart, place, buffer);
     }

@@ -2,8 +2,9 @@
 
 use plimsoll_core::{ErrorClass, Outcome};
 use plimsoll_metrics::{
-    CoreUse, FileUse, Gauges, IntervalMerger, IterationRecord, Model, Outline, ProcessUse, Recorder, Sample,
-    ScenarioOutline, Standing, TargetProcess, ThreadUse, WatchedProcess, WatchedUse, WorkerRecord,
+    CoreUse, FileUse, Gauges, IntervalMerger, IterationRecord, Model, Outline, ProcessUse, Reason,
+    ReasonCode, Recorder, Sample, ScenarioOutline, Standing, TargetProcess, ThreadUse, Threshold,
+    ThresholdSpec, Verdict, WatchedProcess, WatchedUse, WorkerRecord,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -35,7 +36,12 @@ fn subject(steps: usize) -> Subject {
         end: Some(Nanos::from_secs(30)),
         iterations: None,
         interval: SECOND,
+        thresholds: ["error_rate<0.1%", "p99<10ms", "p50<1s", "p99.99<1s"].map(threshold).into(),
     }
+}
+
+fn threshold(text: &str) -> ThresholdSpec {
+    ThresholdSpec::new(Threshold::parse(text).expect("it is one"))
 }
 
 /// A run of one worker that has gone on for so many seconds; from the tenth on some requests fail.
@@ -95,8 +101,15 @@ impl Played {
             }
         }
         let at = SECOND * number;
-        let gauges =
-            Gauges { at, scheduled: 1_000, in_flight: 3, connections: 16, warmup, ..Gauges::default() };
+        let gauges = Gauges {
+            at,
+            scheduled: 1_000,
+            iterations: 1_000 / steps,
+            in_flight: 3,
+            connections: 16,
+            warmup,
+            ..Gauges::default()
+        };
         let mut snapshot = self.recorder.snapshot(gauges);
         let lags = self.recorder.start_lags();
         let started = self.accounting.started;
@@ -116,6 +129,7 @@ impl Played {
         let news = News {
             end: Some(SECOND * 30),
             target: Some(1_000.0),
+            pace: Pace::of_interval(&interval, &self.figures.subject.outline, Some(1_000.0)),
             interval,
             machine: Some(machine(at, warmup)),
         };
@@ -186,7 +200,7 @@ fn drawn(figures: &Figures, page: &mut Page, (width, height): (u16, u16), look: 
 #[test]
 fn one_step_in_every_size() {
     let figures = Played::new(1).seconds(12);
-    for size in [(80, 24), (200, 50), SMALLEST, (120, 36)] {
+    for size in [(80, 24), (200, 60), SMALLEST, (120, 40)] {
         let name = format!("one_step_{}x{}", size.0, size.1);
         insta::assert_snapshot!(name, drawn(&figures, &mut Page::default(), size, RICH));
     }
@@ -231,6 +245,65 @@ fn the_beginning_the_warm_up_and_a_stop_say_so() {
     assert!(drawn(&figures, &mut Page::default(), (80, 24), RICH).contains("stopping, waiting"));
     figures.lost = 3;
     assert!(drawn(&figures, &mut Page::default(), (80, 24), RICH).contains("3 intervals are missing"));
+}
+
+#[test]
+fn thresholds_stand_on_the_overview_of_every_size() {
+    let figures = Played::new(1).seconds(12);
+    for size in [(80, 24), (120, 40), (200, 60)] {
+        let shown = drawn(&figures, &mut Page::default(), size, RICH);
+        assert!(shown.contains("1 of 4 fail so far") && shown.contains("fails  error_rate<0.1%"), "{shown}");
+    }
+    let figures = Played::new(1).seconds(6);
+    let shown = drawn(&figures, &mut Page::default(), (120, 40), RICH);
+    assert!(shown.contains("holds  p99<10ms") && shown.contains("open   p99.99<1s"), "{shown}");
+    assert!(drawn(&figures, &mut Page::default(), (80, 24), RICH).contains("3 of 4 hold so far"));
+    let mut none = Played::new(1);
+    none.figures.subject.thresholds.clear();
+    none.figures = Figures::new(none.figures.subject, Nanos::ZERO);
+    assert!(!drawn(&none.seconds(12), &mut Page::default(), (120, 40), RICH).contains("thresholds"));
+}
+
+#[test]
+fn steps_that_fail_come_first() {
+    let figures = Played::new(30).seconds(12);
+    let shown = drawn(&figures, &mut Page::default(), (80, 24), RICH);
+    let rows: Vec<&str> = shown.lines().filter(|line| line.contains("GET /item/")).collect();
+    assert!(rows[0].contains("GET /item/7"), "{shown}");
+    let mut page = Page::default();
+    page.press(ViewKey::Next);
+    let shown = drawn(&figures, &mut page, (100, 30), RICH);
+    let rows: Vec<&str> = shown.lines().filter(|line| line.contains("GET /item/")).take(4).collect();
+    for (row, step) in rows.iter().zip(["/item/7", "/item/17", "/item/27", "/item/0"]) {
+        assert!(row.contains(step), "{shown}");
+    }
+}
+
+#[test]
+fn the_line_of_messages_says_nothing_that_the_page_says() {
+    let mut figures = Played::new(1).seconds(12);
+    let reason = Reason {
+        code: ReasonCode::CpuSaturation,
+        evidence: "worker 0 had no CPU".to_owned(),
+        hint: "stop other work".to_owned(),
+    };
+    figures.verdict = Some(Verdict { reasons: vec![reason], ..Verdict::default() });
+    let count = |size: (u16, u16)| {
+        drawn(&figures, &mut Page::default(), size, RICH).matches("cpu_saturation").count()
+    };
+    assert_eq!([count((80, 24)), count((120, 40)), count((200, 60))], [1, 1, 1]);
+}
+
+#[test]
+fn rates_have_axes_and_the_level_that_is_asked_for() {
+    let figures = Played::new(1).seconds(12);
+    let shown = drawn(&figures, &mut Page::default(), (120, 40), RICH);
+    assert!(shown.contains("1,200/s\u{2524}") && shown.contains("10 ms\u{2524}"), "{shown}");
+    assert!(shown.contains('\u{254c}'), "{shown}");
+    // Where there is room, how times are spread.
+    let shown = drawn(&figures, &mut Page::default(), (200, 60), RICH);
+    assert!(shown.contains("response times over time") && shown.contains("over the run"), "{shown}");
+    assert!(!drawn(&figures, &mut Page::default(), (80, 24), RICH).contains("over time"));
 }
 
 #[test]

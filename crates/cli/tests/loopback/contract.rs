@@ -15,7 +15,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("/tool", "name version"),
     ("/run", "id seed started_at args plan_hash host"),
-    ("/verdict", "valid invalid_reasons thresholds"),
+    ("/verdict", "outcome cause summary valid invalid_reasons thresholds"),
     ("/accounting", "scheduled started dropped never_started ok failed timed_out in_flight_at_stop"),
     ("/rate", "target_per_s achieved_per_s"),
     ("/bytes", "sent received"),
@@ -65,11 +65,12 @@ fn every_result_keeps_the_contract() {
 }
 
 #[test]
-fn a_run_without_a_good_response_has_the_same_keys_and_is_invalid() {
+fn a_run_without_a_good_response_has_the_same_keys_and_has_failed() {
     let finished = run("http://127.0.0.1:1/ --no-preflight -c 2 -d 300ms -o json");
-    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let result = finished.result();
-    assert_eq!(result["verdict"]["invalid_reasons"].to_string(), r#"["too_few_samples"]"#);
+    assert_eq!(result["verdict"]["outcome"], "fail");
+    assert!(!result["verdict"]["invalid_reasons"].to_string().contains("too_few_samples"));
     for time in TIMES.split_whitespace() {
         assert_reasons(&result[time], time);
     }
@@ -77,14 +78,18 @@ fn a_run_without_a_good_response_has_the_same_keys_and_is_invalid() {
 }
 
 #[test]
-fn the_exit_code_is_the_verdict_and_the_streams_are_kept_apart() {
+fn the_exit_code_is_the_outcome_and_the_streams_are_kept_apart() {
     let sink = Sink::start("");
     let finished = run(&format!("{} -n 50 -c 2 -o json", sink.url()));
     let valid = finished.result()["verdict"]["valid"].as_bool();
     assert_eq!(finished.code, Some(if valid == Some(true) { 0 } else { 3 }));
     assert_eq!(finished.stderr, "", "there is no progress where there is no terminal");
     let text = run(&format!("{} -n 50 -c 2", sink.url()));
-    assert!(text.stdout.contains("verdict") && text.stdout.contains("accounting"), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("\nmeasurement ") && text.stdout.contains("50 requests in "),
+        "{}",
+        text.stdout
+    );
     assert!(!text.stdout.contains('\x1b'), "no colour where there is no terminal");
     let csv = run(&format!("{} -n 50 -c 2 -o csv", sink.url()));
     let columns = |line: &str| line.matches(',').count();
@@ -97,10 +102,9 @@ fn the_demo_shows_both_models_and_explains_them() {
     let finished = run("demo");
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     let text = &finished.stdout;
-    let (closed, open) =
-        (text.find("model       closed: 16 connections"), text.find("model       open: 2000/s"));
+    let (closed, open) = (text.find("\nclosed: 16 connections"), text.find("\nopen: 2000/s"));
     assert!(closed.is_some() && closed < open, "{text}");
-    assert_eq!(text.matches("\nverdict ").count(), 2, "{text}");
+    assert_eq!(text.matches("\nmeasurement ").count(), 2, "{text}");
     let explained = text.rsplit_once("What to look at:").map(|(_, lines)| lines);
     assert!(explained.is_some_and(|lines| ["1. ", "2. ", "3. "].iter().all(|n| lines.contains(n))), "{text}");
 }

@@ -298,12 +298,12 @@ fn tls_and_plain_mixed_up() {
     on_each(|backend| {
         let plain = Sink::start(&format!("--backend {backend}"));
         let tls = Sink::start(&format!("--tls-cert {certificate} --tls-key {key} --backend {backend}"));
-        for (url, class) in [
-            (format!("https://{}/", plain.endpoint), "tls"),
-            (format!("http://{}/", tls.endpoint), "protocol"),
+        for (url, message, class) in [
+            (format!("https://{}/", plain.endpoint), "the peer does not speak TLS on this port", "tls"),
+            (format!("http://{}/", tls.endpoint), "speaks TLS, and was sent plain HTTP", "protocol"),
         ] {
             let common = format!("{url} --backend {backend}");
-            run(&common).assert_refused(1, "the first request to");
+            run(&common).assert_refused(1, message);
             let result = balanced(&format!("{common} -n 20 -c 4 --no-preflight"));
             assert_eq!(errors(&result, class), 20, "{url}: {}", result["errors"]);
             assert_eq!(account(&result, "ok"), 0);

@@ -74,6 +74,12 @@ fn more_connections_than_descriptors() {
     let result = limited(128, &format!("{} --rate 100 -d 300ms -o json", sink.url())).result();
     assert_eq!(account(&result, "ok"), 30);
     assert!(count(&result, "/connections/limit") < 128);
+    // It was refused, because it might have grown to 10,000.
+    let few = limited(64, &format!("{} --rate 100 -d 300ms -o json", sink.url()));
+    assert!(few.stderr.contains("at most 32 connections instead of 10000"), "{}", few.stderr);
+    let result = few.result();
+    assert_eq!((account(&result, "ok"), count(&result, "/connections/limit")), (30, 32));
+    assert!(refused.stderr.contains("use -c 32"), "{}", refused.stderr);
 }
 
 /// What a run against a server of `manner` says: with the preflight, and without.

@@ -351,7 +351,7 @@ fn keys_steer_and_the_terminal_is_given_back() {
     let folder = Folder::new();
     let json = folder.file("result.json");
     // The last rate is in force before the end: only then is it in the result.
-    let keys = "+rate 110/s|-rate 99/s|?keys:|ppaused from|+p resumes|pof 99/s|qstopping";
+    let keys = "+rate 110/s|-rate 99/s|?keys:|ppaused from|+p resumes|pof 99.0/s|qstopping";
     let Some((line, result)) = in_a_terminal(keys, "wait", &json) else { return };
     assert!(line.starts_with("raw True restored True status "), "{line}");
     assert_eq!(result["run"]["stopped_by"], "key", "{result}");

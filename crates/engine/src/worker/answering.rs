@@ -45,6 +45,10 @@ impl<B: Backend> Worker<'_, B> {
         }
         if !self.observed && request.sent != AT_SEND {
             self.observed = true;
+            if let Some(demand) = &mut self.demand {
+                demand.heard(self.now);
+                demand.observe(at.since(request.sent));
+            }
             self.pacer.observe(self.now.since(request.sent), self.stamped, reply.wire_bytes);
         }
         self.responses += 1;
@@ -98,6 +102,9 @@ impl<B: Backend> Worker<'_, B> {
         };
         self.counts.answered[protocol] += u64::from(request.measured);
         let home = self.home_of(&request, lane);
+        if outcome.is_bad() {
+            self.blamed = Some(slot);
+        }
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);
         let slot_if_usable = usable.then_some(slot);
         let fate = self.conclude(&request, outcome == Outcome::Ok);
@@ -144,6 +151,7 @@ impl<B: Backend> Worker<'_, B> {
             Ok(next) => next,
             Err(NoWay { class, reason }) => {
                 self.note_error(class, &reason);
+                self.blamed = Some(slot);
                 let status = if class == ErrorClass::Redirect { status } else { 0 };
                 self.fail(lane, &request, class, status, at);
                 return;

@@ -45,6 +45,7 @@ impl<B: Backend> Worker<'_, B> {
         });
         let options = SocketOptions { source, ..SocketOptions::default() };
         self.ramp.note_opened();
+        self.openings = self.openings.saturating_sub(1);
         match self.io.connect(endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
@@ -59,8 +60,15 @@ impl<B: Backend> Worker<'_, B> {
                 let conn = &mut self.conns[slot];
                 let requests = std::mem::take(&mut conn.requests);
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
-                *conn =
-                    Conn { id, lane: lane_index, site, state: State::Connecting, since: now, ..Conn::free() };
+                *conn = Conn {
+                    id,
+                    lane: lane_index,
+                    site,
+                    state: State::Connecting,
+                    since: now,
+                    number: self.ramp.opened(),
+                    ..Conn::free()
+                };
                 conn.fills = lane.unfilled > 0;
                 lane.unfilled -= u32::from(conn.fills);
                 self.arm(slot as u32);
@@ -151,6 +159,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.seat(lane, None, &mut again, Nanos::MAX, now);
                 continue;
             }
+            self.blamed = Some(slot);
             self.fail(lane, &request, class, 0, now);
             // What we close fails for no other reason.
             if established && in_turn && first != ErrorClass::AbortedByUs {

@@ -25,15 +25,17 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
         self.counts.in_flight -= 1;
-        // A stamp and an interpolated send may disagree by some microseconds: nothing is received before it
-        // was sent.
-        let sent = if request.sent == AT_SEND { AT_SEND } else { request.sent.min(at) };
-        let intended = request.intended.min(sent).min(at);
+        let (mut request, mut at) = (*request, at);
+        if request.sent != AT_SEND {
+            at = self.resolve_send(&mut request, at, status != 0);
+        }
+        let request = &request;
+        let intended = request.intended.min(request.sent).min(at);
         let sample = Sample {
             step: request.step,
             intended,
             started: request.started.min(at).max(intended),
-            sent,
+            sent: request.sent,
             first_byte: request.first_byte,
             done: at,
             outcome,
@@ -49,6 +51,9 @@ impl<B: Backend> Worker<'_, B> {
         if self.log.wants() {
             self.log.push(entry());
         }
+        if outcome.is_bad() {
+            self.quote(request, outcome, status, at);
+        }
         if self.log.wants_exchange(outcome.is_bad()) {
             let entry = entry();
             self.hand_over(request, entry);
@@ -60,6 +65,7 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.end(request.capture);
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
+            self.counts.warmup_ok += u64::from(outcome == Outcome::Ok);
             self.warmup.record(&sample);
             return;
         }
@@ -81,6 +87,32 @@ impl<B: Backend> Worker<'_, B> {
         accounting.undelivered += u64::from(request.sent == AT_SEND);
         self.counts.completed_in_window += u64::from(sample.is_complete() && at <= self.times.end);
         self.counts.last_done = self.counts.last_done.max(at);
+    }
+
+    /// Settles when a request was sent whose end came `at`, and returns when that was. Only one that was
+    /// `responded` to has a service time that may be wrong.
+    ///
+    /// A receive stamp before the request's first byte is impossible, as a response is that came before its
+    /// request: then the end is when it was read.
+    #[inline]
+    fn resolve_send(&mut self, request: &mut InFlight, at: Nanos, responded: bool) -> Nanos {
+        let share = request.sent;
+        if !responded {
+            // Nothing tells when it was sent, and its deadline was counted from the share.
+            request.sent = share.min(at);
+            return at;
+        }
+        let resolved = self.send_times.resolve(share, request.first_byte, at);
+        request.sent = resolved.at;
+        if request.started == share {
+            request.started = resolved.at;
+        }
+        // In the closed model a user means to send when it sends.
+        if request.intended == share && matches!(self.plan.load, Load::Closed) {
+            request.intended = resolved.at;
+        }
+        self.record.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
+        if at > resolved.at { at } else { self.now.max(resolved.at) }
     }
 
     /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its
@@ -225,6 +257,7 @@ impl<B: Backend> Worker<'_, B> {
                     })
                 }
             };
+            self.blamed = Some(slot);
             match request {
                 Some(request) if request.intent == Intent::Abandon => {
                     self.fail(lane, &request, ErrorClass::AbortedByUs, 0, now);
@@ -233,6 +266,7 @@ impl<B: Backend> Worker<'_, B> {
                 None => {}
             }
         }
+        self.blamed = None;
         self.overdue = overdue;
         self.write_control(slot);
         if aborts {
@@ -294,6 +328,9 @@ impl<B: Backend> Worker<'_, B> {
             lane.change(&profile);
         }
         let peak = profile.peak_from(now.since(self.times.start));
+        if let Some(demand) = &mut self.demand {
+            demand.change_rate(self.plan, peak / f64::from(self.shard.of));
+        }
         self.pacer.change_rate(peak / f64::from(self.shard.of));
     }
 
@@ -342,16 +379,9 @@ impl<B: Backend> Worker<'_, B> {
             let intended = if request.intended == AT_SEND { started } else { request.intended };
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
-        for lane in &mut self.lanes {
-            while let Some((arrival, scenario)) = lane.peek() {
-                let intended = self.times.start + arrival.at;
-                if intended >= self.times.end || self.complete {
-                    break;
-                }
-                lane.take();
-                let measured = intended >= self.times.measure;
-                self.counts.never_start(measured, self.exhausted[scenario as usize]);
-            }
+        for lane in self.lanes.iter().filter(|_| !self.complete) {
+            let passed = lane.give_up_before(self.times.end.since(self.times.start), &self.exhausted);
+            self.counts.never_start(passed.measured, passed.without_data);
         }
         self.note_blocked(false, false, self.times.end.min(now));
         let window = self.times.end.since(self.times.measure);
@@ -360,7 +390,10 @@ impl<B: Backend> Worker<'_, B> {
         let mut connections = std::mem::take(&mut self.recorder.connections);
         self.state_limits(&mut connections);
         self.log.flush();
-        let steps = self.recorder.finish();
+        let mut steps = self.recorder.finish();
+        for (step, examples) in steps.iter_mut().zip(self.examples) {
+            step.error_examples = examples.all;
+        }
         let mut iterations = self.counts.iterations;
         let ended = iterations.completed + iterations.failed;
         iterations.unfinished = iterations.started.saturating_sub(ended);

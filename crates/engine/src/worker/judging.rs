@@ -6,10 +6,14 @@ use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
-use crate::capture::NO_CAPTURE;
+use crate::capture::{NO_CAPTURE, QUOTED_FROM};
 use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
 use crate::request::InFlight;
+
+/// Calls of scripts that fail, without one request in between that ends well, before the run ends: what has
+/// failed so often on one worker fails for ever.
+const SCRIPT_FAILURES: u64 = 100;
 
 /// What a whole response means for its request.
 #[derive(Clone, Copy, Debug)]
@@ -36,22 +40,23 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// HTTP/2: the whole response came; keeps its body if that is needed.
+    /// HTTP/2: the whole response came; keeps its body if that is needed, or says what is wrong.
     #[inline]
-    pub(super) fn keep_body(&mut self, slot: u32, ticket: u32) {
-        if !self.keeps_bodies {
+    pub(super) fn keep_body(&mut self, slot: u32, ticket: u32, status: u16) {
+        if !self.keeps_bodies && status < QUOTED_FROM {
             return;
         }
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
-        if !self.needs[request.step as usize].body {
+        let body = client.body(ticket);
+        if !self.needs[request.step as usize].body && body.is_empty() {
             return;
         }
         if request.capture == NO_CAPTURE {
             request.capture = self.captures.begin();
         }
-        self.captures.get_mut(request.capture).body.extend_from_slice(client.body(ticket));
+        self.captures.get_mut(request.capture).body.extend_from_slice(body);
     }
 
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
@@ -113,16 +118,11 @@ impl<B: Backend> Worker<'_, B> {
             match self.reactions[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
-                Err(failure) if self.keeps || self.is_to_be_quoted(failure.class) => {}
+                Err(failure) if self.keeps || self.lacks_example(request, failure.class) => {}
                 Err(failure) => return Judged::Ended(Outcome::Failed(failure.class)),
             }
         }
         self.judge_in_full(request, place, status)
-    }
-
-    /// Whether a response that was kept is the first one of this class.
-    fn is_to_be_quoted(&self, class: ErrorClass) -> bool {
-        self.quotes && !self.error_examples.contains_key(class.name())
     }
 
     #[inline(never)]
@@ -143,6 +143,7 @@ impl<B: Backend> Worker<'_, B> {
             ..Received::new(status, &captured.fields, &captured.body)
         };
         let reaction = &self.reactions[request.step as usize];
+        let lacks = |class| request.measured && self.examples[request.step as usize].lacks(class);
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let session = match self.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
@@ -174,32 +175,35 @@ impl<B: Backend> Worker<'_, B> {
             }
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
-            if self.keeps || !self.error_examples.contains_key(failure.class.name()) {
+            if self.keeps || lacks(failure.class) {
                 reason = Some(reaction.describe(failure, &received));
             }
         }
         let reason = fault.map(|error| self.script_failed(error)).or(reason);
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
-            if self.keeps {
-                // The log names the step by itself.
-                self.reason = Some((class, reason));
-            }
+            // Those who read it know the step.
+            self.reason = Some((class, reason));
         }
         if plan.scripts.is_some() {
-            self.remember(request, status);
+            let is_quoted = match outcome {
+                Outcome::Failed(class) => self.lacks_example(request, class),
+                _ => false,
+            };
+            self.remember(request, status, is_quoted);
         }
         Judged::Ended(outcome)
     }
 
-    /// The response becomes the last one of its session: a script may make the next request of it.
-    fn remember(&mut self, request: &InFlight, status: u16) {
+    /// The response becomes the last one of its session: a script may make the next request of it. It stays
+    /// in its capture, too, if it is about to be quoted.
+    fn remember(&mut self, request: &InFlight, status: u16, is_quoted: bool) {
         if let Some(session) = self.sessions.get_mut(request.session)
             && request.capture != NO_CAPTURE
         {
             let captured = self.captures.get_mut(request.capture);
             session.state.last_status = status;
-            if self.keeps {
+            if self.keeps || is_quoted {
                 // It may have failed, and is to be shown then.
                 session.state.last_fields.clone_from(&captured.fields);
                 session.state.last_body.clone_from(&captured.body);
@@ -216,11 +220,23 @@ impl<B: Backend> Worker<'_, B> {
         scripts.delay(script).map_err(|error| self.script_failed(error))
     }
 
-    /// A call of a script has failed: ends the run if no later one can succeed. The reason in words.
+    /// A call of a script has failed: ends the run if no later one can succeed, or as many have failed in a
+    /// row as no script mends. The reason in words.
     #[cold]
     pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
         // It may have taken long, and a pass in which nothing is sent would not notice.
         self.now = self.now.max(self.io.now());
+        self.control.note_script_error(&error.message);
+        let ok = self.counts.accounting.ok + self.counts.warmup_ok;
+        self.counts.script_failures = match self.counts.ok_at_failure == ok {
+            true => self.counts.script_failures + 1,
+            false => 1,
+        };
+        self.counts.ok_at_failure = ok;
+        if self.counts.script_failures == SCRIPT_FAILURES {
+            self.control.stop(Stop::Drain);
+            self.end_load(self.now);
+        }
         if error.ends_run {
             self.control.stop(Stop::Now);
             self.end_load(self.now);

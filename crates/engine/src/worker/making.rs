@@ -24,6 +24,10 @@ impl<B: Backend> Worker<'_, B> {
         self.ready(slot, request, &step.request, self.facts[request.step as usize]);
         let lane = self.conns[slot as usize].lane;
         match self.make_request(slot, request, &step.request, script) {
+            Ok(_) if self.dynamic.is_nothing() => {
+                self.withhold(request);
+                self.list(slot);
+            }
             Ok(None) => self.transmit_made(slot, request, ready),
             Ok(Some(https)) => self.send_made(slot, request, https, ready),
             Err(reason) => {
@@ -33,6 +37,20 @@ impl<B: Backend> Worker<'_, B> {
                 self.list(slot);
             }
         }
+    }
+
+    /// A script has asked for the end in place of a request: it was started, and is not sent any more.
+    #[cold]
+    fn withhold(&mut self, request: &InFlight) {
+        self.counts.in_flight -= 1;
+        self.captures.end(request.capture);
+        if request.measured {
+            self.counts.accounting.in_flight_at_stop += 1;
+            self.counts.accounting.undelivered += 1;
+            let now = self.now;
+            self.recorder.record_unfinished(request.step, now.since(request.intended.min(now)));
+        }
+        self.is_stopped_by_script(self.now);
     }
 
     /// The same for a request that a script has made with a whole URL: that says who is asked.
@@ -193,6 +211,9 @@ impl<B: Backend> Worker<'_, B> {
         let made = scripts.make_request(script, &session.state, &mut self.dynamic);
         if let Err(error) = made {
             return Err(self.script_failed(error));
+        }
+        if self.dynamic.is_nothing() {
+            return Ok(None);
         }
         if http2 && !self.dynamic.raw.is_empty() {
             self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;

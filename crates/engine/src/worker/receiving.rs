@@ -121,7 +121,7 @@ impl<B: Backend> Worker<'_, B> {
             let received = Received::new(status, &self.no_fields, body);
             facts[step].body_alone && reactions[step].apply(&received, no_session) == Ok(Verdict::Settled)
         };
-        let keeps = self.keeps || self.quotes || self.judges_bodies;
+        let keeps = self.keeps || self.judges_bodies;
         let mut keeping = Keeping {
             memos: &mut self.memos,
             needs: &self.needs,
@@ -192,7 +192,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Ok(received.closed)
             }
-            Err(error) => Err(Fault::new(ErrorClass::Tls, error.to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -217,7 +217,7 @@ impl<B: Backend> Worker<'_, B> {
             http2::Event::Response { ticket, response } => {
                 let http2::Response { status, wire_bytes, .. } = response;
                 let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
-                self.keep_body(slot, ticket);
+                self.keep_body(slot, ticket, status);
                 self.on_response(slot, ticket, at, reply);
             }
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
@@ -269,6 +269,7 @@ impl<B: Backend> Worker<'_, B> {
             client.reuse(ticket);
         }
         self.note_error(class, &reason);
+        self.blamed = Some(slot);
         self.fail(lane, &request, class, 0, at);
         self.settle(slot);
     }
@@ -301,6 +302,8 @@ impl<B: Backend> Worker<'_, B> {
 
     fn note_fault(&mut self, fault: &Fault) {
         self.note_error(fault.class, &fault.reason);
+        let known = &mut self.recorder.connections.tls_hint;
+        *known = known.or(fault.hint);
         if let Some(code) = fault.code {
             *self.recorder.connections.http2.violations.entry(code).or_default() += 1;
         }

@@ -6,7 +6,7 @@ use plimsoll_plan::{Plan, Protocol, Step};
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
-use super::{FLUSH_BYTES, FLUSH_EVERY, FLUSH_REQUESTS, Worker};
+use super::{FLUSH_BYTES, FLUSH_REQUESTS, Worker};
 use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::{Client, InTurn, State};
 use crate::request::{AT_SEND, InFlight, Intent, Requests};
@@ -303,7 +303,7 @@ impl<B: Backend> Worker<'_, B> {
         conn.served += 1;
         self.unsent_bytes += length;
         self.unsent.push(Unsent { conn: conn.id, ticket, place, ready });
-        if self.written.len() >= FLUSH_EVERY
+        if self.written.len() >= self.send_times.limit()
             || self.unsent.len() >= FLUSH_REQUESTS
             || self.unsent_bytes >= FLUSH_BYTES
         {
@@ -345,7 +345,8 @@ impl<B: Backend> Worker<'_, B> {
     /// Hands everything written to the kernel, and notes when.
     ///
     /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
-    /// its share: see [`Flush`](plimsoll_driver::Flush).
+    /// its share: see [`Flush`](plimsoll_driver::Flush). How far the share may be wrong is known when the
+    /// response is there: see [`SendTimes`](crate::send_times::SendTimes).
     pub(super) fn flush(&mut self) {
         let sends = self.written.len() as u64;
         for slot in self.written.drain(..) {
@@ -362,6 +363,7 @@ impl<B: Backend> Worker<'_, B> {
         self.unsent_bytes = 0;
         let flush = self.io.flush();
         self.now = self.now.max(flush.last);
+        self.send_times.note(&flush, sends);
         // One division for all: spans are far below the 2^53 ns that this is exact for.
         let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
         for Unsent { conn: id, ticket, place, ready } in self.unsent.drain(..) {

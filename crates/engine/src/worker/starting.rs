@@ -9,8 +9,12 @@ use plimsoll_plan::{Load, Overload};
 use super::proceeding::{Course, Due};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
-use crate::lane::Lane;
+use crate::lane::{Lane, Passed};
 use crate::request::{AT_SEND, InFlight, new_request};
+
+/// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
+/// what has arrived meanwhile gets its turn, and may have made others free.
+const OPENINGS_PER_PASS: u32 = 64;
 
 /// An iteration that is to be begun.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +142,7 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.accounting.scheduled += u64::from(measured);
             self.counts.iterations.started += u64::from(measured);
             self.counts.new_scheduled += 1;
+            self.counts.new_iterations += 1;
             let mut request = new_request(intended, index, step, measured);
             // A user that is counted goes to whoever its scenario begins at.
             let there = self.lane_of(self.plan.steps[step as usize].target, lane);
@@ -154,11 +159,13 @@ impl<B: Backend> Worker<'_, B> {
         let session = self.sessions.begin(scenario, lane, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);
+        self.counts.new_iterations += 1;
         match self.proceed(session, lane, slot, Due { intended, ready, since, begins: true }) {
             Course::UnderWay => {}
             Course::Over => self.user_goes_on(lane, now),
             Course::Exhausted => {
                 self.counts.iterations.started -= u64::from(measured);
+                self.counts.new_iterations -= 1;
                 return false;
             }
         }
@@ -210,6 +217,8 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
+        self.held = false;
+        self.openings = OPENINGS_PER_PASS;
         'lanes: for lane in 0..self.lanes.len() as u32 {
             let state = &mut self.lanes[lane as usize];
             // While its server is looked for, no connection is what is missing.
@@ -233,11 +242,15 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
                     if overload == Overload::Drop {
-                        self.lanes[lane as usize].take();
-                        self.counts.new_scheduled += 1;
-                        self.counts.accounting.scheduled += u64::from(measured);
-                        self.counts.accounting.dropped += u64::from(measured);
-                        continue;
+                        // In this pass no connection becomes free for those behind it, either.
+                        let due = until.min(now + Nanos(1)).since(self.times.start);
+                        let Passed { all, measured, without_data } =
+                            self.lanes[lane as usize].take_before(due, &self.exhausted);
+                        self.counts.new_scheduled += all;
+                        self.counts.never_start(without_data, without_data);
+                        self.counts.accounting.scheduled += measured - without_data;
+                        self.counts.accounting.dropped += measured - without_data;
+                        break;
                     }
                     blocked = true;
                     self.lanes[lane as usize].blocked = true;
@@ -267,7 +280,7 @@ impl<B: Backend> Worker<'_, B> {
     /// An arrival whose scenario has no data any more, while others have.
     fn pass_by(&mut self, measured: bool) {
         self.counts.new_scheduled += 1;
-        self.counts.never_start(measured, true);
+        self.counts.never_start(u64::from(measured), u64::from(measured));
     }
 
     /// Whether a pass that began at `now` has taken so long that the control and the deadlines come first:
@@ -299,9 +312,15 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn may_open(&self, lane: u32, now: Nanos) -> bool {
+    fn may_open(&mut self, lane: u32, now: Nanos) -> bool {
         let paced = self.ramp.is_paced() && !self.users_have_connections();
-        !self.is_at_limit(lane) && (!paced || now >= self.times.start + self.ramp.next())
+        let may = !self.is_at_limit(lane) && (!paced || now >= self.times.start + self.ramp.next());
+        let Some(demand) = self.demand.filter(|_| may) else { return may };
+        let Lane { open, initial, depth, .. } = self.lanes[lane as usize];
+        // By the time of this pass: opening connections takes time, too, in which nothing is heard.
+        let needed = open < initial || (self.openings > 0 && demand.warrants(open, depth, now));
+        self.held |= !needed;
+        needed
     }
 
     /// Whether the limit of connections allows the lane no further one.
@@ -369,6 +388,9 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
+        if let (0, Some(demand)) = (self.counts.in_flight, &mut self.demand) {
+            demand.heard(self.now);
+        }
         self.counts.in_flight += 1;
         self.recorder_of(request).note_started(request.step);
         self.counts.accounting.started += u64::from(request.measured);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, Standing, WorkerRecord};
@@ -12,6 +12,9 @@ use super::routing::ASK_INTERVAL;
 use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::lane::Lane;
 use crate::pacing::Outlook;
+
+/// How soon an arrival is looked at again for which no further connection was needed.
+const HELD: Nanos = Nanos::from_millis(1);
 
 impl<B: Backend> Worker<'_, B> {
     /// Whether a run that is counted, or complete, has nothing left to start and nothing to wait for.
@@ -56,6 +59,8 @@ impl<B: Backend> Worker<'_, B> {
         let paced = self.ramp.is_rising() && !self.users_have_connections() && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
         let until = self.openers.front().map_or(until, |(at, _)| until.min((*at).max(now)));
+        // A target that has fallen silent needs more connections from moment to moment.
+        let until = if self.held { until.min(now + HELD) } else { until };
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
         Outlook {
             now,
@@ -97,7 +102,8 @@ impl<B: Backend> Worker<'_, B> {
         self.record.passes += 1;
         self.record.longest_pass = self.record.longest_pass.max(length);
         let [_, end, latest] = self.stalled;
-        if began <= end + CATCHING_UP && end < latest {
+        let waits = self.blocked_since.is_some_and(|since| since <= end + CATCHING_UP);
+        if (began <= end + CATCHING_UP || waits) && end < latest {
             self.stalled[1] = ended.min(latest);
         }
         if length > STALL {
@@ -128,15 +134,6 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
-        if self.keeps {
-            self.reason = Some((class, reason.to_owned()));
-        }
-        if !self.error_examples.contains_key(class.name()) {
-            self.error_examples.insert(class.name().to_owned(), reason.to_owned());
-        }
-    }
-
     /// The end of the phase that is under way at `at`; never, without phases.
     pub(super) fn border_after(&self, at: Nanos) -> Nanos {
         let ends = self.plan.phases.iter().map(|phase| self.times.start + phase.end());
@@ -158,6 +155,7 @@ impl<B: Backend> Worker<'_, B> {
             warmup,
             drain: at > self.times.end,
             scheduled: std::mem::take(&mut self.counts.new_scheduled),
+            iterations: std::mem::take(&mut self.counts.new_iterations),
             in_flight: self.counts.in_flight,
             connections: self.open_now,
         };

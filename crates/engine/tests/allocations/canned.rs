@@ -201,13 +201,14 @@ impl Backend for Canned {
 
     fn close(&mut self, _: ConnId, _: Close) {}
 
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: Wait) -> Option<Nanos> {
         if self.ready.is_empty() {
             assert!(wait.until < Nanos::MAX, "nothing will ever happen again");
             self.now = self.now.max(wait.until);
         } else {
             self.now += ROUND_TRIP;
         }
+        None
     }
 
     fn next_event(&mut self) -> Option<Event> {

@@ -31,7 +31,7 @@ fn few_connections_are_no_slow_server() {
     let flags = [("--rate", "1000"), ("-c", "5"), ("-d", "3s")];
     let record = limited(&flags, world(constant(MS * 10)));
     assert_limited(&record, LimitedBy::ConnectionLimit, "carry at most");
-    assert!(record.verdict.limited_by.hint.contains("-c 1"), "{:?}", record.verdict.limited_by);
+    assert!(record.verdict.limited_by.hint.contains("-c 2"), "{:?}", record.verdict.limited_by);
     // The same connections before a server that takes one request at a time.
     let record = limited(&flags, world(one_queue(Law::Constant(MS * 2))));
     assert_limited(&record, LimitedBy::Target, "wait for one another");

@@ -3,16 +3,20 @@
 
 mod attribution;
 mod checksum;
+mod contact;
 mod elsewhere;
 mod ends;
+mod examples;
 mod growing;
 mod http1;
 mod http2;
 mod misbehaving;
+mod overload;
 mod phases;
 mod plans;
 mod polling;
 mod scenarios;
+mod sending;
 mod steering;
 mod supply;
 mod tokens;
@@ -60,6 +64,7 @@ fn patch(flags: &[(&'static str, &str)]) -> PlanPatch {
             "--rate" => patch.rate = given,
             "--stages" => patch.stages = given,
             "--arrival" => patch.arrival = given,
+            "--pacing" => patch.pacing = given,
             "--overload" => patch.overload = given,
             "--warmup" => patch.warmup = given,
             "--drain" => patch.drain = given,

@@ -87,11 +87,12 @@ fn either_is_drawn_by_the_seed_and_leaves_requests_as_they_are() {
 #[test]
 fn the_request_before_the_run_is_sent_and_answered() {
     let options = SimOptions { keep_requests: true, ..world(server()) };
-    let plan = plan("connections: 2, iterations: 20, abort_pct: 100", POST);
+    let get = "scenarios: [{steps: [{get: /}]}]";
+    let plan = plan("connections: 2, iterations: 20, abort_pct: 100", get);
     let open = SimOpen::new(options);
     let sites: Arc<[Site]> = vec![super::server().into()].into();
-    let records = preflight(&plan, &open, &[sites], &Control::default()).expect("it is sent");
-    assert_eq!((records.len(), records[0].accounting.ok), (1, 1));
+    let found = preflight(&plan, &open, &[sites], &Control::default()).expect("it is sent");
+    assert_eq!((found.len(), found[0].status(), found[0].records[0].accounting.ok), (1, Some(200), 1));
     assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, Site, preflight, run};
+use plimsoll_engine::{Control, Site, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
 use plimsoll_testkit::{Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog};
@@ -575,19 +575,6 @@ fn a_lost_server_is_no_work_in_the_drain() {
     let record = on_pool("connections: 4, duration: 1s, drain: 3s, timeout: 30s", world(silent));
     assert_eq!(record.accounting.in_flight_at_stop, 4);
     assert!(record.workers[0].passes < 1000, "{}", record.workers[0].passes);
-}
-
-#[test]
-fn a_preflight_needs_no_values() {
-    let rest = "data: {n: {range: [0, 7], at_end: stop}}\n\
-                scenarios: [{cookies: true, steps: [{post: \"/${n}\", body: \"${n}\"}]}]";
-    for protocol in ["", ", http2: true"] {
-        let plan = plan(&format!("connections: 1, iterations: 3{protocol}"), rest);
-        let open = SimOpen::new(world(good()));
-        let sites: Arc<[Site]> = vec![server().into()].into();
-        let records = preflight(&plan, &open, &[sites], &Control::default()).expect("an answer");
-        assert_eq!((records.len(), records[0].accounting.ok, open.truth().len()), (1, 1, 1), "{protocol}");
-    }
 }
 
 const STEPS: [&str; 9] = [

@@ -25,6 +25,8 @@ pub struct ConnectionRecord {
     pub tls_time: Histogram,
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
+    /// What helps against the first fault of TLS that can be helped.
+    pub tls_hint: Option<&'static str>,
     /// Time for which due arrivals waited because every connection was busy, summed over workers.
     pub blocked: Nanos,
     /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
@@ -57,6 +59,7 @@ impl ConnectionRecord {
         self.connect_time.merge(&other.connect_time);
         self.tls_time.merge(&other.tls_time);
         self.tls_resumed += other.tls_resumed;
+        self.tls_hint = self.tls_hint.or(other.tls_hint);
         self.blocked += other.blocked;
         self.blocked_at_limit += other.blocked_at_limit;
         self.depth = self.depth.max(other.depth);

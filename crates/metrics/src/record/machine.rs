@@ -68,6 +68,9 @@ pub struct MachineInterval {
     pub target: Option<ProcessUse>,
     /// The watched servers, in the order of [`MachineFacts::watched`].
     pub watched: Vec<WatchedUse>,
+    /// The other processes that used most CPU time, by their names, the largest first; not looked for where
+    /// there is next to nothing that the generator and the watched servers have not used.
+    pub others: Vec<OtherUse>,
     /// The processors.
     pub cores: Vec<CoreUse>,
     /// Time for which some task on this machine waited for a processor (pressure stall information).
@@ -122,6 +125,45 @@ pub struct ProcessUse {
     pub throttling: Option<Throttling>,
     /// Memory of its control group at the end, in bytes.
     pub group_memory_bytes: Option<u64>,
+}
+
+/// What the processes of one name used, which are neither the generator nor watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherUse {
+    /// Their name.
+    pub name: String,
+    /// The number of the one that used most.
+    pub pid: u32,
+    /// CPU time of that one.
+    pub most: Nanos,
+    /// Processes of this name that used any CPU time; of several intervals that are joined the most.
+    pub processes: u64,
+    /// CPU time of all of them, in ticks of 10 ms. At least so much: ends between two looks are not seen.
+    pub cpu: Nanos,
+}
+
+impl OtherUse {
+    /// Names that are kept, those that used most.
+    pub const KEPT: usize = 8;
+
+    /// Adds what others used in the same time, or the next: by their names, the largest first.
+    pub fn merge(mine: &mut Vec<Self>, theirs: impl IntoIterator<Item = Self>) {
+        for next in theirs {
+            let Some(known) = mine.iter_mut().find(|known| known.name == next.name) else {
+                mine.push(next);
+                continue;
+            };
+            if next.pid == known.pid {
+                known.most += next.most;
+            } else if next.most > known.most {
+                (known.pid, known.most) = (next.pid, next.most);
+            }
+            known.processes = known.processes.max(next.processes);
+            known.cpu += next.cpu;
+        }
+        mine.sort_by(|one, other| other.cpu.cmp(&one.cpu).then_with(|| one.name.cmp(&other.name)));
+        mine.truncate(Self::KEPT);
+    }
 }
 
 /// How a control group with a limit on CPU time held up its processes.
@@ -197,6 +239,7 @@ impl MachineInterval {
             self.watched.resize_with(next.watched.len(), WatchedUse::default);
         }
         self.watched.iter_mut().zip(&next.watched).for_each(|(mine, theirs)| mine.join(theirs));
+        OtherUse::merge(&mut self.others, next.others.iter().cloned());
         if self.cores.len() < next.cores.len() {
             self.cores.resize(next.cores.len(), CoreUse::default());
         }
@@ -312,8 +355,30 @@ mod tests {
                 ..NetworkUse::default()
             },
             target: Some(ProcessUse { threads: number, ..ProcessUse::default() }),
+            others: vec![other("cargo", 7, 400), other("rustc", number as u32, 10 * number)],
             ..MachineInterval::default()
         }
+    }
+
+    fn other(name: &str, pid: u32, cpu_ms: u64) -> OtherUse {
+        let cpu = Nanos::from_millis(cpu_ms);
+        OtherUse { name: name.to_owned(), pid, most: cpu, processes: 1, cpu }
+    }
+
+    #[test]
+    fn other_processes_add_up_by_their_names() {
+        let mut record = MachineRecord::default();
+        record.intervals.extend((1..=6).map(second));
+        let others = record.measured(Nanos::from_secs(5)).expect("it was watched").others;
+        // The number is that of the process which used most in an interval.
+        let rustc = OtherUse { cpu: Nanos::from_millis(90), ..other("rustc", 5, 50) };
+        assert_eq!(others, [other("cargo", 7, 800), rustc]);
+        let mut many = Vec::new();
+        OtherUse::merge(
+            &mut many,
+            (1..=20).map(|number| other(&format!("p{number}"), number, number.into())),
+        );
+        assert_eq!((many.len(), many[0].pid), (OtherUse::KEPT, 20));
     }
 
     #[test]

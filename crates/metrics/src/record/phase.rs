@@ -24,6 +24,8 @@ pub struct PhaseRecord {
     pub target_per_second: Option<f64>,
     /// Requests that ended in it with a whole response, without those of the drain.
     pub completed: u64,
+    /// Iterations started in it.
+    pub iterations: u64,
     /// All steps together.
     pub tally: Tally,
 }
@@ -61,6 +63,7 @@ impl PhaseMerger {
         let Some(phase) = self.phases.get_mut(self.present) else { return };
         interval.steps.iter().for_each(|step| phase.tally.merge(step));
         phase.completed += if interval.drain { 0 } else { interval.completed };
+        phase.iterations += interval.iterations;
     }
 
     /// The phases of a run whose load ended at `end` since the start. `target` is the mean rate that was

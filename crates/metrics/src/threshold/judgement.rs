@@ -73,12 +73,14 @@ pub(super) struct Judgement {
     pub(super) observed: Option<Observed>,
     /// Why it failed, if the value does not say it.
     pub(super) reason: Option<String>,
+    /// Whether errors that the target itself answered suffice for it to fail.
+    pub(super) by_answers: bool,
 }
 
 impl Judgement {
     /// It cannot be said, so it is not met.
     fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
-        Self { passed: false, observed, reason: Some(reason.into()) }
+        Self { passed: false, observed, reason: Some(reason.into()), by_answers: false }
     }
 
     /// Whether the data show that the threshold is not met; else they only fail to show that it is.
@@ -221,6 +223,7 @@ impl<'a> View<'a> {
                 Total::Ok => Some((self.ok, ended?)),
                 Total::Failed => Some((self.failed, ended?)),
                 Total::TimedOut => Some((self.timed_out, ended?)),
+                Total::Errors => Some((self.failed + self.timed_out, ended?)),
                 Total::Checks => {
                     let class = ErrorClass::ALL.iter().find(|class| class.name() == "check")?;
                     Some((errors(*class), ended?))
@@ -240,6 +243,48 @@ const NO_DATA: &str = "no data";
 /// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least so long: a
 /// figure among such values is a lower bound, which can be above a limit for certain, but never below one.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
+    let judgement = compared(threshold, view);
+    let by_answers = !judgement.passed && fails_by_answers(threshold, view);
+    Judgement { by_answers, ..judgement }
+}
+
+/// Whether a limit of errors is broken even if every failure that is no answer of the target is taken for a
+/// success. A limit of anything else, times and rates above all, is never broken by answers.
+fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
+    let operator = match (threshold.metric, threshold.operator) {
+        (Metric::Count(Counted::Total(Total::Ok)), Operator::Greater | Operator::AtLeast)
+            if matches!(threshold.limit, Limit::Percent(_)) =>
+        {
+            threshold.operator
+        }
+        (
+            Metric::ErrorRate
+            | Metric::Count(Counted::Errors(_) | Counted::Total(Total::Failed | Total::Checks)),
+            operator,
+        ) => match operator {
+            Operator::Less | Operator::AtMost => operator,
+            // Fewer could still be equal; more never.
+            Operator::Equal => Operator::AtMost,
+            Operator::Greater | Operator::AtLeast | Operator::Unequal => return false,
+        },
+        _ => return false,
+    };
+    let mut errors = *view.errors;
+    let others = ErrorClass::ALL.iter().filter(|class| !class.is_answer());
+    others.filter(|class| **class != ErrorClass::AbortedByUs).for_each(|class| errors[*class as usize] = 0);
+    let answered: u64 = errors.iter().sum::<u64>() - errors[ErrorClass::AbortedByUs as usize];
+    let favourable = View {
+        ok: view.ok + (view.failed + view.timed_out).saturating_sub(answered),
+        failed: answered,
+        timed_out: 0,
+        errors: &errors,
+        times: [const { None }; TimeKind::ALL.len()],
+        ..*view
+    };
+    compared(&Threshold { operator, ..*threshold }, &favourable).is_shown()
+}
+
+fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
     match (threshold.metric, threshold.limit) {
         (Metric::Time(kind, figure), Limit::Time(limit)) => {
             let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
@@ -303,12 +348,10 @@ fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) 
     match (threshold.operator, ordering) {
         // The true value is at least this one.
         (Operator::Greater | Operator::AtLeast | Operator::Unequal, Ordering::Greater)
-        | (Operator::AtLeast, Ordering::Equal) => {
-            Judgement { passed: true, observed: Some(observed), reason: None }
-        }
+        | (Operator::AtLeast, Ordering::Equal) => decided(Operator::Equal, Ordering::Equal, observed),
         (Operator::Less, Ordering::Greater | Ordering::Equal)
         | (Operator::AtMost | Operator::Equal, Ordering::Greater) => {
-            Judgement { passed: false, observed: Some(observed), reason: None }
+            decided(Operator::Unequal, Ordering::Equal, observed)
         }
         _ => Judgement::unknown(Some(observed), format!("{} may have taken longer", timeouts())),
     }
@@ -346,7 +389,7 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
 }
 
 fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
-    Judgement { passed: operator.holds(ordering), observed: Some(observed), reason: None }
+    Judgement { passed: operator.holds(ordering), observed: Some(observed), reason: None, by_answers: false }
 }
 
 impl Operator {

@@ -139,6 +139,8 @@ named! {
         Failed = "failed",
         /// Requests that timed out.
         TimedOut = "timed_out",
+        /// Requests that failed or timed out. As a share it is [`Metric::ErrorRate`], and called so.
+        Errors = "errors",
         /// Responses that were not as expected: the error class `check`.
         Checks = "checks",
         /// Bytes of requests.
@@ -269,6 +271,11 @@ impl Threshold {
         let operator = operator(&text[start..behind], start..behind)?;
         let metric = metric(&trimmed(text, 0..start))?;
         let limit = limit(metric, &trimmed(text, behind..text.len()))?;
+        // One figure has one name, however it was written.
+        let metric = match (metric, limit) {
+            (Metric::Count(Counted::Total(Total::Errors)), Limit::Percent(_)) => Metric::ErrorRate,
+            _ => metric,
+        };
         Ok(Self { metric, operator, limit })
     }
 }
@@ -364,7 +371,7 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
     let habit = match part.text {
         "med" | "median" => Some("p50"),
         "avg" | "average" => Some("mean"),
-        "errors" | "error" | "http_req_failed" => Some("error_rate or failed"),
+        "error" | "http_req_failed" => Some("error_rate for a share, errors for a number"),
         "rps" | "throughput" => Some("rate"),
         "latency" | "duration" | "http_req_duration" => Some("p99, or another percentile"),
         _ => None,

@@ -136,9 +136,14 @@ impl ThresholdWatch {
     /// What became of each threshold, in the order of the plan. `record` is that of the whole run; its own
     /// thresholds are not looked at.
     pub fn finish(self, record: &RunRecord) -> Vec<ThresholdResult> {
-        let ended_by = self.ended_by;
-        let result = |(index, watched): (usize, Watched)| watched.finish(record, ended_by == Some(index));
-        self.watched.into_iter().enumerate().map(result).collect()
+        self.standing(record)
+    }
+
+    /// The same of a run that goes on, with its record so far: what there would be if this were the end.
+    pub fn standing(&self, record: &RunRecord) -> Vec<ThresholdResult> {
+        let result =
+            |(index, watched): (usize, &Watched)| watched.result(record, self.ended_by == Some(index));
+        self.watched.iter().enumerate().map(result).collect()
     }
 }
 
@@ -217,33 +222,35 @@ impl Watched {
         judge(&self.spec.threshold, &View::of_window(total, times, *length))
     }
 
-    fn finish(self, record: &RunRecord, ended_run: bool) -> ThresholdResult {
+    fn result(&self, record: &RunRecord, ended_run: bool) -> ThresholdResult {
         let so_far = self.is_summed_up().then(|| self.judge_window());
         let Self { spec, steps, windows, worst, failed, .. } = self;
         let (judgement, windows) = match spec.window {
             None => match failed {
                 // What made the run end is what it is judged by, whatever came in the drain.
-                Some(Failure { judgement, .. }) if ended_run => (judgement, None),
-                _ => (so_far.unwrap_or_else(|| super::judge_record(&spec, &steps, record)), None),
+                Some(Failure { judgement, .. }) if ended_run => (judgement.clone(), None),
+                _ => (so_far.unwrap_or_else(|| super::judge_record(spec, steps, record)), None),
             },
             Some(_) => {
                 let first = failed.as_ref().map(|failure| failure.at);
-                let judgement =
-                    failed.map(|failure| failure.judgement).or(worst).unwrap_or_else(|| Judgement {
-                        passed: false,
-                        observed: None,
-                        reason: Some("no data: the run was shorter than a window".to_owned()),
-                    });
-                (judgement, Some(Windows { first_failed_at: first, ..windows }))
+                let judgement = failed.as_ref().map(|failure| &failure.judgement).or(worst.as_ref());
+                let judgement = judgement.cloned().unwrap_or_else(|| Judgement {
+                    passed: false,
+                    observed: None,
+                    reason: Some("no data: the run was shorter than a window".to_owned()),
+                    by_answers: false,
+                });
+                (judgement, Some(Windows { first_failed_at: first, ..*windows }))
             }
         };
         ThresholdResult {
-            spec,
+            spec: spec.clone(),
             passed: judgement.passed,
             observed: judgement.observed,
             reason: judgement.reason,
             windows,
             ended_run,
+            failed_by_answers: !judgement.passed && judgement.by_answers,
         }
     }
 }

@@ -7,7 +7,8 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 
-use super::{Judge, LIMIT_SHARE, Limitation, LimitedBy, Reason, ReasonCode, ratio};
+use super::connections::Blocking;
+use super::{Judge, Limitation, LimitedBy, Reason, ReasonCode, ratio};
 use crate::{Interval, MachineInterval, Model, ProcessUse, figure};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
@@ -50,6 +51,8 @@ const SLOW_FACTOR: u64 = 10;
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
 /// Open files of the generator beside its connections, at most: what is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
+/// Share of requests from which a plan that fails by itself is what a run shows, and nothing else.
+const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
 const FAILED_SHARE: f64 = 0.01;
 
@@ -57,7 +60,8 @@ const FAILED_SHARE: f64 = 0.01;
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
     let suffers = judge.record.model == Model::Closed || judge.fell_short();
     judge
-        .generator()
+        .plan_fails()
+        .or_else(|| judge.generator())
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.loss())
         .or_else(|| judge.failures())
@@ -76,6 +80,20 @@ fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limita
 const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
 
 impl Judge<'_> {
+    /// A script that throws, or data that cannot be read: what the processors did meanwhile says nothing.
+    fn plan_fails(&self) -> Option<Limitation> {
+        let classes = [(ErrorClass::Script, "script"), (ErrorClass::Scenario, "scenario")];
+        let errors = |class: ErrorClass| self.record.total.errors[class as usize];
+        let &(class, name) = classes.iter().max_by_key(|(class, _)| errors(*class))?;
+        let share = ratio(errors(class), self.record.accounting.started)?;
+        if share <= PLAN_FAILS_SHARE {
+            return None;
+        }
+        let evidence = format!("{} of the requests failed in the plan's own {name}", figure::share(share));
+        let hint = format!("mend the {name}: the errors say what is wrong with it");
+        Some(limited(LimitedBy::Unknown, evidence, hint))
+    }
+
     /// What made the run invalid on the generator's side; the first of it, the others are in the verdict.
     fn generator(&self) -> Option<Limitation> {
         let own = |reason: &&Reason| {
@@ -86,7 +104,7 @@ impl Judge<'_> {
                 | Code::SigningLimited
                 | Code::PortsExhausted
                 | Code::DescriptorsExhausted => true,
-                Code::StartLag => self.blocked_at_limit() <= LIMIT_SHARE,
+                Code::StartLag => matches!(self.blocking(), Blocking::None | Blocking::Generator),
                 _ => false,
             }
         };
@@ -95,6 +113,7 @@ impl Judge<'_> {
         if let Some((evidence, hint)) = self.throttled_words() {
             return Some(limited(LimitedBy::Generator, evidence, hint));
         }
+        let reason = self.cause().filter(own).unwrap_or(reason);
         Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
     }
 
@@ -103,9 +122,7 @@ impl Judge<'_> {
         let own = |reason: &Reason| {
             matches!(reason.code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit | ReasonCode::StartLag)
         };
-        self.reasons.iter().any(own)
-            || self.blocked_at_limit() > LIMIT_SHARE
-            || self.growth_per_second().is_some()
+        self.reasons.iter().any(own) || self.lacks_connections() || self.growth_per_second().is_some()
     }
 
     /// A target on this machine that did not accept as fast as connections came.
@@ -235,7 +252,7 @@ impl Judge<'_> {
     /// All places for requests in flight were taken (always so in the closed model): by whose fault?
     fn in_flight_limit(&self) -> Option<Limitation> {
         let open = self.record.model == Model::Open;
-        if open && self.blocked_at_limit() <= LIMIT_SHARE {
+        if open && !self.lacks_connections() {
             return None;
         }
         self.transfer()

@@ -2,23 +2,104 @@
 
 use plimsoll_core::Nanos;
 
-use super::{Finding, Judge, LIMIT_SHARE, ReasonCode, ratio};
+use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
 use crate::figure;
+
+/// Connections beyond which more of them are no remedy: a target that needs so many stood still.
+const MOST_CONNECTIONS: u64 = 10_000;
+/// Standard deviations of the number of requests in flight that are kept free above its mean. Whatever the
+/// distribution of service times, that number has the variance of its mean where nothing waits (M/G/∞), and
+/// three deviations leave one arrival in a thousand without a place.
+const RESERVE: f64 = 3.0;
+
+/// Why due arrivals waited for a free connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocking {
+    /// They did not, or hardly.
+    None,
+    /// There are too few connections for the rate at the mean service time.
+    TooFew,
+    /// On average there are enough; while the target was slow there were not.
+    SlowMoments,
+    /// Even the slowest reply leaves enough of them free: the generator was late itself.
+    Generator,
+}
+
+/// How many requests a load has to have in flight, by Little's law.
+struct Demand {
+    requests_per_second: f64,
+    /// The same in iterations, in words, if these have several requests.
+    iterations: Option<String>,
+    mean_ns: f64,
+    /// Service time of the replies of slow moments.
+    slow_ns: f64,
+    /// At the mean service time.
+    on_average: f64,
+    /// While every reply is as slow as those.
+    at_worst: f64,
+}
+
+impl Demand {
+    /// In flight at nearly all times.
+    fn with_reserve(&self) -> f64 {
+        self.on_average + RESERVE * self.on_average.sqrt()
+    }
+}
+
+/// Whether a finding says what was wrong with the generator's processors.
+const fn is_of_generator(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::Stall | ReasonCode::CpuSaturation | ReasonCode::SigningLimited)
+}
 
 impl Judge<'_> {
     /// States the limit of connections, and of streams on them, if it was felt: as a reason if it did harm.
+    ///
+    /// Where the generator kept responses waiting, that is stated instead. Call it after everything that is
+    /// looked for in the generator.
     pub(super) fn connection_limit(&mut self, harmed: bool) {
-        if self.blocked_at_limit() <= LIMIT_SHARE {
-            return;
-        }
-        let (evidence, hint) = self.connection_limit_words();
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
-        self.find(finding, ReasonCode::ConnectionLimit, evidence, hint);
+        match self.blocking() {
+            Blocking::None => {}
+            Blocking::Generator => {
+                // Whatever kept it from reading is found by now, or else its lag is all that shows it.
+                let known =
+                    |reason: &Reason| reason.code == ReasonCode::StartLag || is_of_generator(reason.code);
+                if harmed && !self.reasons.iter().any(known) {
+                    let evidence = self.own_lag_words();
+                    self.find(finding, ReasonCode::StartLag, evidence, "");
+                }
+            }
+            Blocking::TooFew | Blocking::SlowMoments => {
+                let (evidence, hint) = self.connection_limit_words();
+                self.find(finding, ReasonCode::ConnectionLimit, evidence, hint);
+            }
+        }
+    }
+
+    /// Why due arrivals had to wait for a free connection, or stream.
+    pub(super) fn blocking(&self) -> Blocking {
+        if self.blocked_at_limit() <= LIMIT_SHARE {
+            return Blocking::None;
+        }
+        // Without times or a rate there is only the limit, which was reached.
+        let Some(demand) = self.demand() else { return Blocking::TooFew };
+        let places = self.places() as f64;
+        if demand.with_reserve() > places {
+            Blocking::TooFew
+        } else if demand.at_worst > places {
+            Blocking::SlowMoments
+        } else {
+            Blocking::Generator
+        }
+    }
+
+    /// Whether arrivals waited because there were too few connections, always or in slow moments.
+    pub(super) fn lacks_connections(&self) -> bool {
+        matches!(self.blocking(), Blocking::TooFew | Blocking::SlowMoments)
     }
 
     /// What the limit of connections carries at most, and what would be needed.
     pub(super) fn connection_limit_words(&self) -> (String, String) {
-        let blocked = self.blocked_at_limit();
         let (limit, depth) = (self.record.connections.limit, self.depth());
         let mut connections = format!("{} connections", figure::count(limit));
         let mut more_streams = "";
@@ -38,37 +119,101 @@ impl Judge<'_> {
         let waited = format!(
             "due arrivals waited for a free {} during {} of the time",
             self.place(),
-            figure::share(blocked)
+            figure::share(self.blocked_at_limit())
         );
-        let mean_service = self.record.total.service_time.mean();
-        let target = self.record.target_per_second;
-        match (mean_service, target) {
-            (Some(mean), Some(target)) if mean > 0.0 => {
-                // Each request of an iteration takes up its place for its own service time.
-                let steps = self.record.requests_per_iteration();
-                let requests = target * steps;
-                let carried = (limit * depth) as f64 / (mean / 1e9);
-                let needed = (requests * mean / 1e9 / depth as f64).ceil() as u64;
-                let mut asked = format!("{} asked for", figure::per_second(requests));
-                if steps > 1.0 {
-                    let iterations = figure::per_second_of("iterations", target);
-                    let steps = (steps * 10.0).round() / 10.0;
-                    asked.push_str(&format!(" ({iterations} of {steps} requests)"));
-                }
-                let evidence = format!(
-                    "{connections} with a mean service time of {} per reply carry at most {} of the {asked}; {waited}",
-                    figure::nanos_f64(mean),
-                    figure::per_second(carried),
-                );
-                // With slots for the mean, the target's slow moments need more than the mean.
-                let needed = needed.max(limit + 1);
-                (evidence, format!("use -c {needed} or more{more_streams}, or a lower rate"))
-            }
-            _ => (
+        let Some(demand) = self.demand() else {
+            return (
                 format!("the limit of {connections} was reached; {waited}"),
                 format!("use more connections (-c){more_streams} or a lower rate"),
-            ),
+            );
+        };
+        let mut asked = format!("{} asked for", figure::per_second(demand.requests_per_second));
+        if let Some(iterations) = &demand.iterations {
+            asked.push_str(&format!(" ({iterations})"));
         }
+        let mean = figure::nanos_f64(demand.mean_ns);
+        let places = self.places() as f64;
+        let carried = places / (demand.mean_ns / 1e9);
+        let in_flight = |count: f64| figure::count(count.ceil() as u64);
+        let (evidence, needed) = if carried <= demand.requests_per_second {
+            let carried = figure::per_second(carried);
+            let words = format!(
+                "{connections} with a mean service time of {mean} per reply carry at most {carried} of the {asked}"
+            );
+            (words, demand.with_reserve())
+        } else if demand.with_reserve() > places {
+            let busy = in_flight(demand.on_average);
+            let words = format!(
+                "at a mean service time of {mean} per reply the {asked} keep {busy} requests in flight on average, which leaves {connections} too little room for chance"
+            );
+            (words, demand.with_reserve())
+        } else {
+            let slow = figure::nanos_f64(demand.slow_ns);
+            let words = format!(
+                "replies took {slow} at times (on average {mean}), which at the {asked} is {} requests in flight on {connections}",
+                in_flight(demand.at_worst)
+            );
+            (words, demand.at_worst)
+        };
+        let needed = (needed / depth as f64).ceil() as u64;
+        let hint = if needed > MOST_CONNECTIONS {
+            format!(
+                "look at what the target did in its slow moments: {} connections would be needed",
+                figure::count(needed)
+            )
+        } else {
+            format!("use -c {needed} or more{more_streams}, or a lower rate")
+        };
+        (format!("{evidence}; {waited}"), hint)
+    }
+
+    /// What the generator's own lag looks like where its connections were free in time.
+    fn own_lag_words(&self) -> String {
+        let lag = self.record.total.start_lag.percentile(99.0).unwrap_or(0);
+        let slow = self.demand().map_or(0.0, |demand| demand.slow_ns);
+        format!(
+            "start lag p99 is {}: all connections were taken during {} of the time, though replies took {} at most, and \
+             the generator read replies late",
+            figure::nanos(Nanos(lag)),
+            figure::share(self.blocked_at_limit()),
+            figure::nanos_f64(slow),
+        )
+    }
+
+    /// How many requests have to be in flight at once; `None` where no rate is asked for or nothing is known
+    /// of the times.
+    fn demand(&self) -> Option<Demand> {
+        let (service, connections) = (&self.record.total.service_time, &self.record.connections);
+        // Of several servers only the smallest limit of streams is known.
+        if self.record.peers.len() > 1 && connections.http2.binding_limit().is_some() {
+            return None;
+        }
+        let mean_ns = service.mean().filter(|mean| *mean > 0.0)?;
+        // In a slow moment every place is held by a slow reply: one that stands out alone is none.
+        let held = self.places() as f64 / 2.0;
+        let slow = service.percentile(100.0 * (1.0 - (held / service.count() as f64).min(0.5)))?;
+        let target = self.record.target_per_second?;
+        // Each request of an iteration takes up its place for its own service time.
+        let steps = self.record.requests_per_iteration();
+        let iterations = (steps > 1.0).then(|| {
+            let steps = (steps * 10.0).round() / 10.0;
+            format!("{} of {steps} requests", figure::per_second_of("iterations", target))
+        });
+        let requests_per_second = target * steps;
+        let by_little = |time_ns: f64| requests_per_second * time_ns / 1e9;
+        Some(Demand {
+            requests_per_second,
+            iterations,
+            mean_ns,
+            slow_ns: slow as f64,
+            on_average: by_little(mean_ns),
+            at_worst: by_little(slow as f64),
+        })
+    }
+
+    /// Requests that can be in flight at once.
+    fn places(&self) -> u64 {
+        self.record.connections.limit * self.depth()
     }
 
     /// States in the closed model that a server allowed fewer streams than the plan asks for: then some users

@@ -16,6 +16,19 @@ pub struct Verdict {
     pub limited_by: Limitation,
 }
 
+impl Verdict {
+    /// The codes of the reasons, each once.
+    pub fn codes(&self) -> Vec<String> {
+        let mut codes: Vec<String> = Vec::new();
+        for name in self.reasons.iter().map(|reason| reason.code.name()) {
+            if !codes.iter().any(|code| code == name) {
+                codes.push(name.to_owned());
+            }
+        }
+        codes
+    }
+}
+
 /// What limited a run, as far as the run itself and the machine show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limitation {
@@ -57,6 +70,27 @@ impl LimitedBy {
             Self::Unknown => "unknown",
         }
     }
+
+    /// Every one.
+    pub const ALL: [Self; 6] =
+        [Self::Target, Self::Generator, Self::Network, Self::ConnectionLimit, Self::None, Self::Unknown];
+
+    /// The one with this name in results.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|limit| limit.name() == name)
+    }
+
+    /// The same for people: `limited by the target`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Target => "limited by the target",
+            Self::Generator => "limited by the generator",
+            Self::Network => "limited by the network",
+            Self::ConnectionLimit => "limited by the number of connections",
+            Self::None => "limited by nothing",
+            Self::Unknown => "what limited it is not known",
+        }
+    }
 }
 
 /// One finding about the instrument.
@@ -66,7 +100,7 @@ pub struct Reason {
     pub code: ReasonCode,
     /// One sentence with figures.
     pub evidence: String,
-    /// What to change.
+    /// What to change; empty where that is said by the finding that names the cause of this one.
     pub hint: String,
 }
 
@@ -116,10 +150,12 @@ reason_codes! {
     Overloaded = "overloaded",
     /// The figures changed until the end of the run.
     NotSteady = "not_steady",
-    /// There is nothing to make percentiles from.
+    /// No request was started in the measured part.
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
     UnstampedCoalescing = "unstamped_coalescing",
+    /// The generator was interrupted while it sent requests, and does not know when they left.
+    SendTimeUncertain = "send_time_uncertain",
     /// Bodies were made when their requests were due, and not ahead.
     BodiesLate = "bodies_late",
     /// Messages were signed when their requests were due, and not ahead.

@@ -100,6 +100,9 @@ fn figures_of_a_run_are_compared() {
             ("error_rate<1%", false, None),
             ("error_rate>0.999999%", true, None),
             ("timeout_rate==0", true, None),
+            ("errors<=1%", true, None),
+            ("errors<1%", false, None),
+            ("errors==10", true, None),
             ("failed==10", true, None),
             ("status_5xx<10", false, None),
             ("status_5xx<1.1%", true, None),
@@ -121,6 +124,54 @@ fn figures_of_a_run_are_compared() {
     assert_eq!(judged(&record, spec("error_rate<1%")).observed, observed(1.0, Unit::Percent));
     assert_eq!(judged(&record, spec("rate<1")).observed, observed(100.0, Unit::PerSecond));
     assert_eq!(judged(&record, spec("max<1s")).observed, observed(990e6, Unit::Nanos));
+}
+
+/// What a limit of errors comes to if every failure that the target did not answer were a success.
+#[test]
+fn answers_alone_may_break_a_limit_of_errors() {
+    // 970 good, 20 × 500, 10 timeouts.
+    let record = record(vec![step(1..=970, 10, 20)]);
+    for (text, passed, by_answers) in [
+        ("error_rate<2%", false, true),
+        ("error_rate<=2%", false, false),
+        ("error_rate<1%", false, true),
+        ("error_rate<=5%", true, false),
+        ("failed<20", false, true),
+        ("failed<=19", false, true),
+        ("failed==0", false, true),
+        ("failed==21", false, false),
+        ("failed>20", false, false),
+        ("failed!=20", false, false),
+        ("status_5xx<2%", false, true),
+        ("status_5xx==0", false, true),
+        ("ok>98%", false, true),
+        ("ok>=98%", false, false),
+        ("ok>=1000", false, false),
+        ("timeout_rate<1%", false, false),
+        ("timed_out==0", false, false),
+        ("p50<1ms", false, false),
+        ("rate>1000", false, false),
+    ] {
+        let result = judged(&record, spec(text));
+        assert_eq!((result.passed, result.failed_by_answers), (passed, by_answers), "{text}");
+    }
+    let nothing = judged(&self::record(vec![StepRecord::default()]), spec("error_rate<1%"));
+    assert!(!nothing.passed && !nothing.failed_by_answers, "{nothing:?}");
+    // Resets are no answer: a generator that stood still may have met a peer that gave up.
+    let mut reset = step(1..=970, 0, 0);
+    (reset.failed, reset.errors[ErrorClass::Reset as usize]) = (30, 30);
+    assert!(!judged(&self::record(vec![reset]), spec("error_rate<1%")).failed_by_answers);
+}
+
+#[test]
+fn errors_are_failed_and_timed_out_requests() {
+    let record = record(vec![step(1..=90, 4, 6)]);
+    assert_judged(
+        &record,
+        &[("errors==10", true, None), ("errors<=10%", true, None), ("failed==6", true, None)],
+    );
+    let (share, rate) = (judged(&record, spec("errors<5%")), judged(&record, spec("error_rate<5%")));
+    assert_eq!((share.passed, share.observed), (rate.passed, rate.observed));
 }
 
 #[test]

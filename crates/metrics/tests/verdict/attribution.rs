@@ -401,6 +401,21 @@ fn a_target_that_falls_behind_is_the_limit() {
 
 #[test]
 fn what_nothing_shows_is_unknown() {
+    // Whoever throws needs a whole core for it, and the generator is not to blame.
+    let throws: fn(&mut RunRecord) = |r| {
+        r.workers[0].cpu_user = ms(7_900);
+        r.total.errors[ErrorClass::Script as usize] = 9_000;
+        r.total.ok = 0;
+    };
+    check(
+        Model::Closed,
+        &[(
+            "a script that throws",
+            throws,
+            LimitedBy::Unknown,
+            "90.0 % of the requests failed in the plan's own",
+        )],
+    );
     check(
         Model::Open,
         &[
@@ -411,6 +426,7 @@ fn what_nothing_shows_is_unknown() {
                 "neither",
             ),
             ("nothing", |r| r.total.ok = 0, LimitedBy::Unknown, "nothing ended well"),
+            ("a script that throws", throws, LimitedBy::Unknown, "failed in the plan's own script"),
         ],
     );
 }

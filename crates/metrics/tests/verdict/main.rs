@@ -1,12 +1,13 @@
 //! Every rule of the verdict, on both sides of its limit.
 
 mod attribution;
+mod causes;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::course::{Steadiness, little, steadiness};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, Model, RunRecord, Stall,
-    StepRecord, Verdict, WorkerRecord, judge,
+    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, LimitedBy, Model,
+    RunRecord, Stall, StepRecord, Verdict, WorkerRecord, judge,
 };
 
 const fn us(micros: u64) -> Nanos {
@@ -71,6 +72,37 @@ fn supplied(bodies: u64, late: u64) -> RunRecord {
 }
 
 #[test]
+fn uncertain_instants_of_sending_make_a_run_invalid() {
+    for model in [Model::Open, Model::Closed] {
+        let mut record = good(model);
+        record.workers[1].send_time_uncertain = 100;
+        assert_eq!(codes(&record), "valid");
+        record.workers[0].send_time_uncertain = 1;
+        assert_eq!(codes(&record), "send_time_uncertain");
+        let reason = &judge(&record).reasons[0];
+        assert!(reason.evidence.contains("101 of the requests (1.0 %)"), "{}", reason.evidence);
+    }
+}
+
+#[test]
+fn the_hint_for_a_start_lag_follows_its_cause() {
+    let hint = |change: fn(&mut RunRecord)| {
+        let mut record = good(Model::Open);
+        record.total.start_lag = filled(&[(us(990), 10_000)]);
+        change(&mut record);
+        let verdict = judge(&record);
+        let all = verdict.reasons.into_iter().chain(verdict.warnings);
+        let mut of_lag = all.filter(|reason| reason.code.name() == "start_lag");
+        of_lag.next().expect("a reason or a warning").hint
+    };
+    assert!(hint(|r| r.workers[0].cpu_user = ms(7_000)).contains("more threads"));
+    assert!(hint(|r| r.pacing_budget = us(800)).contains("--pacing shared"));
+    assert!(hint(|_| {}).contains("--precise"));
+    // Another process that takes the CPU is the cause, and has the hint.
+    assert_eq!(hint(|r| r.workers[0].run_delay = Some(ms(2_000))), "");
+}
+
+#[test]
 fn bodies_that_are_made_late_are_told() {
     assert_eq!(codes(&supplied(1_000, 10)), "valid");
     assert_eq!(codes(&supplied(1_000, 11)), "valid, warns bodies_late");
@@ -84,9 +116,12 @@ fn codes(record: &RunRecord) -> String {
         reasons.iter().map(|reason| reason.code.name()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(verdict.valid, verdict.reasons.is_empty());
-    for reason in verdict.reasons.iter().chain(&verdict.warnings) {
-        assert!(!reason.evidence.is_empty() && !reason.hint.is_empty(), "{reason:?}");
-    }
+    let found = || verdict.reasons.iter().chain(&verdict.warnings);
+    assert!(found().all(|reason| !reason.evidence.is_empty()), "{verdict:?}");
+    // What follows from another finding has no hint of its own, and there is one for each cause.
+    assert_eq!(found().next().is_none(), found().all(|reason| reason.hint.is_empty()), "{verdict:?}");
+    let threads = |hint: &str| hint.contains("more threads") || hint.contains("fewer threads");
+    assert!(found().filter(|reason| threads(&reason.hint)).count() <= 1, "{verdict:?}");
     let mut line = if verdict.valid { "valid".to_owned() } else { names(&verdict.reasons) };
     if !verdict.warnings.is_empty() {
         line = format!("{line}, warns {}", names(&verdict.warnings));
@@ -142,9 +177,41 @@ fn start_lag() {
                 "start_lag",
             ),
             (
-                "all late, but by less than an interval",
+                "all late by less than an interval, which is most of the response time",
                 |r| r.total.start_lag = filled(&[(us(990), 10_000)]),
+                "start_lag",
+            ),
+            (
+                "the same where wake-ups are shared on purpose",
+                |r| {
+                    r.pacing_budget = us(800);
+                    r.total.start_lag = filled(&[(us(790), 10_000)]);
+                },
                 "valid, warns start_lag",
+            ),
+            (
+                "a median lag of a tenth of the response time",
+                |r| {
+                    r.total.response_time = filled(&[(ms(10), 10_000)]);
+                    r.total.start_lag = filled(&[(us(990), 10_000)]);
+                },
+                "valid, warns start_lag",
+            ),
+            (
+                "a median lag of more than a tenth of the response time",
+                |r| {
+                    r.total.response_time = filled(&[(ms(9), 10_000)]);
+                    r.total.start_lag = filled(&[(us(990), 10_000)]);
+                },
+                "start_lag",
+            ),
+            (
+                "a median lag that an idle core with a good timer has",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(49), 10_000)]);
+                },
+                "valid",
             ),
             (
                 "the same with precise pacing, which was asked for to avoid it",
@@ -158,6 +225,7 @@ fn start_lag() {
                 "p99 at 5 % of the service time",
                 |r| {
                     r.total.service_time = filled(&[(ms(10), 100)]);
+                    r.total.response_time = filled(&[(ms(10), 100)]);
                     r.total.start_lag = filled(&[(us(499), 100)]);
                 },
                 "valid",
@@ -166,6 +234,7 @@ fn start_lag() {
                 "p99 above 5 % of the service time",
                 |r| {
                     r.total.service_time = filled(&[(ms(10), 100)]);
+                    r.total.response_time = filled(&[(ms(10), 100)]);
                     r.total.start_lag = filled(&[(us(503), 100)]);
                 },
                 "valid, warns start_lag",
@@ -177,12 +246,12 @@ fn start_lag() {
                 "valid, warns start_lag",
             ),
             (
-                "p99 within the pacing budget",
+                "within the pacing budget, which is chosen, and told",
                 |r| {
                     r.pacing_budget = us(500);
                     r.total.start_lag = filled(&[(us(599), 100)]);
                 },
-                "valid",
+                "valid, warns start_lag",
             ),
             (
                 "one in a hundred is not the p99",
@@ -194,7 +263,7 @@ fn start_lag() {
                 |r| {
                     r.target_per_second = Some(1e6);
                     r.pacing_budget = us(200);
-                    r.total.start_lag = filled(&[(us(249), 100)]);
+                    r.total.start_lag = filled(&[(us(10), 90), (us(249), 10)]);
                 },
                 "valid",
             ),
@@ -323,11 +392,78 @@ fn the_limit_of_connections_states_what_it_carries_and_what_is_needed() {
         "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 1,000/s asked for; \
          due arrivals waited for a free connection during 98.0 % of the time"
     );
-    assert_eq!(verdict.reasons[1].hint, "use -c 10 or more, or a lower rate");
-    // Four requests at once on each connection carry four times as much.
-    record.connections.depth = 4;
+    // Ten in flight on average, and as many more as chance wants at times.
+    assert_eq!(verdict.reasons[1].hint, "use -c 20 or more, or a lower rate");
+    // Two requests at once on each connection carry twice as much.
+    record.connections.depth = 2;
     let verdict = judge(&record);
-    assert!(verdict.reasons[1].evidence.contains("at most 2,000/s"), "{verdict:?}");
+    assert!(verdict.reasons[1].evidence.contains("at most 1,000/s of the 1,000/s"), "{verdict:?}");
+    assert_eq!(verdict.reasons[1].hint, "use -c 10 or more, or a lower rate");
+}
+
+/// 100 connections for 20,000/s, a little of the time all of them taken; replies take 563 µs on average.
+fn hundred_connections(record: &mut RunRecord, slow: Nanos) {
+    record.target_per_second = Some(20_000.0);
+    (record.connections.limit, record.connections.blocked_at_limit) = (100, ms(600));
+    record.total.service_time = filled(&[(us(563), 9_900), (slow, 100)]);
+    record.total.start_lag = filled(&[(us(10), 8_000), (ms(30), 2_000)]);
+}
+
+#[test]
+fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
+    // The generator did not run, and 600 arrivals were due at once: that is a stall, and nothing else.
+    let mut record = good(Model::Open);
+    hundred_connections(&mut record, ms(1));
+    record.workers[0].stalls.push(Stall { worker: 0, at: ms(3_000), length: ms(300) });
+    assert_eq!(codes(&record), "stall");
+    // Where nothing else shows it, its lag does.
+    record.workers[0].stalls.clear();
+    assert_eq!(codes(&record), "start_lag");
+    let verdict = judge(&record);
+    assert_eq!(
+        verdict.reasons[0].evidence,
+        "start lag p99 is 30.0 ms: all connections were taken during 3.0 % of the time, though replies took \
+         1.00 ms at most, and the generator read replies late"
+    );
+    assert_eq!(verdict.limited_by.what, LimitedBy::Generator);
+    // The target was slow for a moment: then they are too few for a while, and the number that is told is
+    // enough for that.
+    hundred_connections(&mut record, ms(20));
+    assert_eq!(codes(&record), "connection_limit");
+    let verdict = judge(&record);
+    assert_eq!(
+        verdict.reasons[0].evidence,
+        "replies took 20.0 ms at times (on average 757 µs), which at the 20,000/s asked for is 400 requests in \
+         flight on 100 connections; due arrivals waited for a free connection during 3.0 % of the time"
+    );
+    assert_eq!(verdict.reasons[0].hint, "use -c 400 or more, or a lower rate");
+    // One reply that stands out is no moment of the target's.
+    record.total.service_time = filled(&[(us(563), 9_990), (ms(2_000), 10)]);
+    assert_eq!(codes(&record), "start_lag");
+    // A target that stands still for seconds is not helped by any number of connections.
+    record.total.service_time = filled(&[(us(563), 100_000), (ms(1_000), 60)]);
+    let hint = &judge(&record).reasons[0].hint;
+    assert_eq!(hint, "look at what the target did in its slow moments: 20,000 connections would be needed");
+}
+
+#[test]
+fn no_limit_of_connections_is_blamed_for_less_than_it_carries() {
+    let per_second = |text: &str, behind: &str| {
+        let (_, rest) = text.split_once(behind)?;
+        rest.split('/').next()?.replace(',', "").parse::<f64>().ok()
+    };
+    for limit in [5, 9, 10, 11, 15, 19, 20, 21, 40] {
+        let mut record = good(Model::Open);
+        limited(&mut record, ms(19_600), 5_000);
+        record.connections.limit = limit;
+        for reason in judge(&record).reasons {
+            let said = per_second(&reason.evidence, "carry at most ");
+            let asked = per_second(&reason.evidence, "of the ");
+            assert!(said.is_none_or(|said| Some(said) <= asked), "{limit}: {reason:?}");
+            let wanted = per_second(&reason.hint.replace(" or", "/"), "use -c ");
+            assert!(wanted.is_none_or(|wanted| wanted > limit as f64), "{limit}: {reason:?}");
+        }
+    }
 }
 
 /// Iterations of three requests: `started` of 10,000 within 10 s, the others dropped.
@@ -387,7 +523,7 @@ fn every_request_of_an_iteration_needs_a_connection() {
         "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 3,000/s asked for \
          (1,000 iterations/s of 3 requests); due arrivals waited for a free connection during 98.0 % of the time"
     );
-    assert_eq!(verdict.reasons[1].hint, "use -c 30 or more, or a lower rate");
+    assert_eq!(verdict.reasons[1].hint, "use -c 47 or more, or a lower rate");
 }
 
 #[test]
@@ -453,7 +589,7 @@ fn with_http2_the_limit_is_one_of_streams() {
         "5 connections of 2 streams each with a mean service time of 10.0 ms per reply carry at most 1,000/s of \
          the 1,000/s asked for; due arrivals waited for a free stream during 98.0 % of the time"
     );
-    assert_eq!(reason.hint, "use -c 6 or more, more streams on each (-m), or a lower rate");
+    assert_eq!(reason.hint, "use -c 10 or more, more streams on each (-m), or a lower rate");
     // What the server does not allow cannot be had by asking for more.
     record.connections.depth = 100;
     record.connections.http2.streams_asked = 100;
@@ -467,11 +603,14 @@ fn with_http2_the_limit_is_one_of_streams() {
         ),
         "{reason:?}"
     );
-    assert_eq!(reason.hint, "use -c 10 or more, or a lower rate");
+    assert_eq!(reason.hint, "use -c 20 or more, or a lower rate");
     // The smallest limit of several servers says nothing about what all of them carry.
     record.peers = vec![Default::default(); 2];
     let verdict = judge(&record);
-    assert!(verdict.reasons[1].evidence.contains("carry at most 50,000/s"), "{verdict:?}");
+    assert!(
+        verdict.reasons[1].evidence.starts_with("the limit of 5 connections of 100 streams"),
+        "{verdict:?}"
+    );
     // Without a single response there is no service time to reckon with.
     record.total.service_time = Histogram::new();
     let verdict = judge(&record);
@@ -516,7 +655,7 @@ fn cpu() {
                 "95 % and a little late",
                 |r| {
                     use_cpu(r, 9_500);
-                    r.total.start_lag = filled(&[(us(400), 100)]);
+                    r.total.start_lag = filled(&[(us(10), 95), (us(400), 5)]);
                 },
                 "cpu_saturation, warns start_lag",
             ),
@@ -561,8 +700,27 @@ fn cpu() {
 
 #[test]
 fn nothing_to_measure() {
-    let cases: [Case; 2] =
-        [("one good", |r| r.total.ok = 1, "valid"), ("none good", |r| r.total.ok = 0, "too_few_samples")];
+    // A target that fails every request, or keeps those of the warm-up, has been measured.
+    let cases: [Case; 4] = [
+        ("one good", |r| r.total.ok = 1, "valid"),
+        ("none good", |r| r.total.ok = 0, "valid"),
+        (
+            "all held up",
+            |r| {
+                r.accounting.started = 0;
+                r.intervals = vec![Interval { in_flight: 8, ..Interval::default() }];
+            },
+            "valid",
+        ),
+        (
+            "none started",
+            |r| {
+                r.accounting.started = 0;
+                r.intervals = vec![Interval::default()];
+            },
+            "too_few_samples",
+        ),
+    ];
     check(Model::Open, &cases);
     check(Model::Closed, &cases);
     let mut empty = good(Model::Closed);

@@ -59,7 +59,15 @@ impl Compiler<'_, '_> {
             (false, false) => Form::Value,
         };
         let extract = ExtractSpec { variable, source, regex, form, default };
-        self.try_reaction(ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() }, place)?;
+        let mut attempt = |extract: &ExtractSpec, place| {
+            let spec = ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() };
+            self.try_reaction(spec, place)
+        };
+        // What is wrong is shown at the expression itself.
+        let sources = [&spec.json, &spec.request_json, &spec.xpath, &spec.header, &spec.cookie];
+        let of_source = sources.into_iter().find_map(Field::place).or(place);
+        attempt(&ExtractSpec { regex: None, ..extract.clone() }, of_source)?;
+        attempt(&extract, spec.regex.place().or(place))?;
         Some(extract)
     }
 

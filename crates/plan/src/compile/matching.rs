@@ -95,19 +95,28 @@ impl Compiler<'_, '_> {
                 .form(field.place().or(place), problem.with_hint("write a text, or `{starts: text}`"));
         }
         let negated = spec.not.get().copied().unwrap_or(false);
+        let mut regex_place = None;
         let (matching, negated) = match given.first() {
             None => (Matching::Exists, negated == *spec.exists.get()?),
             Some((text, make)) => {
                 let matching = make(text.get()?.0.clone());
                 let matching = match matching {
-                    Matching::Regex(regex) => Matching::Regex(regex),
+                    Matching::Regex(regex) => {
+                        regex_place = text.place();
+                        Matching::Regex(regex)
+                    }
                     _ => make(self.compared(text, part, known)?),
                 };
                 (matching, negated)
             }
         };
+        let mut attempt = |check: CheckSpec, place| {
+            self.try_reaction(ReactionSpec { checks: vec![check], ..ReactionSpec::default() }, place)
+        };
         let check = CheckSpec { source, matching, negated };
-        self.try_reaction(ReactionSpec { checks: vec![check.clone()], ..ReactionSpec::default() }, place)?;
+        // What is wrong is shown at the expression itself.
+        attempt(CheckSpec { matching: Matching::Exists, ..check.clone() }, place)?;
+        attempt(check.clone(), regex_place.or(place))?;
         Some(check)
     }
 

@@ -111,7 +111,7 @@ fn yaml(form: &Form, text: &str, problems: &mut Problems) -> Option<Option<Node>
                 let start = (at as usize).min(text.trim_end().len());
                 let width = text[start..].chars().next().map_or(1, char::len_utf8);
                 let place = Place { start: start as u32, end: (start + width) as u32 };
-                builder.report(from_scan(error.info()), place);
+                builder.report(from_scan(error.info(), text, start), place);
                 return None;
             }
         };
@@ -325,12 +325,73 @@ impl<'t, 'p> Builder<'t, 'p> {
     }
 }
 
-/// What the parser complains about, in our words where they say more.
-fn from_scan(info: &str) -> Problem {
+/// What the parser complains about at this byte, in our words where they say more.
+fn from_scan(info: &str, text: &str, at: usize) -> Problem {
+    const BLOCK: &str = "while parsing a block ";
+    const FLOW: &str = "while parsing a flow ";
+    let problem = |what: &str| Problem::new(format!("this is not YAML: {what}"));
     match info {
         "recursion limit exceeded" => too_deep(),
-        _ => Problem::new(format!("this is not YAML: {info}")),
+        _ if info.starts_with(BLOCK) && is_first_of_line(text, at) => {
+            let (own, others) = indents(text, at);
+            let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+            let others = match others.split_last() {
+                Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+                _ => others.concat(),
+            };
+            let problem = problem(&format!("this line is indented by {own}, as no entry around it is"));
+            problem.with_hint(format!(
+                "entries of one list or mapping begin in the same column; here that is an indent of {others}"
+            ))
+        }
+        _ if info.starts_with("tabs disallowed") => problem("the line is indented by a tab")
+            .with_hint("indent by spaces: editors can be told to write them for the tab key"),
+        "mapping values are not allowed in this context" => problem("no `key: value` can stand here")
+            .with_hint(
+                "a key begins in the same column as those beside it; a text with `: ` in it needs quotes",
+            ),
+        _ if info.starts_with(FLOW) => {
+            let (open, close) = if info.contains("sequence") { ('[', ']') } else { ('{', '}') };
+            problem(&format!("`,` or `{close}` is missing before this"))
+                .with_hint(format!("look for a `{open}` above that is not closed"))
+        }
+        _ => problem(info),
     }
+}
+
+/// Whether nothing but spaces is in front of a byte on its line.
+fn is_first_of_line(text: &str, at: usize) -> bool {
+    text.get(..at).is_some_and(|before| before.ends_with('\n') || indent_of_last(before).is_some())
+}
+
+/// The spaces of the last line, if it has nothing else.
+fn indent_of_last(text: &str) -> Option<usize> {
+    let line = text.rsplit('\n').next().unwrap_or_default();
+    line.bytes().all(|byte| byte == b' ').then_some(line.len())
+}
+
+/// The indent of the line of a byte, and those of the entries around it, the outer ones first.
+fn indents(text: &str, at: usize) -> (usize, Vec<usize>) {
+    let before = text.get(..at).unwrap_or_default();
+    let mut others = Vec::new();
+    let mut inner = usize::MAX;
+    // The line itself is the last one.
+    for line in before.lines().rev().skip(usize::from(!before.ends_with('\n'))) {
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len();
+        if content.is_empty() || content.starts_with('#') || indent >= inner {
+            continue;
+        }
+        inner = indent;
+        // The key behind a dash is one more entry.
+        if let Some(entry) = content.strip_prefix("- ").filter(|entry| entry.contains(':')) {
+            others.push(line.len() - entry.trim_start().len());
+        }
+        others.push(indent);
+    }
+    others.sort_unstable();
+    others.dedup();
+    (indent_of_last(before).unwrap_or_default(), others)
 }
 
 pub(super) fn too_deep() -> Problem {

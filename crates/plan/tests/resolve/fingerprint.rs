@@ -61,6 +61,7 @@ fn every_other_flag_counts() {
         &["--unix-socket", "/a"],
         &["--precise"],
         &["--backend", "epoll"],
+        &["--pacing", "shared"],
         &["--max-head-bytes", "4096"],
         &["--no-preflight"],
         &["--http2"],

@@ -118,6 +118,7 @@ fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<Given> {
         "--tls" => &mut patch.tls,
         "--sni" => &mut patch.sni,
         "--backend" => &mut patch.backend,
+        "--pacing" => &mut patch.pacing,
         "--max-head-bytes" => &mut patch.max_head_bytes,
         _ => panic!("{word} is no flag"),
     }

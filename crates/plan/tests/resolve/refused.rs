@@ -133,6 +133,8 @@ fn connections() {
         &[URL, "--unix-socket", "/a", "--resolve", "a.test:80:127.0.0.1"],
         &[URL, "--unix-socket", ""],
         &[URL, "--backend", "kqueue"],
+        &[URL, "--pacing", "exact"],
+        &[URL, "--pacing", "shared", "--precise"],
         &[URL, "--max-head-bytes", "10"],
         &[URL, "--max-head-bytes", "many"],
         &[URL, "--follow-redirects", "1000"],

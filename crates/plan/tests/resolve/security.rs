@@ -59,12 +59,18 @@ fn certificates_and_keys_in_one_file_or_two() {
 fn unusable_files_are_refused() {
     for (line, words) in [
         (&["--cacert", "missing.pem"][..], "--cacert: cannot read `missing.pem`"),
-        (&["--cacert", "empty.pem"], "CA file"),
-        (&["--cacert", "garbage.pem"], "CA file"),
+        (&["--cacert", "empty.pem"], "--cacert: `empty.pem` holds no certificate in PEM format"),
+        (&["--cacert", "garbage.pem"], "--cacert: `garbage.pem` is no valid PEM"),
         (&["--insecure", "--cert", "cert.pem"], "`cert.pem` has no private key"),
         (&["--insecure", "--key", "key.pem"], "--key needs --cert"),
-        (&["--insecure", "--cert", "cert.pem", "--key", "empty.pem"], "client key"),
-        (&["--insecure", "--cert", "empty.pem", "--key", "key.pem"], "client certificate"),
+        (
+            &["--insecure", "--cert", "cert.pem", "--key", "empty.pem"],
+            "--key: `empty.pem` holds no private key",
+        ),
+        (
+            &["--insecure", "--cert", "empty.pem", "--key", "key.pem"],
+            "--cert: `empty.pem` holds no certificate",
+        ),
         (&["--insecure", "--cert", "cert.pem", "--key", "other-key.pem"], "do not go together"),
         (&["--insecure", "--cacert", "ca.pem"], "--cacert has no effect with --insecure"),
         (&["--insecure", "--tls", "1.1"], "`1.1` is not one of 1.2, 1.3"),

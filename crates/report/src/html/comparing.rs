@@ -4,6 +4,7 @@ use plimsoll_metrics::figure;
 
 use super::markup::{Cell, Markup, Unit};
 use super::times::{figure_of, main_time};
+use super::verdict::class;
 use super::{ShownRun, mark};
 use crate::comparison::{Comparison, FigureRow, Incomparable, Word};
 use crate::measure::Measure;
@@ -94,12 +95,13 @@ fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Cell> {
     let rate = |value: Option<f64>, pointer: &str| {
         Cell::figure(value.map_or("-".to_owned(), figure::per_second), at(pointer), Unit::PerSecond)
     };
-    let (class, word) = if result.verdict.valid { ("good", "✓ valid") } else { ("bad", "✗ invalid") };
+    let verdict = &result.verdict;
+    let validity = if verdict.valid { "measurement valid" } else { "measurement INVALID" };
     let key = format!("{index}/{key}");
     let mut cells = vec![
         Cell::text(&run.name).with_note(name),
-        Cell::text(word).with_class(class),
-        Cell::text(result.verdict.limited_by.what.replace('_', " ")),
+        Cell::text(verdict.outcome.word()).with_class(class(verdict.outcome)).with_note(validity),
+        Cell::text(verdict.limited_by.what.replace('_', " ")),
         rate(result.rate.achieved_per_s, "/rate/achieved_per_s"),
         rate(result.rate.target_per_s, "/rate/target_per_s"),
     ];

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{RateUnit, figure};
 
 use super::markup::{Cell, Markup, Unit, pointer};
 use super::times::{figure_of, seconds};
+use crate::example::ErrorExampleResult;
 use crate::result::{ModelKind, RunResult};
 use crate::text;
 
@@ -50,6 +51,7 @@ pub(super) fn rate(page: &mut Markup, result: &RunResult) {
 
 /// Phases, and what happened at one time or another.
 pub(super) fn phases(page: &mut Markup, result: &RunResult) {
+    let unit = result.rate_unit();
     let rows: Vec<Vec<Cell>> = result
         .phases
         .iter()
@@ -71,7 +73,13 @@ pub(super) fn phases(page: &mut Markup, result: &RunResult) {
                 seconds(phase.at_s, &at(&["at_s"])),
                 seconds(phase.duration_s, &at(&["duration_s"])),
                 rate(phase.target_per_s, "target_per_s"),
-                rate(phase.achieved_per_s, "achieved_per_s"),
+                rate(
+                    result.pace_of(phase).achieved,
+                    match unit {
+                        RateUnit::Requests => "achieved_per_s",
+                        RateUnit::Iterations => "iterations_started_per_s",
+                    },
+                ),
                 count(phase.ok, "ok"),
                 count(phase.failed, "failed"),
                 count(phase.timed_out, "timed_out"),
@@ -81,8 +89,12 @@ pub(super) fn phases(page: &mut Markup, result: &RunResult) {
         })
         .collect();
     if !rows.is_empty() {
+        let achieved = match unit {
+            RateUnit::Requests => "achieved",
+            RateUnit::Iterations => "iterations started",
+        };
         let head =
-            ["phase", "from", "length", "asked for", "achieved", "ok", "failed", "timed out", "p50", "p99"];
+            ["phase", "from", "length", "asked for", achieved, "ok", "failed", "timed out", "p50", "p99"];
         page.table("Phases, with the response time of what ended in each", &head, &rows);
     }
     changes(page, result);
@@ -175,12 +187,27 @@ pub(super) fn steps(page: &mut Markup, result: &RunResult) {
             row.extend(["50", "90", "99", "max"].map(|name| figure_of(time, &key, name)));
             row.push(Cell::text(list(&step.statuses)));
             row.push(Cell::text(list(&step.errors)));
+            let said =
+                |(class, example): (&String, &ErrorExampleResult)| format!("{class}: {}", example.summary());
+            row.push(Cell::text(step.error_examples.iter().map(said).collect::<Vec<_>>().join(", ")));
             row
         })
         .collect();
     let time = if open { "response time" } else { "service time" };
-    let head =
-        ["step", "scenario", "ok", "failed", "timed out", "p50", "p90", "p99", "max", "statuses", "errors"];
+    let head = [
+        "step",
+        "scenario",
+        "ok",
+        "failed",
+        "timed out",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "statuses",
+        "errors",
+        "the first said",
+    ];
     page.table(&format!("Steps, with their {time}"), &head, &rows);
 }
 

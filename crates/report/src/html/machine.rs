@@ -24,6 +24,15 @@ pub(super) fn generator(page: &mut Markup, result: &RunResult) {
         ("CPU time, user", seconds(generator.cpu_user_s, "/generator/cpu_user_s")),
         ("CPU time, system", seconds(generator.cpu_sys_s, "/generator/cpu_sys_s")),
     ];
+    for part in generator.cpu_by_kind.iter().filter(|_| generator.cpu_by_kind.len() > 1) {
+        let (label, cpu) = match part.kind.as_str() {
+            "workers" => ("of it the workers", part.cpu_us_per_request),
+            "bodies" => ("of it making bodies ahead", part.cpu_us_per_request),
+            _ => ("of it signing ahead", part.cpu_us_per_request),
+        };
+        let cpu = cpu.map_or("-".to_owned(), |cpu| figure::nanos_f64(cpu * 1e3));
+        facts.push((label, Cell::text(cpu)));
+    }
     for (name, label) in [("50", "start lag p50"), ("99", "start lag p99"), ("max", "start lag, largest")] {
         facts.push((label, super::times::figure_of(&result.start_lag, "start_lag", name)));
     }

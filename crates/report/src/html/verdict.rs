@@ -1,31 +1,30 @@
-//! What stands first: whether the figures can be believed, what limited the run, and the few figures that
-//! everyone asks for.
+//! What stands first: what came of the run, whether the measurement is valid and what limited it, and the few
+//! figures that everyone asks for.
 
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{RateUnit, figure};
 
 use super::markup::{Cell, Markup, Unit, pointer};
 use super::times::{figure_of, main_time};
 use super::{figures, mark};
 use crate::layout::Emphasis;
 use crate::measure::Measure;
-use crate::result::{Finding, RunResult};
+use crate::result::{Finding, OutcomeResult, RunResult};
 use crate::text;
 
 /// The verdict of a run, with everything that belongs to it.
 pub(super) fn verdict(page: &mut Markup, result: &RunResult) {
     let verdict = &result.verdict;
-    let (class, word, meaning) = if verdict.valid {
-        ("good", "Valid", "the figures say what the target did")
-    } else {
-        ("bad", "Invalid", "do not take these figures for the target's")
-    };
+    let class = class(verdict.outcome);
     page.within("div", &format!("verdict {class}"), |page| {
         mark(page, class);
         page.within("div", "", |page| {
-            page.open("p", &[("class", "word"), ("data-of", "/verdict/valid"), ("data-unit", "verdict")]);
-            page.text(word);
+            page.open("p", &[("class", "word"), ("data-of", "/verdict/outcome"), ("data-unit", "outcome")]);
+            page.text(verdict.outcome.word());
             page.close("p");
-            page.element("p", "", meaning);
+            page.open("p", &[("data-of", "/verdict/summary"), ("data-unit", "text")]);
+            page.text(&verdict.summary);
+            page.close("p");
+            page.element("p", if verdict.valid { "validity" } else { "validity bad" }, &verdict.validity());
         });
     });
     ended_early(page, result);
@@ -34,11 +33,21 @@ pub(super) fn verdict(page: &mut Markup, result: &RunResult) {
     tiles(page, result);
     thresholds(page, result);
     records(page, result);
-    findings(page, "To be known", "doubtful", &verdict.warnings);
+    findings(page, "Warnings", "doubtful", &verdict.warnings);
     if !result.notes.is_empty() {
         page.within("ul", "notes", |page| {
             result.notes.iter().for_each(|note| page.element("li", "", &note.text));
         });
+    }
+}
+
+/// How an outcome looks.
+pub(super) const fn class(outcome: OutcomeResult) -> &'static str {
+    match outcome {
+        OutcomeResult::Pass => "good",
+        OutcomeResult::Fail => "bad",
+        OutcomeResult::Done => "done",
+        OutcomeResult::NoVerdict => "doubtful",
     }
 }
 
@@ -88,14 +97,21 @@ fn limited_by(page: &mut Markup, result: &RunResult) {
     if limited.evidence.is_empty() {
         return;
     }
+    // What a finding says in full is only named here.
+    let mut findings = result.verdict.evidence.iter().chain(&result.verdict.warnings);
+    let is_said = findings.any(|finding| finding.evidence == limited.evidence);
     page.within("div", "limited", |page| {
         page.open("p", &[]);
         page.element("strong", "", "Limited by: ");
         page.cell(&Cell::figure(limited.what.replace('_', " "), "/verdict/limited_by/what", Unit::Text));
-        page.text(" – ");
-        page.text(&limited.evidence);
+        if !is_said {
+            page.text(" – ");
+            page.text(&limited.evidence);
+        }
         page.close("p");
-        hint(page, &limited.hint);
+        if !is_said {
+            hint(page, &limited.hint);
+        }
     });
 }
 
@@ -103,13 +119,21 @@ fn limited_by(page: &mut Markup, result: &RunResult) {
 fn tiles(page: &mut Markup, result: &RunResult) {
     let (name, key, summary) = main_time(result);
     let rate = &result.rate;
-    let achieved = rate.achieved_per_s.map_or("-".to_owned(), figure::per_second);
-    let asked = rate.target_per_s.map(|target| format!("of {} asked for", figure::per_second(target)));
+    let pace = result.pace();
+    let (label, rate_key) = match pace.unit {
+        RateUnit::Requests => ("achieved rate", "/rate/achieved_per_s"),
+        RateUnit::Iterations => ("iterations started", "/rate/iterations_started_per_s"),
+    };
+    let mut asked = pace.asked.map(|asked| format!("of {} asked for", figure::per_second(asked)));
+    if let (RateUnit::Iterations, Some(requests)) = (pace.unit, rate.achieved_per_s) {
+        let requests = figure::per_second_of("requests", requests);
+        asked = Some(asked.map_or(requests.clone(), |asked| format!("{asked} · {requests}")));
+    }
     let percentile = |p: &str| {
         let unknown = summary.p_missing.get(p).cloned().unwrap_or_default();
         (
             figure_of(summary, key, p),
-            summary.interval_of(p).map_or(unknown, crate::interval::PercentileBounds::text),
+            summary.interval_of(p).map_or(unknown, crate::interval::PercentileBounds::sentence),
         )
     };
     let (p50, p50_interval) = percentile("50");
@@ -119,8 +143,9 @@ fn tiles(page: &mut Markup, result: &RunResult) {
     let errors = Measure::Errors.of(result).map_or_else(|_| "-".to_owned(), figure::share);
     let ended = accounting.ok + bad;
     page.within("div", "tiles", |page| {
-        let achieved = Cell::figure(achieved, "/rate/achieved_per_s", Unit::PerSecond);
-        tile(page, "achieved rate", &achieved, &asked.unwrap_or_default());
+        let achieved = pace.achieved.map_or("-".to_owned(), figure::per_second);
+        let achieved = Cell::figure(achieved, rate_key, Unit::PerSecond);
+        tile(page, label, &achieved, &asked.unwrap_or_default());
         tile(page, &format!("{name} p50"), &p50, &p50_interval);
         tile(page, &format!("{name} p99"), &p99, &p99_interval);
         let of = format!("{} of {} requests", figure::count(bad), figure::count(ended));
@@ -148,7 +173,11 @@ fn thresholds(page: &mut Markup, result: &RunResult) {
         return;
     }
     let row = |(index, threshold): (usize, &crate::result::ThresholdOutcome)| {
-        let (class, word) = if threshold.passed { ("good", "✓ pass") } else { ("bad", "✗ fail") };
+        let (class, word) = match threshold.holds() {
+            Some(true) => ("good", "✓ pass"),
+            Some(false) => ("bad", "✗ fail"),
+            None => ("doubtful", "! not judged"),
+        };
         let index = index.to_string();
         let at = |keys: &[&str]| pointer(&[&["thresholds", &index], keys].concat());
         let observed = match &threshold.observed {
@@ -157,16 +186,17 @@ fn thresholds(page: &mut Markup, result: &RunResult) {
         };
         let reason = threshold.reason.clone().unwrap_or_default();
         vec![
-            Cell::text(threshold.heading()),
+            // First, so that it is in sight on a narrow screen.
             Cell::text(word).with_class(class),
+            Cell::text(threshold.heading()),
             observed,
             Cell::text([text::windows(threshold).unwrap_or_default(), reason].join(" ").trim()),
         ]
     };
     let rows: Vec<Vec<Cell>> = result.thresholds.iter().enumerate().map(row).collect();
-    page.table("Thresholds", &["threshold", "", "observed", "windows"], &rows);
-    if result.thresholds.iter().any(|threshold| !threshold.passed) && !result.verdict.valid {
-        page.element("p", "hint", "An invalid run proves nothing about them.");
+    page.table("Thresholds", &["", "threshold", "observed", "windows"], &rows);
+    if result.thresholds.iter().any(|threshold| threshold.holds().is_none()) {
+        page.element("p", "hint", "An invalid measurement proves nothing about what is not judged.");
     }
 }
 
@@ -227,15 +257,15 @@ pub(super) fn accounting(page: &mut Markup, result: &RunResult) {
         Cell::figure(figure::count(value), pointer(&["accounting", key]), Unit::Count)
     };
     let mut facts = vec![
-        ("undelivered, of the started", count("undelivered", accounting.undelivered)),
-        ("unmeasured, beside them", count("unmeasured", accounting.unmeasured)),
-        ("redirects followed, beside them", count("redirects_followed", accounting.redirects_followed)),
+        ("started, of which nothing was sent", count("undelivered", accounting.undelivered)),
+        ("sent before the measured part", count("unmeasured", accounting.unmeasured)),
+        ("redirects followed", count("redirects_followed", accounting.redirects_followed)),
     ];
     if accounting.polls > 0 {
-        facts.push(("sent again for an answer, beside them", count("polls", accounting.polls)));
+        facts.push(("sent again for an answer", count("polls", accounting.polls)));
     }
     if accounting.without_data > 0 {
-        facts.push(("without data, of the never started", count("without_data", accounting.without_data)));
+        facts.push(("never started for want of data", count("without_data", accounting.without_data)));
     }
     let bytes =
         |key: &str, value: u64| Cell::figure(figure::bytes(value), pointer(&["bytes", key]), Unit::Bytes);

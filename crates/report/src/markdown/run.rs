@@ -1,4 +1,4 @@
-//! One run as Markdown: the verdict first, then what was measured, the rest folded away.
+//! One run as Markdown: the headline first, then what was measured, the rest folded away.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,22 +31,10 @@ macro_rules! add {
 }
 
 fn verdict(out: &mut String, result: &RunResult) {
-    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count();
-    let met = match (result.verdict.valid, result.thresholds.len(), failed) {
-        (_, 0, _) => String::new(),
-        (false, ..) => "; it proves nothing about the thresholds".to_owned(),
-        (_, 1, 0) => ", the threshold was met".to_owned(),
-        (_, 1, _) => ", the threshold was not met".to_owned(),
-        (_, all, 0) => format!(", all {all} thresholds met"),
-        (_, all, failed) => format!(", {failed} of {all} thresholds not met"),
-    };
-    let word = if result.verdict.valid { "valid" } else { "INVALID" };
-    let lost = result.reconciliation.as_ref().is_some_and(|reconciliation| !reconciliation.consistent);
-    let stored = if lost { ", the store is INCONSISTENT" } else { "" };
-    add!(out, "### Load test {word}{met}{stored}\n\n");
-    if !result.verdict.valid {
-        out.push_str("Do not take these figures for the target's.\n\n");
-    }
+    let verdict = &result.verdict;
+    let evidence = &verdict.limited_by.evidence;
+    let evidence = if evidence.is_empty() { String::new() } else { format!(": {}", escaped(evidence)) };
+    add!(out, "### {}\n\n{}{evidence}\n\n", escaped(&verdict.headline()), escaped(&verdict.validity()));
     for target in &result.run.targets {
         add!(out, "**{}**  \n", escaped(&target_line(target)));
     }
@@ -60,14 +48,8 @@ fn verdict(out: &mut String, result: &RunResult) {
     } else if let Some(by) = &run.stopped_by {
         add!(out, "Stopped by {}.\n\n", escaped(by));
     }
-    let verdict = &result.verdict;
     verdict.evidence.iter().for_each(|finding| found(out, "invalid", finding));
     verdict.warnings.iter().for_each(|finding| found(out, "warning", finding));
-    let limited = &verdict.limited_by;
-    if !limited.evidence.is_empty() {
-        let (what, evidence) = (limited.what.replace('_', " "), escaped(&limited.evidence));
-        add!(out, "- limited by **{}**: {evidence}\n", escaped(&what));
-    }
     result.notes.iter().for_each(|note| {
         add!(out, "- {}\n", escaped(&note.text));
     });
@@ -85,7 +67,11 @@ fn thresholds(out: &mut String, result: &RunResult) {
     }
     let mut table = Table::of_text(&["threshold", "", "observed"]);
     for threshold in &result.thresholds {
-        let held = if threshold.passed { "✔ met" } else { "✘ **not met**" };
+        let held = match threshold.holds() {
+            Some(true) => "✔ met",
+            Some(false) => "✘ **not met**",
+            None => "not judged",
+        };
         table.row([code(&threshold.heading()).as_str(), held, &escaped(&observed(threshold))]);
     }
     out.push_str(&table.finish());

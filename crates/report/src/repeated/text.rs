@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::threshold::TimeKind;
 
-use super::{BetweenRunsResult, RepeatedResult};
+use super::{BetweenRunsResult, RepeatedResult, RepeatedVerdict as Verdict};
 use crate::Style;
 use crate::layout::{Emphasis, Page, Row};
 use crate::measure::{Measure, TimeFigure};
@@ -15,6 +15,8 @@ const NOTEWORTHY: f64 = 1.83;
 /// The whole page.
 pub(super) fn page(result: &RepeatedResult, style: &Style) -> String {
     let mut page = Page::new(style);
+    let Verdict { outcome, summary, .. } = &result.verdict;
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
     let made = result.runs.len() as u64;
     let number = if made == result.runs_wanted {
         made.to_string()
@@ -32,6 +34,8 @@ pub(super) fn page(result: &RepeatedResult, style: &Style) -> String {
     page.blank();
     spread_table(&mut page, result);
     reasons(&mut page, result);
+    page.blank();
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
     page.finish()
 }
 
@@ -54,14 +58,10 @@ fn verdict(page: &mut Page<'_>, result: &RepeatedResult) {
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
         format!("{} {}", if numbers.len() == 1 { "run" } else { "runs" }, numbers.join(", "))
     };
-    if verdict.valid {
-        page.emphasised_field("verdict", Emphasis::Good, "VALID", "");
-    } else if result.runs.is_empty() {
-        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", ": no run was made");
-    } else {
+    if !verdict.invalid_runs.is_empty() {
         let which = listed(&verdict.invalid_runs);
-        let rest = format!(": do not take the figures of {which} for the target's");
-        page.emphasised_field("verdict", Emphasis::Bad, "INVALID", &rest);
+        let rest = format!(": do not take times and rates of {which} for the target's");
+        page.emphasised_field("measurement", Emphasis::Bad, "INVALID", &rest);
     }
     let mut said: Vec<(&str, &str)> = Vec::new();
     for reason in result.runs.iter().flat_map(|run| &run.verdict.evidence) {
@@ -123,6 +123,7 @@ fn runs_table(page: &mut Page<'_>, result: &RepeatedResult) {
 
 fn became(result: &RepeatedResult, number: u64, run: &RunResult) -> String {
     let mut words = Vec::new();
+    words.push(run.verdict.outcome.word());
     if !run.verdict.valid {
         words.push("invalid");
     }

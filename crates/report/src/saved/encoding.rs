@@ -96,6 +96,9 @@ struct WrittenPhase {
     measured: bool,
     target_per_second: Option<f64>,
     completed: u64,
+    /// Not in what earlier versions wrote.
+    #[serde(default)]
+    iterations: u64,
     tally: WrittenTally,
 }
 
@@ -191,7 +194,7 @@ fn from_compressed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
 impl WrittenRun {
     fn open(self) -> Result<SavedRun, String> {
         Ok(SavedRun {
-            result: self.result,
+            result: self.result.with_headline(),
             plan: self.plan,
             steps: self.steps.into_iter().map(WrittenStep::open).collect::<Result<_, _>>()?,
             phases: self.phases.into_iter().map(WrittenPhase::open).collect::<Result<_, _>>()?,
@@ -291,6 +294,8 @@ impl WrittenStep {
             bytes_received: self.bytes_received,
             censored_response: WrittenCensored::open(self.censored_response),
             censored_service: WrittenCensored::open(self.censored_service),
+            // They are in the result.
+            error_examples: BTreeMap::new(),
         })
     }
 }
@@ -348,6 +353,7 @@ impl WrittenPhase {
             measured: phase.measured,
             target_per_second: phase.target_per_second,
             completed: phase.completed,
+            iterations: phase.iterations,
             tally: WrittenTally::new(&phase.tally),
         }
     }
@@ -360,6 +366,7 @@ impl WrittenPhase {
             measured: self.measured,
             target_per_second: self.target_per_second,
             completed: self.completed,
+            iterations: self.iterations,
             tally: self.tally.open()?,
         })
     }

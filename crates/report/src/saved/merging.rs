@@ -83,6 +83,7 @@ impl SavedRun {
         merged.phases = phases(runs);
         merged.slices = slices(runs);
         figures(&mut merged, runs);
+        merged.result.restate();
         Ok(merged)
     }
 }
@@ -118,6 +119,11 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     for (class, example) in &theirs.error_examples {
         mine.error_examples.entry(class.clone()).or_insert_with(|| example.clone());
     }
+    for (mine, theirs) in mine.by_step.iter_mut().zip(&theirs.by_step) {
+        for (class, example) in &theirs.error_examples {
+            mine.error_examples.entry(class.clone()).or_insert_with(|| example.clone());
+        }
+    }
     let (sum, more) = (&mut mine.connections, &theirs.connections);
     sum.opened += more.opened;
     add_map(&mut sum.failed, &more.failed);
@@ -141,9 +147,19 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.threads += more.threads;
     sum.cpu_user_s += more.cpu_user_s;
     sum.cpu_sys_s += more.cpu_sys_s;
+    for part in &more.cpu_by_kind {
+        match sum.cpu_by_kind.iter_mut().find(|known| known.kind == part.kind) {
+            Some(known) => {
+                known.threads += part.threads;
+                known.cpu_s += part.cpu_s;
+            }
+            None => sum.cpu_by_kind.push(part.clone()),
+        }
+    }
     sum.rss_peak_bytes = sum.rss_peak_bytes.max(more.rss_peak_bytes);
     sum.stamped += more.stamped;
     sum.unstamped += more.unstamped;
+    sum.send_time_uncertain += more.send_time_uncertain;
     sum.bodies += more.bodies;
     sum.bodies_late += more.bodies_late;
     sum.bodies_expired += more.bodies_expired;
@@ -172,6 +188,7 @@ fn phases(runs: &[SavedRun]) -> Vec<PhaseRecord> {
         phase.tally = Tally::default();
         all().for_each(|other| phase.tally.merge(&other.tally));
         phase.completed = all().map(|other| other.completed).sum();
+        phase.iterations = all().map(|other| other.iterations).sum();
         phase.length = all().map(|other| other.length).max().unwrap_or_default();
         phase.target_per_second = all().map(|other| other.target_per_second).sum();
     }
@@ -260,6 +277,9 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.probe = None;
     result.generator.cpu_us_per_request = (completed > 0.0)
         .then(|| (result.generator.cpu_user_s + result.generator.cpu_sys_s) * 1e6 / completed);
+    for part in &mut result.generator.cpu_by_kind {
+        part.cpu_us_per_request = (completed > 0.0).then(|| part.cpu_s * 1e6 / completed);
+    }
     result.generator.calibration = None;
     result.generator.turnaround_mean_ns = None;
     result.generator.machine = None;
@@ -465,10 +485,15 @@ fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
         let same = || runs.iter().filter_map(|run| run.result.thresholds.get(number));
         let failed = same().filter(|one| !one.passed).count();
         let reason = (failed > 0).then(|| format!("it did not hold in {failed} of {count} runs"));
-        let ended_run = same().any(|one| one.ended_run);
-        let (observed, windows) = (None, None);
-        *outcome =
-            ThresholdOutcome { passed: failed == 0, observed, reason, windows, ended_run, ..outcome.clone() };
+        *outcome = ThresholdOutcome {
+            passed: failed == 0,
+            observed: None,
+            reason,
+            windows: None,
+            ended_run: same().any(|one| one.ended_run),
+            proven: same().any(|one| one.proven && !one.passed),
+            ..outcome.clone()
+        };
     }
     result.notes.retain(|note| note.code != "one_run");
     let text = format!("{count} runs together, as if they had been made at the same time");

@@ -99,11 +99,11 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult]) -> Verdict {
     );
     let hint = "make the run again; to end one early, press Ctrl-C once, or send SIGTERM".to_owned();
     let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint }];
-    if record.total.ok == 0 {
+    if record.accounting.started == 0 {
         reasons.push(Reason {
             code: ReasonCode::TooFewSamples,
-            evidence: "no request had ended well".to_owned(),
-            hint: "look at the errors, and try one request with curl".to_owned(),
+            evidence: "no request of the measured part is known of".to_owned(),
+            hint: "let the run go on for longer than its warm-up".to_owned(),
         });
     }
     let mut verdict = Verdict { valid: false, reasons, ..Verdict::default() };

@@ -13,17 +13,18 @@ pub(super) fn phases(page: &mut Page<'_>, result: &RunResult) {
     if result.phases.is_empty() {
         return;
     }
-    let rows: Vec<Row> = (1_u32..).zip(&result.phases).map(|(number, phase)| row(number, phase)).collect();
+    let rows: Vec<Row> =
+        (1_u32..).zip(&result.phases).map(|(number, phase)| row(number, phase, result)).collect();
     page.table(&["achieved", "ok", "failed", "timed out", "p50", "p99"], &rows);
     page.field("", "p50 and p99 are of the response time of what ended in the phase");
     page.blank();
 }
 
-fn row(number: u32, phase: &PhaseResult) -> Row {
+fn row(number: u32, phase: &PhaseResult, result: &RunResult) -> Row {
     let times = &phase.response_time;
     let mut note = format!("{}, {}", phase.name, seconds(phase.duration_s));
-    if let Some(target) = phase.target_per_s {
-        note.push_str(&format!(" of {}", figure::per_second(target)));
+    if let Some(asked) = result.pace_of(phase).asked_text() {
+        note.push_str(&format!(" of {asked}"));
     }
     if !phase.measured {
         note.push_str(", not measured");

@@ -47,7 +47,11 @@ pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
             lines.push(Line::plain("", line));
         }
         if let (Some(target), Some(achieved)) = (records.target_per_s, records.achievement()) {
-            let (emphasis, meaning) = meaning(achieved);
+            // What cannot be believed says nothing of the store.
+            let (emphasis, meaning) = match result.verdict.valid {
+                true => meaning(achieved),
+                false => (None, "the run is invalid, which says nothing of the store"),
+            };
             let share = format!("{:.1} %", achieved * 100.0);
             let rest = format!(" of {} that were asked for: {meaning}", figure::per_second(target));
             lines.push(match emphasis {
@@ -85,10 +89,15 @@ pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
 
 /// The same on a page.
 pub(super) fn records(page: &mut Page<'_>, result: &RunResult) {
-    for Line { label, word, rest } in lines(result) {
+    write(page, &lines(result));
+}
+
+/// Writes such lines.
+pub(super) fn write(page: &mut Page<'_>, lines: &[Line]) {
+    for Line { label, word, rest } in lines {
         match word {
-            Some((emphasis, word)) => page.emphasised_field(label, emphasis, &word, &rest),
-            None => page.field(label, &rest),
+            Some((emphasis, word)) => page.emphasised_field(label, *emphasis, word, rest),
+            None => page.field(label, rest),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn on_times(result: &RunResult) -> Vec<String> {
     let empty: Vec<&str> =
         columns.iter().filter(|(_, summary)| summary.count == 0).map(|(name, _)| *name).collect();
     if !empty.is_empty() {
-        remarks.push(format!("- {}: no samples", empty.join(", ")));
+        remarks.push(format!("no samples of {}", empty.join(", ")));
     }
     let summaries = columns.iter().map(|(_, summary)| summary);
     if let Some(summary) =
@@ -26,7 +26,7 @@ pub(crate) fn on_times(result: &RunResult) -> Vec<String> {
     {
         let missing: Vec<String> =
             summary.p_missing.iter().map(|(name, reason)| format!("p{name} {reason}")).collect();
-        remarks.push(format!("- {}", missing.join("; ")));
+        remarks.push(format!("not shown: {}", missing.join("; ")));
     }
     if result.model.kind == ModelKind::Closed {
         let text = "* closed model, service time only: nothing was due, so these two say nothing about a user's wait";

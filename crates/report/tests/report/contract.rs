@@ -17,7 +17,7 @@ const CONTRACT: &str = "
     run.host.cpu_limit run.host.memory_limit_bytes run.host.port_range run.host.accept_queue
     methods.percentile methods.percentile_interval methods.steady methods.response_time
     notes[].code notes[].text
-    verdict.valid verdict.invalid_reasons[] verdict.thresholds
+    verdict.outcome verdict.cause verdict.summary verdict.valid verdict.invalid_reasons[] verdict.thresholds
     verdict.limited_by.what verdict.limited_by.evidence verdict.limited_by.hint
     accounting.scheduled accounting.started accounting.dropped accounting.never_started accounting.ok
     accounting.failed accounting.timed_out accounting.in_flight_at_stop
@@ -232,6 +232,9 @@ fn type_fits(value: &Value, schema: &Value) -> bool {
         "object" => value.is_object(),
         other => panic!("unknown type {other}"),
     };
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+        return choices.iter().any(|choice| type_fits(value, choice));
+    }
     match schema.get("type") {
         Some(Value::String(name)) => is(name),
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).any(is),

@@ -65,6 +65,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
                 scheduled: if model == Model::Open { since } else { 0 },
                 in_flight: 2,
                 connections: 64,
+                ..Gauges::default()
             };
             merger.add(&recorder.snapshot(gauges));
             since = 0;
@@ -164,6 +165,7 @@ pub(crate) fn target(authority: &str, urls: &[&str]) -> TargetContext {
 
 pub(crate) fn context(description: &[&str]) -> RunContext {
     RunContext {
+        name: None,
         tool_name: "plimsoll".to_owned(),
         tool_version: "0.1.0".to_owned(),
         run_id: "20260301-120000-2a".to_owned(),
@@ -189,7 +191,8 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             ..Host::default()
         },
         preflight: Some(Preflight {
-            status: 200,
+            request: Some("GET /".to_owned()),
+            status: Some(200),
             protocol: "http/1.1".to_owned(),
             tls_version: None,
             cipher: None,

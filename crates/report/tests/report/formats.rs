@@ -12,6 +12,7 @@ use plimsoll_metrics::{Gauges, Histogram, IntervalMerger, Recorder, Sample, Step
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_report::records::RecordsResult;
+use plimsoll_report::result::OutcomeResult;
 use plimsoll_report::{
     Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
 };
@@ -131,8 +132,9 @@ fn reconciled() -> RunResult {
         acknowledged_per_s: Some(1_500.0),
         target_per_s: Some(2_000.0),
     };
-    let reconciliation = Some(Reconciliation::new("arc", checks));
-    RunResult { records: Some(records), reconciliation, ..fixture::open() }
+    let mut result = RunResult { records: Some(records), ..fixture::open() };
+    result.reconcile(Reconciliation::new("arc", checks));
+    result
 }
 
 #[test]
@@ -142,7 +144,7 @@ fn what_a_store_has_lost_is_in_every_report() {
     assert!(text.contains("stored      INCONSISTENT: 1,900 in load.<b>|spans, 100 acknowledged"), "{text}");
     assert!(text.contains("1,000 in load.logs: all that were acknowledged, each once"), "{text}");
     let markdown = written(&result, Format::Markdown);
-    assert!(markdown.lines().next().is_some_and(|line| line.ends_with("the store is INCONSISTENT")));
+    assert!(markdown.starts_with("### FAIL: the server does not have what it acknowledged\n"), "{markdown}");
     assert!(markdown.contains("| stored | **INCONSISTENT: 1,900 in load.&lt;b&gt;\\|spans"), "{markdown}");
     let saved = SavedRun::of_result(result.clone());
     let mut page = Vec::new();
@@ -158,12 +160,46 @@ fn what_a_store_has_lost_is_in_every_report() {
     assert_eq!((suite.tests, suite.failures), (suite.cases.len() as u64, 1));
 }
 
+/// The result as one of an earlier version, which had no headline, is read.
+fn restated(mut result: RunResult) -> RunResult {
+    result.verdict.summary.clear();
+    RunResult::from_json(written(&result, Format::Json).as_bytes()).expect("it is a result")
+}
+
+#[test]
+fn a_result_of_an_earlier_version_gets_its_headline_when_it_is_read() {
+    for (name, result) in fixture::all() {
+        let read = restated(result.clone()).verdict;
+        assert_eq!((read.outcome, read.cause), (result.verdict.outcome, result.verdict.cause), "{name}");
+        // The accounts of the huge run are not those of its record.
+        assert!(read.summary == result.verdict.summary || name == "huge", "{name}: {}", read.summary);
+    }
+}
+
+/// What a target answered is a fact even if the generator stalled; what is slow is none.
+#[test]
+fn errors_that_the_target_answered_fail_an_invalid_run() {
+    let mut result = fixture::all_failed();
+    result.verdict.valid = false;
+    result.verdict.invalid_reasons = vec!["stall".to_owned()];
+    let result = restated(result);
+    assert_eq!(result.verdict.outcome, OutcomeResult::Fail, "{:?}", result.verdict);
+    let suite = junit(&result);
+    assert_eq!((suite.errors, suite.failures, suite.tests), (0, 1, 2));
+    assert!(suite.cases[1].status.is_failure(), "{:?}", suite.cases);
+    let text = written(&result, Format::Summary);
+    assert!(text.starts_with("FAIL  none of 2,000 requests succeeded"), "{text}");
+    assert!(text.contains("measurement INVALID: stall"), "{text}");
+}
+
 #[test]
 fn an_invalid_run_is_an_error_and_proves_nothing_about_thresholds() {
     let mut result = fixture::thresholds();
     let invalid = fixture::huge();
     assert!(!invalid.verdict.valid);
     result.verdict = invalid.verdict;
+    result.thresholds.iter_mut().for_each(|threshold| threshold.proven = false);
+    let result = restated(result);
     let suite = junit(&result);
     assert!(suite.cases[0].status.is_error(), "{:?}", suite.cases[0]);
     let message = &suite.cases[0].status.error_as_ref().message;
@@ -176,7 +212,7 @@ fn an_invalid_run_is_an_error_and_proves_nothing_about_thresholds() {
 fn every_run_is_a_report_of_junit_with_the_page_for_people() {
     for (name, result) in fixture::all() {
         let suite = junit(&result);
-        assert_eq!(suite.errors, u64::from(!result.verdict.valid), "{name}");
+        assert_eq!(suite.errors, u64::from(result.verdict.outcome == OutcomeResult::NoVerdict), "{name}");
         let page = rendered(&result, Format::Text, &Style { width: 100, ..TERMINAL });
         let page: String = page.chars().map(|c| if c < ' ' && c != '\n' { '\u{fffd}' } else { c }).collect();
         assert_eq!(suite.system_out.as_deref().map(str::trim), Some(page.trim()), "{name}");

@@ -45,7 +45,11 @@ fn every_figure_of_the_text_report_can_be_read_without_a_script() {
             assert!(page.contains(&format!(">{figure}<")), "`{figure}` of `{line}`");
         }
     }
-    assert!(page.contains(">Valid<") && page.contains("open: 1,000/s uniform for 20 s"));
+    assert!(
+        page.contains(">DONE<")
+            && page.contains(">measurement valid · ")
+            && page.contains("open: 1,000/s uniform for 20 s")
+    );
 }
 
 #[test]

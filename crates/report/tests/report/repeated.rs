@@ -1,7 +1,7 @@
 //! Repeated runs: what is said of them together, and that they are read back as they were written.
 
 use plimsoll_report::repeated::RepeatedResult;
-use plimsoll_report::result::{Thresholds, Tool};
+use plimsoll_report::result::{OutcomeResult, Thresholds, Tool};
 use plimsoll_report::{
     Format, ReadError, RunResult, TableFormat, render_repeated, results_from_json, schema_repeated,
 };
@@ -78,8 +78,9 @@ fn few_runs_have_no_interval_and_one_says_that_it_knows_nothing() {
 #[test]
 fn the_verdict_is_that_of_the_worst_and_what_was_cut_short_is_left_out() {
     let mut all = runs(&[1.0; 6]);
-    all[1].verdict.valid = false;
-    all[3].verdict.thresholds = Thresholds::Fail;
+    (all[1].verdict.valid, all[1].verdict.outcome) = (false, OutcomeResult::NoVerdict);
+    (all[3].verdict.thresholds, all[3].verdict.outcome) = (Thresholds::Fail, OutcomeResult::Fail);
+    all[3].verdict.summary = "p99<1ms does not hold: 1.32 ms".to_owned();
     all[5].run.interrupted_by_signal = Some(2);
     let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
     let result = RepeatedResult::new(tool, 9, all);

@@ -3,7 +3,7 @@
 use super::place::{Exchange, Parsed};
 use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, Reaction, STATUS, Source, StatusRange};
 use crate::header::is_secret;
-use crate::{Form, Received, SentRequest, cookie::CookieJar};
+use crate::{Form, Received, SentRequest, cookie::CookieJar, first_line};
 
 /// Characters of a description, at most.
 const LONGEST: usize = 200;
@@ -21,9 +21,9 @@ impl Reaction {
         } else if failure.what == STATUS {
             let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
             // In words, if the server says it in words and they were kept.
-            match std::str::from_utf8(received.body).map(str::trim) {
-                Ok("") | Err(_) => text,
-                Ok(said) => format!("{text}: {}", clipped(&said.replace(char::is_control, " "), LONGEST)),
+            match first_line(received.body) {
+                said if said.is_empty() => text,
+                said => format!("{text}: {said}"),
             }
         } else if let Some(check) = self.spec.checks.get(what - 1) {
             let is_there = self.is_there(what, received);

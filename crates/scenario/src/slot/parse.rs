@@ -283,6 +283,13 @@ impl<'s> Parser<'s> {
         }
         let variables = || self.scope.variables.iter().map(String::as_str);
         let synonym = SYNONYMS.iter().find(|(other, _)| *other == name).map(|(_, ours)| *ours);
+        // `${users.name}`: a column of data, as other tools write it.
+        let column = text.rsplit_once('.').and_then(|(_, column)| variables().find(|known| *known == column));
+        if let Some(column) = column {
+            let hint =
+                format!("write `${{{column}}}`: a variable has no source in front (columns of data neither)");
+            return TemplateError::new(format!("unknown template slot `${{{text}}}`")).with_hint(hint);
+        }
         let advice = match synonym.or_else(|| suggest::closest(name, variables().chain(names()))) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {

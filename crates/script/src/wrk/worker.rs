@@ -235,6 +235,11 @@ impl Scripts for WrkWorker {
         };
         let doing = Doing { script: &self.name, line: 0, what: "request" };
         let returned: Value = self.state.machine.call(&function, (), &doing)?;
+        if self.stop.get() && !matches!(returned, Value::String(_)) {
+            // What it returns beside `wrk.thread:stop()` is nobody's business, as in wrk.
+            request.clear();
+            return Ok(());
+        }
         let Value::String(bytes) = returned else {
             let message = format!("returned a {}, not a string", kind(&returned));
             return Err(self.fault(&mlua::Error::RuntimeError(message), Some(&function), "request"));

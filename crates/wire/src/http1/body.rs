@@ -10,6 +10,20 @@ const CHUNK_LINE_BYTES_MAX: u32 = 4096;
 /// Bytes of a body that are kept at most. What comes behind them is counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
+/// Bytes that are kept of the body of a response that is no success, even where nobody asked for it: room for
+/// the words in which a server says what is wrong.
+pub const LONGEST_QUOTE: usize = 1 << 10;
+
+/// The first status whose body is quoted.
+pub(super) const QUOTED_FROM: u16 = 300;
+
+/// Keeps the begin of a body of which nothing else is kept.
+#[cold]
+pub(super) fn quote(body: &[u8], kept: &mut Vec<u8>) {
+    let room = LONGEST_QUOTE.saturating_sub(kept.len());
+    kept.extend_from_slice(&body[..body.len().min(room)]);
+}
+
 /// How the end of a body is known (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
@@ -67,6 +81,8 @@ pub(super) struct Payload<'p> {
     pub(super) bytes: &'p mut u64,
     /// What is kept of it.
     pub(super) kept: Option<&'p mut Vec<u8>>,
+    /// Bytes that are kept at most.
+    pub(super) most: usize,
 }
 
 impl Payload<'_> {
@@ -74,7 +90,7 @@ impl Payload<'_> {
     fn take(&mut self, part: &[u8]) {
         *self.bytes += part.len() as u64;
         if let Some(kept) = &mut self.kept {
-            let room = LONGEST_KEPT_BODY.saturating_sub(kept.len());
+            let room = self.most.saturating_sub(kept.len());
             kept.extend_from_slice(&part[..part.len().min(room)]);
         }
     }
@@ -225,7 +241,7 @@ mod tests {
     /// The whole of `body` at once: payload, what is left of the input, and whether it is complete.
     fn read(body: &[u8]) -> Result<(u64, usize, bool), ProtocolError> {
         let (mut reader, mut bytes, mut kept, mut input) = (ChunkReader::new(), 0, Vec::new(), body);
-        let mut payload = Payload { bytes: &mut bytes, kept: Some(&mut kept) };
+        let mut payload = Payload { bytes: &mut bytes, kept: Some(&mut kept), most: LONGEST_KEPT_BODY };
         let done = reader.advance(&Limits::default(), &mut payload, &mut input)?;
         assert_eq!(kept.len() as u64, bytes);
         Ok((bytes, input.len(), done))

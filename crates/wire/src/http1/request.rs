@@ -1,6 +1,6 @@
 //! The server's half: requests, one after the other, out of a byte stream.
 
-use super::body::{BodyReader, Framing, Payload};
+use super::body::{BodyReader, Framing, LONGEST_KEPT_BODY, Payload};
 use super::fields::{FramingFields, completed, list, parse_whole};
 use super::gather::{Message, Place, only_empty_lines, take_head};
 use super::memo::ParsedHead;
@@ -166,9 +166,11 @@ impl RequestServer {
         // A client that already sends its body does not wait for a 100 any more.
         self.continue_due &= input.is_empty();
         let done = match &mut self.phase {
-            Phase::Body(body) => {
-                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept }, input)?
-            }
+            Phase::Body(body) => body.advance(
+                limits,
+                &mut Payload { bytes: &mut self.body_bytes, kept, most: LONGEST_KEPT_BODY },
+                input,
+            )?,
             Phase::Idle | Phase::Head => false,
         };
         if done {

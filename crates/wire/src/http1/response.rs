@@ -1,6 +1,6 @@
 //! The client's half: responses, one after the other, out of a byte stream.
 
-use super::body::{BodyReader, Framing, Payload};
+use super::body::{BodyReader, Framing, LONGEST_KEPT_BODY, LONGEST_QUOTE, Payload, QUOTED_FROM, quote};
 use super::fields::{FramingFields, completed, parse_whole};
 use super::gather::{Found, Message, Place, only_empty_lines, take_head};
 use super::memo::ParsedHead;
@@ -143,7 +143,8 @@ impl ResponseClient {
     }
 
     /// The same; the payload is appended to `kept` as it comes if [`Owed::capture`] asks for it, up to
-    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it.
+    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it. Of a response with a status of 300 or
+    /// more the first [`LONGEST_QUOTE`](super::LONGEST_QUOTE) bytes are appended in any case.
     #[inline]
     pub fn next_into(
         &mut self,
@@ -154,9 +155,13 @@ impl ResponseClient {
         kept: &mut Vec<u8>,
     ) -> Result<Option<Response>, ProtocolError> {
         if self.phase == Phase::Idle {
+            let before = *input;
             if owed.capture == Capture::Nothing
                 && let Some(response) = whole_response(limits, memo, owed, input)
             {
+                if response.status >= QUOTED_FROM {
+                    quote(&before[response.head_bytes as usize..response.wire_bytes as usize], kept);
+                }
                 self.forget_captured(owed.capture);
                 return Ok(Some(response));
             }
@@ -293,8 +298,12 @@ impl ResponseClient {
         let before = input.len();
         let done = match &mut self.phase {
             Phase::Body(body) => {
-                let kept = owed.capture.body().then_some(kept);
-                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept }, input)?
+                let (kept, most) = match self.status {
+                    _ if owed.capture.body() => (Some(kept), LONGEST_KEPT_BODY),
+                    QUOTED_FROM.. => (Some(kept), LONGEST_QUOTE),
+                    _ => (None, 0),
+                };
+                body.advance(limits, &mut Payload { bytes: &mut self.body_bytes, kept, most }, input)?
             }
             Phase::Idle | Phase::Head => false,
         };

@@ -24,7 +24,7 @@ use super::{FieldLimits, Indexing, Payload};
 
 use captured::CapturedFields;
 use head::ResponseHead;
-use stream::Stream;
+use stream::{Keep, Stream};
 
 pub use captured::Captured;
 
@@ -92,6 +92,13 @@ pub struct Submit<'a> {
 
 /// Bytes of content that are kept of a response at most. What comes behind them is counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
+
+/// Bytes of content that are kept of a response that is no success, even where nobody asked for it: room for
+/// the words in which a server says what is wrong.
+pub const LONGEST_QUOTE: usize = 1 << 10;
+
+/// The first status whose content is quoted.
+const QUOTED_FROM: u16 = 300;
 
 /// Bytes that a buffer for kept content keeps for the next response.
 const BODY_ROOM: usize = 64 << 10;
@@ -361,14 +368,19 @@ impl Client {
         stream.open(id, &self.peer, self.options.stream_window, spec);
         if spec.keep_body {
             self.intake.tell_content();
-            if self.bodies.len() <= ticket as usize {
-                self.bodies.resize_with(ticket as usize + 1, Vec::new);
-            }
-            let body = &mut self.bodies[ticket as usize];
-            body.clear();
-            body.shrink_to(BODY_ROOM);
+            self.clear_body(ticket);
         }
         ticket
+    }
+
+    /// Makes room for the content of a response.
+    fn clear_body(&mut self, ticket: u32) {
+        if self.bodies.len() <= ticket as usize {
+            self.bodies.resize_with(ticket as usize + 1, Vec::new);
+        }
+        let body = &mut self.bodies[ticket as usize];
+        body.clear();
+        body.shrink_to(BODY_ROOM);
     }
 
     /// Gives up a request: RST_STREAM with CANCEL. What still comes for it is ignored, and its ticket is free
@@ -410,10 +422,11 @@ impl Client {
     }
 
     /// The content of a response, as much as came of it, up to [`LONGEST_KEPT_BODY`] bytes; of a request
-    /// submitted with `keep_body`, until its ticket is [reused](Self::reuse).
+    /// submitted with `keep_body`, until its ticket is [reused](Self::reuse). Of a response with a status of
+    /// 300 or more the first [`LONGEST_QUOTE`] bytes are there in any case.
     pub fn body(&self, ticket: u32) -> &[u8] {
         match (self.slots.get(ticket as usize), self.bodies.get(ticket as usize)) {
-            (Some(stream), Some(body)) if stream.keep_body => body,
+            (Some(stream), Some(body)) if stream.keeps != Keep::Nothing => body,
             _ => &[],
         }
     }

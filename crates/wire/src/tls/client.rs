@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::{RootCertStore, SupportedProtocolVersion, version};
+use rustls_pki_types::CertificateDer;
 
-use super::verify::AcceptAny;
-use super::{TlsConfigError, pem, provider};
+use super::verify::{AcceptAny, TrustGiven};
+use super::{TlsConfigError, TlsFile, pem, provider};
 
 /// Tickets kept for resumption per configuration. A server name takes eight of them (rustls), so this is
 /// enough for 512 names; beyond it the oldest are forgotten and connections to them shake hands in full.
@@ -110,7 +111,12 @@ impl ClientConfig {
         let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&options.versions.supported())?;
         let builder = if options.verify {
-            builder.with_root_certificates(roots(&options.ca_pem)?)
+            let (roots, given) = roots(&options.ca_pem)?;
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .map_err(|error| TlsConfigError::of(TlsFile::Authorities, format!("is unusable: {error}")))?;
+            let verifier = TrustGiven::new(verifier, given);
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         } else {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         };
@@ -118,11 +124,11 @@ impl ClientConfig {
             None => builder.with_no_client_auth(),
             Some(identity) => builder
                 .with_client_auth_cert(
-                    pem::certificates(&identity.cert_pem, "the client certificate")?,
-                    pem::private_key(&identity.key_pem, "the client key")?,
+                    pem::certificates(&identity.cert_pem, TlsFile::ClientCertificate)?,
+                    pem::private_key(&identity.key_pem, TlsFile::ClientKey)?,
                 )
                 .map_err(|error| {
-                    TlsConfigError(format!("the client certificate and key do not go together: {error}"))
+                    TlsConfigError::new(format!("the client certificate and key do not go together: {error}"))
                 })?,
         };
         config.alpn_protocols.clone_from(&options.alpn);
@@ -138,14 +144,16 @@ impl ClientConfig {
     }
 }
 
-/// The authorities to trust: those given, else the system's.
-fn roots(given: &[Vec<u8>]) -> Result<RootCertStore, TlsConfigError> {
-    let mut roots = RootCertStore::empty();
+/// The authorities to trust: those given, else the system's. The certificates that were given are returned,
+/// too: a server may show one of them itself.
+fn roots(given: &[Vec<u8>]) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsConfigError> {
+    let (mut roots, mut certificates) = (RootCertStore::empty(), Vec::new());
     for pem in given {
-        for certificate in pem::certificates(pem, "the CA file")? {
-            roots
-                .add(certificate)
-                .map_err(|error| TlsConfigError(format!("the CA file holds a bad certificate: {error}")))?;
+        for certificate in pem::certificates(pem, TlsFile::Authorities)? {
+            roots.add(certificate.clone()).map_err(|error| {
+                TlsConfigError::of(TlsFile::Authorities, format!("holds a bad certificate: {error}"))
+            })?;
+            certificates.push(certificate);
         }
     }
     if given.is_empty() {
@@ -154,12 +162,12 @@ fn roots(given: &[Vec<u8>]) -> Result<RootCertStore, TlsConfigError> {
         roots.add_parsable_certificates(system.certs);
         if roots.is_empty() {
             let reason = system.errors.first().map_or(String::new(), |error| format!(": {error}"));
-            return Err(TlsConfigError(format!(
+            return Err(TlsConfigError::new(format!(
                 "this system has no trusted certificate authorities (package ca-certificates){reason}"
             )));
         }
     }
-    Ok(roots)
+    Ok((roots, certificates))
 }
 
 /// Writes the secrets that rustls reports in the NSS key log format.

@@ -5,13 +5,64 @@ use std::fmt;
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use rustls_pki_types::UnixTime;
 
+use super::verify::{SelfSigned, is_authority};
+
 /// A TLS configuration that cannot be used: a bad PEM file, a key that does not fit, an impossible name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsConfigError(pub(super) String);
+pub struct TlsConfigError {
+    /// The file that is at fault, if it is a single one.
+    pub file: Option<TlsFile>,
+    /// What is wrong: a sentence, or its rest behind the name of the file.
+    pub reason: String,
+}
+
+impl TlsConfigError {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self { file: None, reason: reason.into() }
+    }
+
+    pub(super) fn of(file: TlsFile, reason: impl Into<String>) -> Self {
+        Self { file: Some(file), reason: reason.into() }
+    }
+}
 
 impl fmt::Display for TlsConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self.file {
+            Some(file) => write!(f, "{} {}", file.name(), self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+/// A file of a TLS configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsFile {
+    /// The authorities that a client trusts.
+    Authorities,
+    /// The certificate of a client.
+    ClientCertificate,
+    /// Its key.
+    ClientKey,
+    /// The certificate of a server.
+    ServerCertificate,
+    /// Its key.
+    ServerKey,
+    /// The authorities whose clients a server trusts.
+    ClientAuthorities,
+}
+
+impl TlsFile {
+    /// What it is called in sentences.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Authorities => "the CA file",
+            Self::ClientCertificate => "the client certificate",
+            Self::ClientKey => "the client key",
+            Self::ServerCertificate => "the certificate",
+            Self::ServerKey => "the key",
+            Self::ClientAuthorities => "the client CA file",
+        }
     }
 }
 
@@ -19,7 +70,7 @@ impl std::error::Error for TlsConfigError {}
 
 impl From<Error> for TlsConfigError {
     fn from(error: Error) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 
@@ -44,11 +95,22 @@ impl TlsError {
     /// What the user of the client can do about it, in terms of the command's flags.
     pub fn hint(&self) -> Option<&'static str> {
         match &self.error {
-            Error::InvalidCertificate(_) => Some("-k skips verification, --cacert names a CA"),
+            Error::InvalidCertificate(reason) => Some(hint_for(reason)),
             Error::AlertReceived(alert) if is_about_certificate(*alert) => {
                 Some("--cert and --key give the certificate of the client and its key")
             }
-            _ if self.is_not_tls() => Some("is the port right? http:// speaks no TLS"),
+            _ if self.is_not_tls() => {
+                Some("write http:// if this port is without TLS, or name the port that speaks it")
+            }
+            Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+                Some("--tls chooses the version that is offered; without it 1.2 and 1.3 are")
+            }
+            Error::NoApplicationProtocol | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+                Some("--alpn h2,http/1.1 offers both, --http2 h2 alone")
+            }
+            Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+                Some("--sni NAME asks for another name than that of the URL")
+            }
             _ => None,
         }
     }
@@ -112,6 +174,30 @@ fn is_about_certificate(alert: AlertDescription) -> bool {
     )
 }
 
+/// What helps if this is wrong with the certificate of the server.
+fn hint_for(reason: &CertificateError) -> &'static str {
+    match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "renew it on the server, or look at the clock of this machine; -k accepts it as it is"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "look at the clocks of this machine and of the one that issued it; -k accepts it as it is"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "write a URL with a name that it is for (--resolve gives its address), or that name with --sni; \
+             -k accepts any"
+        }
+        CertificateError::UnknownIssuer => {
+            "--cacert FILE names the authority that issued it; a server that has intermediate certificates has \
+             to send them, too; -k accepts any"
+        }
+        CertificateError::Other(error) if error.0.is::<SelfSigned>() => {
+            "--cacert FILE with this very certificate trusts it, -k accepts any"
+        }
+        _ => "-k accepts any certificate",
+    }
+}
+
 fn write_reason(f: &mut fmt::Formatter<'_>, reason: &CertificateError) -> fmt::Result {
     match reason {
         CertificateError::Expired => f.write_str("it has expired"),
@@ -138,11 +224,10 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &CertificateError) -> fmt::R
         CertificateError::Revoked => f.write_str("it has been revoked"),
         CertificateError::BadEncoding => f.write_str("it cannot be read"),
         CertificateError::BadSignature => f.write_str("its signature is wrong"),
-        // What `openssl req -x509` makes unless told otherwise. The error of the path builder has no type
-        // here.
-        CertificateError::Other(error) if error.to_string() == "CaUsedAsEndEntity" => {
+        other if is_authority(other) => {
             f.write_str("it is the certificate of an authority, and not of a server")
         }
+        CertificateError::Other(error) => write!(f, "{error}"),
         other => write!(f, "{other}"),
     }
 }

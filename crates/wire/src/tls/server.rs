@@ -7,7 +7,7 @@ use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::WebPkiClientVerifier;
 
-use super::{TlsConfigError, pem, provider};
+use super::{TlsConfigError, TlsFile, pem, provider};
 
 /// The server side's configuration; cheap to clone.
 #[derive(Clone)]
@@ -38,24 +38,29 @@ impl ServerConfig {
             None => builder.with_no_client_auth(),
             Some(pem) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in pem::certificates(pem, "the client CA file")? {
+                for certificate in pem::certificates(pem, TlsFile::ClientAuthorities)? {
                     roots.add(certificate).map_err(|error| {
-                        TlsConfigError(format!("the client CA file holds a bad certificate: {error}"))
+                        TlsConfigError::of(
+                            TlsFile::ClientAuthorities,
+                            format!("holds a bad certificate: {error}"),
+                        )
                     })?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
                     .build()
-                    .map_err(|error| TlsConfigError(format!("the client CA file is unusable: {error}")))?;
+                    .map_err(|error| {
+                        TlsConfigError::of(TlsFile::ClientAuthorities, format!("is unusable: {error}"))
+                    })?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
         let mut config = builder
             .with_single_cert(
-                pem::certificates(cert_pem, "the certificate")?,
-                pem::private_key(key_pem, "the key")?,
+                pem::certificates(cert_pem, TlsFile::ServerCertificate)?,
+                pem::private_key(key_pem, TlsFile::ServerKey)?,
             )
             .map_err(|error| {
-                TlsConfigError(format!("the certificate and key do not go together: {error}"))
+                TlsConfigError::new(format!("the certificate and key do not go together: {error}"))
             })?;
         config.alpn_protocols = alpn.to_vec();
         // The session travels in the ticket, so that any number of clients can resume; a store would forget

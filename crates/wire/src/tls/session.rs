@@ -38,8 +38,9 @@ impl Session {
     /// # Errors
     /// If the name cannot be one of a server.
     pub fn client(config: &ClientConfig, server_name: &str) -> Result<Self, TlsConfigError> {
-        let name = ServerName::try_from(server_name.to_owned())
-            .map_err(|_| TlsConfigError(format!("`{server_name}` is not a valid server name for TLS")))?;
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
+            TlsConfigError::new(format!("`{server_name}` is not a valid server name for TLS"))
+        })?;
         let connection = rustls::ClientConnection::new(config.0.clone(), name)?;
         Ok(Self::new(connection.into()))
     }

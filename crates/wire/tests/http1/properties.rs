@@ -1,6 +1,8 @@
 //! Properties over generated exchanges and arbitrary bytes.
 
-use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, ResponseClient, write_response_head};
+use plimsoll_wire::http1::{
+    Capture, HeadMemo, LONGEST_QUOTE, Limits, Owed, ResponseClient, write_response_head,
+};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -152,7 +154,13 @@ prop_compose! {
         }
         let body_bytes = if without_body { 0 } else { carried.payload_bytes() };
         let owed = Owed { head_request, capture };
-        let kept = if without_body || !capture.body() { Vec::new() } else { carried.payload() };
+        // Of what is no success the begin is kept in any case.
+        let mut kept = if without_body { Vec::new() } else { carried.payload() };
+        kept.truncate(match status {
+            _ if capture.body() => usize::MAX,
+            300.. => LONGEST_QUOTE,
+            _ => 0,
+        });
         Exchange { owed, bytes, status, body_bytes, kept, keep_alive: !close, interim }
     }
 }

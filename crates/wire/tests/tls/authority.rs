@@ -24,6 +24,11 @@ impl Authority {
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = rcgen::date_time_ymd(years.0, 1, 1);
         params.not_after = rcgen::date_time_ymd(years.1, 1, 1);
+        self.sign(&params, key)
+    }
+
+    /// A certificate of any kind.
+    pub(crate) fn sign(&self, params: &CertificateParams, key: &KeyPair) -> Vec<u8> {
         params.signed_by(key, &self.0).unwrap().pem().into_bytes()
     }
 

@@ -18,7 +18,10 @@ fn a_peer_without_tls_is_told_as_such() {
         for mut session in [Session::client(&client, NAME).unwrap(), Session::server(&server).unwrap()] {
             let error = session.receive(answer, &mut Vec::new()).unwrap_err();
             assert_eq!(error.to_string(), "the peer does not speak TLS on this port");
-            assert_eq!(error.hint(), Some("is the port right? http:// speaks no TLS"));
+            assert_eq!(
+                error.hint(),
+                Some("write http:// if this port is without TLS, or name the port that speaks it")
+            );
             assert!(!error.is_certificate());
             // It stays over.
             session.receive(answer, &mut Vec::new()).unwrap_err();

@@ -1,7 +1,7 @@
 //! What is not accepted, and how it is told.
 
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, ServerConfig, Session, TlsError, Versions};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
 use crate::authority::{Authority, server};
 use crate::link::{Link, Peer};
@@ -18,26 +18,43 @@ fn a_bad_certificate_is_told_with_its_reason() {
     let expired = server(&authority.issue_between(&[NAME], (2000, 2001)), None);
     let future = server(&authority.issue_between(&[NAME], (3000, 4000)), None);
     let nameless = server(&authority.issue(&[]), None);
+    let of_itself = server(&self_signed(&[NAME], (2020, 4000), IsCa::NoCa), None);
+    let for_name = "write a URL with a name that it is for";
     for versions in [Versions::Tls12, Versions::Tls13] {
         let client = ClientConfig::new(&ClientOptions { versions, ..authority.trust() }).unwrap();
-        for (server, name, begin, end) in [
-            (&expired, NAME, "it expired ", " days ago"),
-            (&future, NAME, "it is not valid yet, but in ", " days"),
-            (&stranger.server(&[NAME]), NAME, "its issuer is not trusted", ""),
-            (&authority.server(&["a.test"]), NAME, "it is not for `server.test`, but for `a.test`", ""),
+        for (server, name, begin, end, hint) in [
+            (&expired, NAME, "it expired ", " days ago", "renew it"),
+            (&future, NAME, "it is not valid yet, but in ", " days", "look at the clocks"),
+            (
+                &stranger.server(&[NAME]),
+                NAME,
+                "its issuer is not trusted",
+                "",
+                "--cacert FILE names the auth",
+            ),
+            (&of_itself, NAME, "it is signed by itself, and is not", "", "--cacert FILE with this very"),
+            (
+                &authority.server(&["a.test"]),
+                NAME,
+                "it is not for `server.test`, but for `a.test`",
+                "",
+                for_name,
+            ),
             (
                 &authority.server(&["a.test", "b.test"]),
                 "::1",
                 "it is not for `::1`, but for ",
                 "`a.test`, `b.test`",
+                for_name,
             ),
             (
                 &authority.server(&["127.0.0.1"]),
                 "127.0.0.2",
                 "it is not for `127.0.0.2`, but for ",
                 "`127.0.0.1`",
+                for_name,
             ),
-            (&nameless, NAME, "it is not for `server.test`, but for no name at all", ""),
+            (&nameless, NAME, "it is not for `server.test`, but for no name at all", "", for_name),
         ] {
             let (peer, error) = refusal(&client, server, name);
             assert_eq!(peer, Peer::Client);
@@ -45,7 +62,8 @@ fn a_bad_certificate_is_told_with_its_reason() {
             let text = error.to_string();
             let reason = text.strip_prefix("the certificate was not accepted: ").unwrap_or_default();
             assert!(reason.starts_with(begin) && reason.ends_with(end), "{text}");
-            assert_eq!(error.hint(), Some("-k skips verification, --cacert names a CA"));
+            let said = error.hint().unwrap_or_default();
+            assert!(said.starts_with(hint) && said.contains("-k "), "{text}: {said}");
         }
     }
 }
@@ -64,21 +82,75 @@ fn a_server_is_told_why_its_certificate_was_not_accepted() {
     assert_eq!(error.to_string(), "the peer did not accept our certificate (alert UnknownCA)");
 }
 
+/// A certificate that signs itself, valid in these years.
+fn self_signed(names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "itself");
+    (params.not_before, params.not_after) =
+        (rcgen::date_time_ymd(years.0, 1, 1), rcgen::date_time_ymd(years.1, 1, 1));
+    params.is_ca = is_ca;
+    let key = KeyPair::generate().unwrap();
+    let cert_pem = params.self_signed(&key).unwrap().pem().into_bytes();
+    Identity { cert_pem, key_pem: key.serialize_pem().into_bytes() }
+}
+
+/// What `openssl req -x509` makes unless told otherwise.
+fn of_openssl(names: &[&str], years: (i32, i32)) -> Identity {
+    self_signed(names, years, IsCa::Ca(BasicConstraints::Unconstrained))
+}
+
+#[test]
+fn the_very_certificate_of_a_ca_file_is_accepted_from_a_server_as_curl_does() {
+    let own = of_openssl(&[NAME], (2020, 4000));
+    let server = server(&own, None);
+    let authority = Authority::new("root");
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        for ca_pem in [vec![own.cert_pem.clone()], vec![authority.pem(), own.cert_pem.clone()]] {
+            let options = ClientOptions { versions, ca_pem, ..ClientOptions::default() };
+            Link::established(&ClientConfig::new(&options).unwrap(), &server, NAME);
+        }
+    }
+}
+
+#[test]
+fn the_very_certificate_of_a_ca_file_is_still_verified() {
+    let own = of_openssl(&[NAME], (2020, 4000));
+    let client = |trusted: &Identity| {
+        let ca_pem = vec![trusted.cert_pem.clone()];
+        ClientConfig::new(&ClientOptions { ca_pem, ..ClientOptions::default() }).unwrap()
+    };
+    let said = |trusted: &Identity, shown: &Identity, name: &str| {
+        refusal(&client(trusted), &server(shown, None), name).1.to_string()
+    };
+    let text = said(&own, &own, "other.test");
+    assert!(text.ends_with("it is not for `other.test`, but for `server.test`"), "{text}");
+    let (old, new) = (of_openssl(&[NAME], (2000, 2001)), of_openssl(&[NAME], (3000, 4000)));
+    let text = said(&old, &old, NAME);
+    assert!(text.contains("it expired "), "{text}");
+    let text = said(&new, &new, NAME);
+    assert!(text.contains("it is not valid yet"), "{text}");
+    // Of the same name, and another one all the same.
+    let twin = of_openssl(&[NAME], (2020, 4000));
+    let text = said(&own, &twin, NAME);
+    assert!(text.ends_with("it is signed by itself, and is not one that is trusted"), "{text}");
+}
+
 #[test]
 fn the_certificate_of_an_authority_is_none_of_a_server() {
+    let authority = Authority::new("root");
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    let cert_pem = params.self_signed(&key).unwrap().pem().into_bytes();
-    let server =
-        server(&Identity { cert_pem: cert_pem.clone(), key_pem: key.serialize_pem().into_bytes() }, None);
-    let client =
-        ClientConfig::new(&ClientOptions { ca_pem: vec![cert_pem], ..ClientOptions::default() }).unwrap();
-    let (_, error) = refusal(&client, &server, NAME);
+    let identity =
+        Identity { cert_pem: authority.sign(&params, &key), key_pem: key.serialize_pem().into_bytes() };
+    let (_, error) = refusal(&authority.client(), &server(&identity, None), NAME);
     assert!(
         error.to_string().ends_with("it is the certificate of an authority, and not of a server"),
         "{error}"
     );
+    // Its signature would do, but it is none that was given itself.
+    assert_eq!(error.hint(), Some("-k accepts any certificate"));
 }
 
 #[test]

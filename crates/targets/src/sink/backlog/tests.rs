@@ -69,8 +69,9 @@ impl Backend for Kernel {
     fn close(&mut self, _: ConnId, _: Close) {
         self.closed = true;
     }
-    fn wait(&mut self, wait: Wait) {
+    fn wait(&mut self, wait: Wait) -> Option<Nanos> {
         self.time = self.time.max(wait.until);
+        None
     }
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()

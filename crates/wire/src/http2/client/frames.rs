@@ -8,12 +8,15 @@ use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
 use crate::http2::intake::{Intake, Piece};
 
 use super::head::{ResponseHead, decode_head};
-use super::{Client, Event, LONGEST_KEPT_BODY, StreamFailure};
+use super::stream::Keep;
+use super::{Client, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, QUOTED_FROM, StreamFailure};
 
 /// Where the effects of a frame go.
 pub(super) struct Sinks<'s> {
     pub(super) out: &'s mut Vec<u8>,
     pub(super) events: &'s mut Vec<Event>,
+    /// Whether content of a response is wanted that nobody had asked for.
+    quotes: bool,
 }
 
 impl Client {
@@ -32,7 +35,7 @@ impl Client {
             return Err(error);
         }
         self.captured.clear();
-        let mut sinks = Sinks { out, events };
+        let mut sinks = Sinks { out, events, quotes: false };
         let result = self.read(input, &mut sinks);
         self.tell_begun(sinks.events);
         if let Err(error) = result {
@@ -64,6 +67,9 @@ impl Client {
         loop {
             if intake.is_between_frames() {
                 self.read_responses(&mut input, sinks)?;
+            }
+            if sinks.quotes {
+                intake.tell_content();
             }
             match intake.next(&mut input, self.options.max_frame_size)? {
                 Some(piece) => self.piece(piece, sinks)?,
@@ -233,14 +239,25 @@ impl Client {
         Ok(None)
     }
 
-    /// Content came, which is kept if it was asked for.
+    /// Content came, which is kept if it was asked for, or if it says what is wrong.
     #[inline]
     fn keep_content(&mut self, ticket: u32, content: &[u8]) {
-        if self.slots[ticket as usize].keep_body {
-            let body = &mut self.bodies[ticket as usize];
-            let room = LONGEST_KEPT_BODY.saturating_sub(body.len());
-            body.extend_from_slice(&content[..content.len().min(room)]);
-        }
+        let most = match self.slots[ticket as usize].keeps {
+            Keep::Nothing => return,
+            Keep::Quote => LONGEST_QUOTE,
+            Keep::Whole => LONGEST_KEPT_BODY,
+        };
+        let body = &mut self.bodies[ticket as usize];
+        let room = most.saturating_sub(body.len());
+        body.extend_from_slice(&content[..content.len().min(room)]);
+    }
+
+    /// The response is no success: the begin of its content is kept.
+    #[cold]
+    fn quote(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
+        sinks.quotes = true;
+        self.slots[ticket as usize].keeps = Keep::Quote;
+        self.clear_body(ticket);
     }
 
     /// Section 6.2.
@@ -310,8 +327,11 @@ impl Client {
             Ok(head) => {
                 let stream = &mut self.slots[ticket as usize];
                 stream.take_head(head.status, head.content_length, block.len());
+                let quotes = head.status >= QUOTED_FROM && stream.keeps == Keep::Nothing;
                 if end {
                     self.complete(ticket, sinks);
+                } else if quotes {
+                    self.quote(ticket, sinks);
                 }
             }
             Err(fault) => self.head_fault(ticket, fault, sinks),

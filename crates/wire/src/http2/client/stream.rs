@@ -10,6 +10,15 @@ use super::{Response, Submit};
 /// No length is expected of the content.
 const ANY_LENGTH: u64 = u64::MAX;
 
+/// What is kept of the content of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    Nothing,
+    /// Its begin: it is no success.
+    Quote,
+    Whole,
+}
+
 /// One request and as much of its response as has come. 64 bytes: what waits to be sent is kept elsewhere.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -28,7 +37,7 @@ pub(super) struct Stream {
     pub(super) status: u16,
     pub(super) head_request: bool,
     pub(super) capture: bool,
-    pub(super) keep_body: bool,
+    pub(super) keeps: Keep,
     /// Whether a HEADERS frame came.
     pub(super) began: bool,
 }
@@ -47,7 +56,7 @@ impl Stream {
             status: 0,
             head_request: false,
             capture: false,
-            keep_body: false,
+            keeps: Keep::Nothing,
             began: false,
         }
     }
@@ -65,7 +74,7 @@ impl Stream {
         self.status = 0;
         self.head_request = spec.head_request;
         self.capture = spec.capture;
-        self.keep_body = spec.keep_body;
+        self.keeps = if spec.keep_body { Keep::Whole } else { Keep::Nothing };
         self.began = false;
     }
 

@@ -10,6 +10,7 @@ fn load(url: &str, format: Format, kinds: &[Kind]) -> IngestLoad {
         url: url.to_owned(),
         database: None,
         streams: kinds.iter().map(stream).collect(),
+        batches: None,
         connections: None,
         seconds: None,
         thresholds: Vec::new(),

@@ -1,0 +1,106 @@
+//! Every command that the documents print is one that this program takes: each is read by the real command
+//! line, and what it asks for is resolved as far as that needs no server and no history.
+
+mod extraction;
+
+use std::path::Path;
+
+use clap::FromArgMatches as _;
+use plimsoll_plan::Disk;
+
+use self::extraction::{PrintedCommand, all, root};
+use crate::flags::{Cli, Command};
+use crate::ingest_flags::InsteadOfLoad;
+use crate::{Failure, cache, canister, command_word, crud, import, ingest};
+
+/// Words that stand for something of the reader's.
+const STAND_FOR: [(&str, &str); 3] =
+    [("URL", "http://127.0.0.1:8080/"), ("key.pem", "/dev/null"), ("SHELL", "bash")];
+
+/// Commands that cannot be looked at further than their words, and why.
+const EXCEPTIONS: [(&str, &str); 3] = [
+    ("--cacert ca.pem", "the reader's certificate"),
+    ("--pem-file", "the reader's key"),
+    ("…", "an ellipsis is no command"),
+];
+
+/// A plan in the place of the reader's.
+fn plan_of(word: &str) -> Option<String> {
+    let is_plan = ["plan.yaml", "base.yaml", "new.yaml", "load/plan.yaml"].contains(&word);
+    is_plan.then(|| root().join("examples/thresholds.yaml").display().to_string())
+}
+
+/// The command with what the reader is to put in.
+fn filled(command: &PrintedCommand) -> Vec<String> {
+    let example = |word: &String| {
+        let known = STAND_FOR.iter().find(|(name, _)| name == word).map(|(_, value)| (*value).to_owned());
+        let file = root().join(word);
+        let in_repository = word.starts_with("examples/").then(|| file.display().to_string());
+        known.or_else(|| plan_of(word)).or(in_repository).unwrap_or_else(|| word.clone())
+    };
+    command.words.iter().map(example).collect()
+}
+
+/// Reads a command as far as it can be without doing it.
+fn read(words: &[String]) -> Result<(), String> {
+    let args = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).map(Into::into).collect();
+    let args = command_word::with_command(args).map_err(|problem| problem.message)?;
+    let found = command_word::command().try_get_matches_from(args).map_err(|error| error.to_string())?;
+    let cli = Cli::from_arg_matches(&found).map_err(|error| error.to_string())?;
+    let said = |failure: Failure| {
+        failure.problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    let problems = |problems: plimsoll_plan::Problems| said(Failure::usage(problems));
+    match &cli.command {
+        Command::Run(args) => {
+            args.control.to_spec().map_err(problems)?;
+            args.live.rotation().map_err(problems)?;
+            import::resolve(&args.plan, true).map(drop).map_err(said)
+        }
+        Command::Check(args) | Command::Explain(args) => import::resolve(args, true).map(drop).map_err(said),
+        Command::Cache(args) => cache::printed(args).map(drop).map_err(said),
+        Command::Crud(args) => crud::printed(args).map(drop).map_err(said),
+        Command::Canister(args) => canister::printed(args).map(drop).map_err(said),
+        Command::Ingest(args) if matches!(args.instead, Some(InsteadOfLoad::Demo(_))) => Ok(()),
+        Command::Ingest(args) => ingest::printed(args).map(drop).map_err(said),
+        Command::Sink(args) => args.to_spec(&Disk).map(drop).map_err(problems),
+        Command::Target(args) => args.to_spec(&Disk).map(drop).map_err(problems),
+        Command::Compare(args) => args.to_question().map(drop).map_err(problems),
+        // What they name is not there.
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn every_command_that_a_document_prints_is_taken() {
+    let commands = all();
+    assert!(commands.len() > 100, "{}", commands.len());
+    let mut wrong = Vec::new();
+    let mut excepted = 0;
+    for command in &commands {
+        if EXCEPTIONS.iter().any(|(part, _)| command.line.contains(part)) {
+            excepted += 1;
+            continue;
+        }
+        if let Err(why) = read(&filled(command)) {
+            wrong.push(format!("{}: `{}`\n  {why}", command.document.display(), command.line));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(excepted < 10, "too many exceptions: {excepted}");
+    assert!(Path::new(&plan_of("plan.yaml").unwrap()).exists());
+}
+
+#[test]
+fn a_command_that_is_refused_would_be_found() {
+    for line in [
+        "http://127.0.0.1:1/ --threshold eror_rate<1%",
+        "http://127.0.0.1:1/ --nonsense",
+        "sink --delay soon",
+        "target crud --drop 300%",
+        "cache --mix never",
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert!(read(&words).is_err(), "{line}");
+    }
+}

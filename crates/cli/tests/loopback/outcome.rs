@@ -1,0 +1,130 @@
+//! What a run says first, and the code that it ends with: of servers that are well, fail in part, fail
+//! always, never answer, or are not there.
+
+use serde_json::Value;
+
+use crate::process::{Finished, run};
+use crate::sink::Sink;
+
+/// Asserts that report and exit code are those of one outcome. On a busy machine the measurement may be
+/// invalid: then `invalid` is what it has to be all the same.
+#[track_caller]
+fn assert_outcome(flags: &str, valid: (i32, &str), invalid: (i32, &str)) -> Finished {
+    let finished = run(&format!("{flags} -o json"));
+    let result = parsed(&finished);
+    let verdict = &result["verdict"];
+    let (code, outcome) = if verdict["valid"] == true { valid } else { invalid };
+    assert_eq!(
+        (finished.code, verdict["outcome"].as_str()),
+        (Some(code), Some(outcome)),
+        "{flags}: {verdict:#}"
+    );
+    finished
+}
+
+fn parsed(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"))
+}
+
+/// Of a run that proves nothing, for the machine is busy.
+const NO_VERDICT: (i32, &str) = (3, "no_verdict");
+
+#[test]
+fn a_server_that_fails_every_request_is_a_failure_and_no_fault_of_the_machine() {
+    for (faults, class) in [("--status 500", "status_5xx"), ("--status 401", "status_4xx")] {
+        let sink = Sink::start(faults);
+        let load = format!("{} -n 200 -c 2", sink.url());
+        let failed = assert_outcome(&load, (1, "fail"), (1, "fail"));
+        let result = failed.result();
+        assert_eq!(result["verdict"]["cause"], "nothing_succeeded");
+        assert_eq!(result["errors"][class], 200);
+        assert!(result["service_time"]["p"]["50"].is_null(), "{}", result["service_time"]);
+        assert_eq!(result["service_time"]["p_missing"]["50"], "no samples");
+        for threshold in ["error_rate<1%", "p99<10s"] {
+            let load = format!("{load} --threshold {threshold}");
+            assert_outcome(&load, (99, "fail"), (99, "fail"));
+        }
+        // What does not look at errors holds, and that is what was asked.
+        assert_outcome(&format!("{load} --threshold started==200"), (0, "pass"), NO_VERDICT);
+    }
+}
+
+#[test]
+fn a_server_that_is_down_or_never_answers_is_a_failure() {
+    let down = "http://127.0.0.1:1/ --no-preflight -c 2 -d 300ms";
+    assert_outcome(down, (1, "fail"), (1, "fail"));
+    assert_outcome(&format!("{down} --threshold error_rate<1%"), (99, "fail"), (99, "fail"));
+    let silent = Sink::start("--drop 100%");
+    // Timeouts; in flight at the end; and all that was sent was sent in the warm-up.
+    for load in [
+        "--rate 50 -d 1s --timeout 1s",
+        "-c 2 -d 500ms --drain 1s",
+        "-c 2 --warmup 300ms -d 1s --drain 100ms",
+    ] {
+        let load = format!("{} {load} --no-preflight", silent.url());
+        let finished = run(&format!("{load} -o json"));
+        let result = parsed(&finished);
+        let verdict = &result["verdict"];
+        // The generator may have stood still for longer than that.
+        let valid = verdict["valid"] == true;
+        assert!(finished.code == Some(1) || (!valid && finished.code == Some(3)), "{load}: {verdict:#}");
+        assert_eq!(verdict["outcome"] == "fail", finished.code == Some(1), "{verdict:#}");
+        let errors = run(&format!("{load} --threshold ok>=1 -o json"));
+        let valid = parsed(&errors)["verdict"]["valid"] == true;
+        assert!(errors.code == Some(99) || (!valid && errors.code == Some(3)), "{load}: {}", errors.stderr);
+    }
+}
+
+#[test]
+fn errors_in_part_are_told_and_judged_by_thresholds_only() {
+    let sink = Sink::start("--fail 20%:503");
+    let load = format!("{} -n 1000 -c 2", sink.url());
+    let done = assert_outcome(&load, (0, "done"), NO_VERDICT).result();
+    assert!(done["verdict"]["summary"].as_str().is_some_and(|said| said.contains("% errors")), "{done:#}");
+    // The server answered them, whatever the generator did.
+    assert_outcome(&format!("{load} --threshold error_rate<5%"), (99, "fail"), (99, "fail"));
+    assert_outcome(&format!("{load} --threshold p50<1ns"), (99, "fail"), NO_VERDICT);
+    assert_outcome(&format!("{load} --threshold error_rate<90%"), (0, "pass"), NO_VERDICT);
+}
+
+#[test]
+fn a_healthy_server_passes_or_is_done() {
+    let sink = Sink::start("");
+    assert_outcome(&format!("{} -n 500 -c 2", sink.url()), (0, "done"), NO_VERDICT);
+    assert_outcome(&format!("{} -n 500 -c 2 --threshold error_rate<1%", sink.url()), (0, "pass"), NO_VERDICT);
+}
+
+/// The outcome is the first and the last thing that is read, in each format for people and for CI.
+#[test]
+fn every_report_begins_with_the_outcome() {
+    let sink = Sink::start("--status 500");
+    let load = format!("{} -n 50 -c 2", sink.url());
+    let brief = run(&load);
+    let lines: Vec<&str> = brief.stdout.lines().collect();
+    assert!(lines.len() <= 25, "{}", brief.stdout);
+    assert!(lines[0].starts_with("FAIL  none of 50 requests succeeded"), "{}", brief.stdout);
+    assert!(lines[1].starts_with("measurement "), "{}", brief.stdout);
+    assert!(lines[lines.len() - 1].starts_with("FAIL "), "{}", brief.stdout);
+    for long in ["--long", "-o text"] {
+        let long = run(&format!("{load} {long}")).stdout;
+        assert!(long.starts_with("FAIL  ") && long.contains("\naccounting  scheduled 50"), "{long}");
+        assert!(long.lines().last().is_some_and(|line| line.starts_with("FAIL  ")), "{long}");
+    }
+    assert!(
+        run(&format!("{load} -o markdown")).stdout.starts_with("### FAIL: none of 50 requests succeeded")
+    );
+    let junit = run(&format!("{load} -o junit")).stdout;
+    assert!(junit.contains("failures=\"1\" errors=\"0\""), "{junit}");
+    assert!(junit.contains("<failure message=\"none of 50 requests succeeded"), "{junit}");
+    let refused = run(&format!("{load} --long -o json"));
+    refused.assert_refused(2, "--long");
+}
+
+/// A run that was repeated ends as the worst of them.
+#[test]
+fn repeated_runs_that_all_fail_are_a_failure() {
+    let sink = Sink::start("--status 404");
+    let repeated = run(&format!("{} -n 50 -c 2 --repeat 2", sink.url()));
+    assert_eq!(repeated.code, Some(1), "{}", repeated.stdout);
+    assert!(repeated.stdout.starts_with("FAIL  all 2 runs: none of 50 requests"), "{}", repeated.stdout);
+}

@@ -1,0 +1,333 @@
+//! How surely the instants of sending are known.
+//!
+//! A flush sends many requests between two readings of the clock, and each request is given the begin of its
+//! share of that time. The shares are right as long as all sends take about as long. Where the scheduler
+//! takes the CPU away in the middle of a flush, the requests before the interruption were sent earlier than
+//! their share says, and those behind it later. The time that a flush took beyond the usual
+//! ([`DoubtfulFlush::excess`]) bounds that error, and with the response there are only two candidates: the
+//! request was sent before the interruption or after it, and never after its response.
+//!
+//! Sends are not all equally long without an interruption, and what they differ by is no error: a request is
+//! sent when its call begins. So a flush is in doubt where it took longer than usual by four times the mean
+//! deviation, the bound that TCP takes for round trips (Jacobson, "Congestion Avoidance and Control", 1988),
+//! or by half of the shortest exchange.
+
+use std::collections::VecDeque;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Flush;
+
+/// Doubtful flushes that are remembered. With 16 requests each that is more than are in flight on most runs;
+/// what was sent before the oldest of them counts as uncertain.
+const REMEMBERED: usize = 4_096;
+/// Share of a service time that the bound of its send time may be before the sample counts as uncertain.
+const SURE: u64 = 10;
+/// Deviations from the usual that need no explanation.
+const DEVIATIONS: f64 = 4.0;
+/// No thread that lost its CPU to another one has it back sooner: two context switches and the least that the
+/// other one does.
+const LEAST_INTERRUPTION: Nanos = Nanos::from_micros(50);
+/// Weight of one flush in the usual time per send.
+const WEIGHT: f64 = 1.0 / 64.0;
+/// What one send takes before any was measured, in ns.
+const FIRST_USUAL: f64 = 4_000.0;
+/// The shortest service time before any was measured: a loopback round trip.
+const FIRST_SHORTEST: Nanos = Nanos::from_micros(50);
+/// Flushes after which a shortest service time that was not met again is let grow by a quarter.
+const FORGET_AFTER: u32 = 1_024;
+/// Flushes as long as usual after which twice as many requests may share one again.
+const CALM: u32 = 64;
+
+/// A flush that took longer than usual, by more than does no harm.
+#[derive(Clone, Copy, Debug)]
+struct DoubtfulFlush {
+    first: Nanos,
+    last: Nanos,
+    /// Connections written to.
+    sends: u64,
+    /// What one send took usually, in ns.
+    usual: f64,
+}
+
+impl DoubtfulFlush {
+    /// Time beyond the usual.
+    fn excess(&self) -> Nanos {
+        let usual = Nanos((self.usual * self.sends as f64) as u64);
+        self.last.since(self.first) - usual
+    }
+
+    /// Whether a whole interruption, and not slower sends, explains the excess: it took more than twice as
+    /// long as usual.
+    fn is_interrupted(&self) -> bool {
+        let excess = self.excess();
+        excess >= LEAST_INTERRUPTION && excess.0 as f64 > self.usual * self.sends as f64
+    }
+
+    /// The place of the request with this share among the sends, from 0.
+    fn place(&self, share: Nanos) -> u64 {
+        let length = (self.last.since(self.first).0 as f64).max(1.0);
+        let place = share.since(self.first).0 as f64 / length * self.sends as f64;
+        // The share was rounded down to a whole nanosecond.
+        (place + 0.001) as u64
+    }
+
+    /// When the request at this place was sent at the earliest.
+    fn earliest(&self, place: u64) -> Nanos {
+        self.first + Nanos((place as f64 * self.usual) as u64)
+    }
+
+    /// How far the share of this place may be wrong where sends were slower: all of the excess may lie before
+    /// it, or behind. The first one begins when the flush does.
+    fn drift(&self, place: u64) -> Nanos {
+        let most = if place == 0 { 0 } else { place.max(self.sends.saturating_sub(place)) };
+        Nanos(self.excess().0 * most / self.sends)
+    }
+}
+
+/// The sending of one request, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SendTime {
+    pub(crate) at: Nanos,
+    /// Whether it may be wrong by more than a tenth of the service time.
+    pub(crate) uncertain: bool,
+}
+
+/// The knowledge of one worker about its instants of sending.
+#[derive(Debug)]
+pub(crate) struct SendTimes {
+    /// Mean time of a send, exponentially smoothed and without interruptions, in ns.
+    usual: f64,
+    /// Mean deviation from it, of one send, in ns; that of a flush grows with the root of its sends.
+    deviation: f64,
+    /// About the shortest service time of late; never, before the first.
+    shortest: Nanos,
+    until_forgotten: u32,
+    /// Connections that may be written to in one flush.
+    limit: usize,
+    most: usize,
+    calm: u32,
+    doubtful: VecDeque<DoubtfulFlush>,
+    /// End of the last doubtful flush: what was sent later is sure.
+    latest: Nanos,
+    /// End of the last doubtful flush that is not remembered any more.
+    forgotten: Nanos,
+}
+
+impl SendTimes {
+    /// At most `most` connections are written to in one flush.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            usual: FIRST_USUAL,
+            deviation: FIRST_USUAL / 2.0,
+            shortest: Nanos::MAX,
+            until_forgotten: FORGET_AFTER,
+            limit: most,
+            most,
+            calm: 0,
+            doubtful: VecDeque::new(),
+            latest: Nanos::ZERO,
+            forgotten: Nanos::ZERO,
+        }
+    }
+
+    /// Connections that may be written to before the next flush: fewer for a while after a flush that was
+    /// interrupted, so that the clock is read more often.
+    #[inline]
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Learns from a flush that wrote to so many connections.
+    #[inline]
+    pub(crate) fn note(&mut self, flush: &Flush, sends: u64) {
+        if sends == 0 {
+            return;
+        }
+        let length = flush.last.since(flush.first).0 as f64;
+        let (each, excess) = (length / sends as f64, length - self.usual * sends as f64);
+        let root = (sends as f64).sqrt();
+        let shortest = self.shortest().0 as f64;
+        let harmless = (DEVIATIONS * self.deviation * root).min(shortest / 2.0).max(shortest / SURE as f64);
+        let mut weight = WEIGHT;
+        if excess > harmless {
+            self.doubt(flush, sends);
+            // An interruption says nothing about sends, larger requests do.
+            weight /= 16.0;
+        } else if self.limit < self.most {
+            self.calm += 1;
+            if self.calm >= CALM {
+                (self.calm, self.limit) = (0, (self.limit * 2).min(self.most));
+            }
+        }
+        self.deviation += (excess.abs().min(self.usual * sends as f64) / root - self.deviation) * weight;
+        self.usual += (each.min(self.usual * 2.0) - self.usual) * weight;
+        self.until_forgotten -= 1;
+        if self.until_forgotten == 0 {
+            self.until_forgotten = FORGET_AFTER;
+            self.shortest = self.shortest + Nanos(self.shortest.0 / 4);
+        }
+    }
+
+    fn shortest(&self) -> Nanos {
+        if self.shortest == Nanos::MAX { FIRST_SHORTEST } else { self.shortest }
+    }
+
+    #[cold]
+    fn doubt(&mut self, flush: &Flush, sends: u64) {
+        let doubtful = DoubtfulFlush { first: flush.first, last: flush.last, sends, usual: self.usual };
+        if self.doubtful.len() >= REMEMBERED
+            && let Some(oldest) = self.doubtful.pop_front()
+        {
+            self.forgotten = oldest.last;
+        }
+        if doubtful.is_interrupted() {
+            (self.calm, self.limit) = (0, (self.limit / 2).max(1));
+        }
+        self.doubtful.push_back(doubtful);
+        self.latest = flush.last;
+    }
+
+    /// When a request was sent that has its share of a flush at `share`, the `first` byte of whose response
+    /// came then (never, if that is unknown), and which ended at `done`.
+    #[inline]
+    pub(crate) fn resolve(&mut self, share: Nanos, first: Nanos, done: Nanos) -> SendTime {
+        if share <= self.latest {
+            return self.resolve_doubtful(share, first.min(done), done);
+        }
+        let service = done.since(share);
+        if service < self.shortest && service > Nanos::ZERO {
+            self.shortest = service;
+        }
+        SendTime { at: share, uncertain: service == Nanos::ZERO }
+    }
+
+    /// The same where the flush may be a doubtful one.
+    ///
+    /// After an interruption the later candidate is taken wherever the response allows it: one that came soon
+    /// enough for both is far more often a fast response to a late request. It does not allow it where the
+    /// exchange would be much shorter than any other.
+    #[cold]
+    fn resolve_doubtful(&self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
+        let behind = self.doubtful.partition_point(|flush| flush.first <= share);
+        let flush = behind.checked_sub(1).map(|index| &self.doubtful[index]);
+        let Some(flush) = flush.filter(|flush| share <= flush.last) else {
+            return SendTime { at: share, uncertain: share <= self.forgotten || share >= answered };
+        };
+        let place = flush.place(share);
+        let earliest = flush.earliest(place);
+        let interrupted = flush.is_interrupted();
+        let likely = if interrupted { earliest + flush.excess() } else { share };
+        let possible = likely + Nanos(self.shortest().0 / 2) <= answered;
+        let at = if possible { likely } else { earliest };
+        let bound = match (interrupted, possible) {
+            (true, true) => flush.excess(),
+            // The answer shows that it was sent before the interruption.
+            (true, false) => Nanos::ZERO,
+            (false, _) => flush.drift(place),
+        };
+        let uncertain = bound.0.saturating_mul(SURE) > done.since(at).0 || at >= answered;
+        SendTime { at, uncertain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    fn flush(first: u64, length: u64, sends: u32) -> Flush {
+        Flush { first: Nanos(first), last: Nanos(first + length), sends }
+    }
+
+    /// Knowledge of sends of 4 µs each and service times of 100 µs.
+    fn usual() -> SendTimes {
+        let mut times = SendTimes::new(16);
+        for n in 0..1_000 {
+            times.note(&flush(n * 1_000 * US, 16 * 4 * US, 16), 16);
+            times.resolve(Nanos(n * 1_000 * US + US), Nanos::MAX, Nanos(n * 1_000 * US + 101 * US));
+        }
+        times
+    }
+
+    const AT: u64 = 2_000_000 * US;
+
+    #[test]
+    fn shares_of_usual_flushes_are_sure() {
+        let mut times = usual();
+        times.note(&flush(AT, 16 * 4 * US, 16), 16);
+        let sure = times.resolve(Nanos(AT + 20 * US), Nanos::MAX, Nanos(AT + 120 * US));
+        assert_eq!(sure, SendTime { at: Nanos(AT + 20 * US), uncertain: false });
+        assert_eq!(times.limit(), 16);
+    }
+
+    #[test]
+    fn an_interruption_is_placed_by_the_responses() {
+        // 16 sends of 4 µs, with 10 ms between the fourth and the fifth.
+        let mut times = usual();
+        let (interruption, length) = (10_000 * US, 10_064 * US);
+        times.note(&flush(AT, length, 16), 16);
+        for place in 0..16_u64 {
+            let sent = AT + place * 4 * US + if place < 4 { 0 } else { interruption };
+            let share = AT + length * place / 16;
+            let resolved = times.resolve(Nanos(share), Nanos::MAX, Nanos(sent + 100 * US));
+            assert!(resolved.at.0.abs_diff(sent) < US, "{place}: {resolved:?} and not {sent}");
+            // What was answered during the interruption was sent before it, for sure.
+            assert_eq!(resolved.uncertain, place >= 4, "{place}");
+        }
+        // A slow response is sure in spite of it.
+        let slow = times.resolve(Nanos(AT + length / 2), Nanos::MAX, Nanos(AT + 1_000_000 * US));
+        assert!(!slow.uncertain);
+        // What was sent afterwards has nothing to do with it.
+        let after = AT + length + 10 * US;
+        let sure = times.resolve(Nanos(after), Nanos::MAX, Nanos(after + 100 * US));
+        assert_eq!(sure, SendTime { at: Nanos(after), uncertain: false });
+        // And what was sent long before, neither.
+        let before = AT - 500 * US;
+        let sure = times.resolve(Nanos(before), Nanos::MAX, Nanos(AT));
+        assert_eq!(sure, SendTime { at: Nanos(before), uncertain: false });
+    }
+
+    #[test]
+    fn slower_sends_are_bounded_by_what_they_took_longer() {
+        let mut times = usual();
+        times.note(&flush(AT, 96 * US, 16), 16);
+        // 32 µs too long, half of which may be on either side of its middle.
+        let share = Nanos(AT + 48 * US);
+        let mut resolve =
+            |share: Nanos, service: u64| times.resolve(share, Nanos::MAX, share + Nanos(service * US));
+        assert_eq!(resolve(share, 100), SendTime { at: share, uncertain: true });
+        assert_eq!(resolve(share, 200), SendTime { at: share, uncertain: false });
+        // The first send begins with the flush; all of it may lie before the last.
+        assert_eq!(resolve(Nanos(AT), 100), SendTime { at: Nanos(AT), uncertain: false });
+        assert!(resolve(Nanos(AT + 90 * US), 200).uncertain);
+        assert_eq!(times.limit(), 16, "no interruption");
+    }
+
+    #[test]
+    fn the_clock_is_read_more_often_after_an_interruption() {
+        let mut times = usual();
+        for limit in [8, 4, 2, 1, 1] {
+            times.note(&flush(AT, 10_000 * US, 4), 4);
+            assert_eq!(times.limit(), limit);
+        }
+        for n in 1..=CALM * 4 {
+            let at = AT + u64::from(n) * 20_000 * US;
+            times.note(&flush(at, 4 * US, 1), 1);
+        }
+        assert_eq!(times.limit(), 16);
+    }
+
+    #[test]
+    fn what_is_not_remembered_is_uncertain() {
+        let mut times = usual();
+        for n in 0..REMEMBERED as u64 + 1 {
+            times.note(&flush(AT + n * 20_000 * US, 10_000 * US, 1), 1);
+            times.note(&flush(AT + n * 20_000 * US + 15_000 * US, US, 1), 1);
+        }
+        assert!(times.resolve(Nanos(AT), Nanos::MAX, Nanos(AT + 10_000_000_000 * US)).uncertain);
+        assert!(
+            !times.resolve(Nanos(AT + 20_000 * US), Nanos::MAX, Nanos(AT + 10_000_000_000 * US)).uncertain
+        );
+    }
+}

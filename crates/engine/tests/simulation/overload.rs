@@ -1,0 +1,102 @@
+//! More arrivals than can be started, and connections that grow with need alone.
+
+use plimsoll_core::{Nanos, Random};
+use plimsoll_metrics::RunRecord;
+use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
+
+use super::plans::{self, answering};
+use super::{MS, carry_out, plan, world};
+
+/// It ended after 17 s with \"no worker came back\": what could not be started was counted one by one.
+#[test]
+fn arrivals_beyond_all_means_are_counted_at_once() {
+    // Virtual time goes from arrival to arrival where those are dropped.
+    for (overload, rate, due) in
+        [("grow", "100m", 20_000_000), ("queue", "100m", 20_000_000), ("drop", "1m", 200_000)]
+    {
+        for threads in ["1", "3"] {
+            let flags =
+                [("--rate", rate), ("-d", "200ms"), ("-c", "4"), ("-t", threads), ("--overload", overload)];
+            let slow = Behaviour { service: Law::Constant(MS), ..answering(Answer::default()) };
+            let (record, _) = carry_out(&plan(&flags), world(slow));
+            let accounts = &record.accounting;
+            assert_eq!(accounts.scheduled, due, "{overload} {threads}: {accounts:?}");
+            let lost = accounts.dropped + accounts.never_started;
+            assert_eq!(accounts.started + lost, due, "{overload} {threads}: {accounts:?}");
+            assert_eq!(accounts.dropped > 0, overload == "drop", "{accounts:?}");
+        }
+    }
+}
+
+/// What is counted at once is what is counted one by one, of which the Poisson process tells.
+#[test]
+fn what_is_lost_is_counted_by_scenario_and_part() {
+    let mut random = Random::new(7, 1);
+    for case in 0..30 {
+        let drops = if random.below(2) == 0 { "drop" } else { "queue" };
+        let rate = 2_000 + random.below(30_000);
+        let (warmup, join) = (random.below(60), random.below(120));
+        let settings = format!(
+            "rate: {rate}, duration: 200ms, warmup: {warmup}ms, overload: {drops}, connections: 3, threads: {}",
+            1 + random.below(3)
+        );
+        let rest = format!(
+            "data: {{n: {{range: [0, 20], at_end: stop}}}}\nscenarios:\n  - {{weight: 3, steps: [{{get: /a}}]}}\n  \
+             - {{weight: 2, start_after: {join}ms, steps: [{{get: /b}}]}}\n  \
+             - {{weight: 1, steps: [{{get: \"/c?n=${{n}}\"}}]}}\n"
+        );
+        let (record, _) = carry_out(&plans::plan(&settings, &rest), world(answering(Answer::default())));
+        let accounts = &record.accounting;
+        let lost = accounts.dropped + accounts.never_started;
+        assert_eq!(accounts.scheduled, accounts.started + lost, "{case}: {settings}");
+        assert!(accounts.without_data <= accounts.never_started, "{case}: {accounts:?}");
+        // All that is due, but for the arrivals before the second scenario joins, which nobody has: none are
+        // where the others take their places.
+        let due = rate as f64 * 0.2;
+        assert!((accounts.scheduled as f64 - due).abs() <= 4.0, "{case}: {settings} {join}: {accounts:?}");
+    }
+}
+
+fn open_at(rate: &str, options: SimOptions) -> RunRecord {
+    carry_out(&plan(&[("--rate", rate), ("-d", "4s")]), options).0
+}
+
+/// The longest start lag, in nanoseconds.
+fn longest_lag(record: &RunRecord) -> u64 {
+    record.total.start_lag.max().unwrap_or_default()
+}
+
+fn fast() -> Behaviour {
+    Behaviour { service: Law::Constant(Nanos::from_micros(100)), ..answering(Answer::default()) }
+}
+
+/// A stall of 300 ms at 30,000/s opened 9,000 connections, and the handshakes were the load.
+#[test]
+fn a_stall_of_the_generator_opens_no_thousands_of_connections() {
+    let stalls = vec![Pause { at: Nanos::from_secs(1_002), length: Nanos::from_millis(300) }];
+    let record = open_at("30k", SimOptions { stalls, ..world(fast()) });
+    assert_eq!(record.accounting.ok, 120_000, "{:?}", record.accounting);
+    assert!(record.connections.peak_open <= 200, "{}", record.connections.peak_open);
+    // The stall is there to be seen.
+    assert!(longest_lag(&record) >= Nanos::from_millis(250).0, "{}", longest_lag(&record));
+}
+
+/// A target that stands still gets a connection for each request that falls due, on time.
+#[test]
+fn a_target_that_stands_still_gets_the_connections_that_it_needs() {
+    let pauses = vec![Pause { at: Nanos::from_secs(1_002), length: Nanos::from_millis(250) }];
+    let record = open_at("20k", world(Behaviour { pauses, ..fast() }));
+    assert_eq!(record.accounting.ok, 80_000, "{:?}", record.accounting);
+    assert!(record.connections.peak_open >= 4_900, "{}", record.connections.peak_open);
+    assert!(longest_lag(&record) <= Nanos::from_millis(2).0, "{}", longest_lag(&record));
+}
+
+/// A target that is slower by far needs more connections, and gets them.
+#[test]
+fn a_slower_target_gets_more_connections() {
+    let slow = Behaviour { service: Law::Constant(Nanos::from_millis(80)), ..fast() };
+    let record = open_at("10k", world(slow));
+    assert_eq!(record.accounting.started, 40_000, "{:?}", record.accounting);
+    assert!((790..=1_700).contains(&record.connections.peak_open), "{}", record.connections.peak_open);
+    assert!(longest_lag(&record) <= Nanos::from_millis(3).0, "{}", longest_lag(&record));
+}

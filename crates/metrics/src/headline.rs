@@ -1,0 +1,382 @@
+//! The headline of a run: its outcome first, the validity of the measurement second.
+//!
+//! Every output begins with it: the report in each format, the live screen, the result in JSON, the exit
+//! code. The rule is one table, in this order; the first line that applies decides.
+//!
+//! | if | outcome | cause |
+//! |---|---|---|
+//! | a consistency check of the system under test failed | FAIL | `inconsistent` |
+//! | a script failed | NO VERDICT | `script` |
+//! | no request was started; none has ended when a run is interrupted or goes on | NO VERDICT | `invalid` |
+//! | a threshold does not hold, and that is [proven](RunFacts::is_proven) | FAIL | `thresholds` |
+//! | there is no threshold and nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
+//! | the measurement is invalid | NO VERDICT | `invalid` |
+//! | there are thresholds | PASS | |
+//! | | DONE | |
+//!
+//! An invalid measurement proves nothing about times and rates. It does not make up errors, though: what the
+//! target itself [answered](plimsoll_core::ErrorClass::is_answer) is a fact, whatever the generator did, and
+//! so is a request without an answer that waited more than twice as long as the generator stood still in the
+//! whole run. A limit of errors that is broken by answers alone is broken; and where nothing succeeded, and
+//! most of what failed is such a fact, that is the target's doing.
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, WorkerRecord, figure};
+
+/// What came of a run. The names are part of the result contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunOutcome {
+    /// All thresholds hold.
+    Pass,
+    /// A threshold does not hold; without thresholds, no request succeeded.
+    Fail,
+    /// There are no thresholds, and requests succeeded.
+    Done,
+    /// The run shows nothing about the target.
+    NoVerdict,
+}
+
+impl RunOutcome {
+    /// Every outcome.
+    pub const ALL: [Self; 4] = [Self::Pass, Self::Fail, Self::Done, Self::NoVerdict];
+
+    /// The name in results, in snake case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Done => "done",
+            Self::NoVerdict => "no_verdict",
+        }
+    }
+
+    /// What people read first.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Done => "DONE",
+            Self::NoVerdict => "NO VERDICT",
+        }
+    }
+}
+
+/// Why a run failed, or why there is no verdict on it. The names are part of the result contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A threshold does not hold.
+    Thresholds,
+    /// No request succeeded, and no threshold says whether that is wanted.
+    NothingSucceeded,
+    /// The system under test does not have what it should have.
+    Inconsistent,
+    /// A script failed.
+    Script,
+    /// The measurement is invalid, or nothing was measured.
+    Invalid,
+}
+
+impl Cause {
+    /// The name in results, in snake case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Thresholds => "thresholds",
+            Self::NothingSucceeded => "nothing_succeeded",
+            Self::Inconsistent => "inconsistent",
+            Self::Script => "script",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// What a headline is made from, of a run that is over or of one that goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunFacts {
+    /// Requests started in the measured part; where there is none, those of the warm-up that it was spent
+    /// waiting for.
+    pub started: u64,
+    /// Of these, the ones that ended well.
+    pub ok: u64,
+    /// The ones that failed.
+    pub failed: u64,
+    /// The same by class; those that we aborted on purpose are among these, and no failures.
+    pub errors: [u64; ErrorClass::COUNT],
+    /// The ones that timed out.
+    pub timed_out: u64,
+    /// Those that timed out or were in flight at the end, if the generator's own standing still cannot be
+    /// why.
+    pub unanswered: u64,
+    /// Failures of scripts, with and without a request.
+    pub script_errors: u64,
+    /// The thresholds, in the order of the plan.
+    pub thresholds: Vec<ThresholdFacts>,
+    /// Whether the measurement is valid.
+    pub valid: bool,
+    /// The codes of the reasons why it is not.
+    pub invalid_reasons: Vec<String>,
+    /// What limited the run.
+    pub limited_by: LimitedBy,
+    /// Whether the run is over.
+    pub is_over: bool,
+    /// Whether it was interrupted by a signal.
+    pub interrupted: bool,
+    /// Whether a check found that the system under test does not have what it should have.
+    pub inconsistent: bool,
+}
+
+/// What a headline says about a threshold. That it does not hold is proven if the measurement is valid, if
+/// errors that the target answered suffice for it, or if nothing succeeded by the target's doing; that it
+/// holds only if the measurement is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThresholdFacts {
+    /// What has to hold, with what it is about: `p99<10ms of step "login"`.
+    pub text: String,
+    /// Whether it holds.
+    pub passed: bool,
+    /// Whether errors that the target itself answered suffice for it not to hold.
+    pub failed_by_answers: bool,
+    /// Whether a figure shows that it does not hold; if not, it only cannot be shown to hold.
+    pub shown: bool,
+    /// The figure, or why there is none.
+    pub seen: String,
+}
+
+/// The first two lines of everything that is said about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headline {
+    /// The first word.
+    pub outcome: RunOutcome,
+    /// Why it is FAIL or NO VERDICT; `None` otherwise.
+    pub cause: Option<Cause>,
+    /// The rest of the first line, on the target: `error_rate<0.1% does not hold: 27.1 % (2 of 3 hold)`.
+    pub summary: String,
+    /// The second line, on the instrument: `measurement valid · limited by the target`.
+    pub validity: String,
+}
+
+impl RunFacts {
+    /// Those of a run that is over and has been judged. Of one that goes on they are those so far, but for
+    /// `is_over` and the thresholds, which the caller sets.
+    pub fn of(record: &RunRecord) -> Self {
+        Self {
+            started: record.accounting.started.max(record.held_up()),
+            ok: record.total.ok,
+            failed: record.total.failed,
+            errors: record.total.errors,
+            timed_out: record.total.timed_out,
+            unanswered: unanswered(record),
+            script_errors: record.script_errors(),
+            thresholds: record.thresholds.iter().map(ThresholdFacts::of).collect(),
+            valid: record.verdict.valid,
+            invalid_reasons: record.verdict.codes(),
+            limited_by: record.verdict.limited_by.what,
+            is_over: true,
+            interrupted: record.interrupted.is_some(),
+            inconsistent: false,
+        }
+    }
+
+    /// Requests that failed or timed out.
+    const fn bad(&self) -> u64 {
+        self.failed + self.timed_out
+    }
+
+    fn answered(&self) -> u64 {
+        let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
+        answers.map(|class| self.errors[*class as usize]).sum()
+    }
+
+    /// Whether no request succeeded, and the generator cannot be the cause.
+    fn nothing_succeeded(&self) -> bool {
+        let waiting = self.started.saturating_sub(self.ok + self.bad());
+        let facts = self.answered() + self.unanswered;
+        self.started > 0 && self.ok == 0 && (self.valid || facts * 2 > self.bad() + waiting)
+    }
+
+    /// Whether it is proven that one of the thresholds holds, or that it does not.
+    pub fn is_proven(&self, threshold: &ThresholdFacts) -> bool {
+        let failed = !threshold.passed;
+        self.valid || (failed && (threshold.failed_by_answers || self.nothing_succeeded()))
+    }
+
+    fn is_broken(&self, threshold: &ThresholdFacts) -> bool {
+        !threshold.passed && self.is_proven(threshold)
+    }
+
+    fn outcome(&self) -> (RunOutcome, Option<Cause>) {
+        let failed = |cause| (RunOutcome::Fail, Some(cause));
+        let cut_short = self.interrupted || !self.is_over;
+        let nothing_measured = self.started == 0 || (cut_short && self.ok + self.bad() == 0);
+        if self.inconsistent {
+            failed(Cause::Inconsistent)
+        } else if self.script_errors > 0 {
+            (RunOutcome::NoVerdict, Some(Cause::Script))
+        } else if nothing_measured {
+            (RunOutcome::NoVerdict, Some(Cause::Invalid))
+        } else if self.thresholds.iter().any(|threshold| self.is_broken(threshold)) {
+            failed(Cause::Thresholds)
+        } else if self.thresholds.is_empty() && self.nothing_succeeded() {
+            failed(Cause::NothingSucceeded)
+        } else if !self.valid {
+            (RunOutcome::NoVerdict, Some(Cause::Invalid))
+        } else if self.thresholds.is_empty() {
+            (RunOutcome::Done, None)
+        } else {
+            (RunOutcome::Pass, None)
+        }
+    }
+
+    fn summary(&self, outcome: RunOutcome, cause: Option<Cause>) -> String {
+        match (outcome, cause) {
+            (_, Some(Cause::Inconsistent)) => "the server does not have what it acknowledged".to_owned(),
+            (_, Some(Cause::Script)) => {
+                format!("the script failed {} times", figure::count(self.script_errors))
+            }
+            (_, Some(Cause::Thresholds)) => self.broken(),
+            (_, Some(Cause::NothingSucceeded)) => self.failures(),
+            (_, Some(Cause::Invalid)) => self.unproven(),
+            (RunOutcome::Pass, _) => format!("{}{}", self.held(), self.with_errors()),
+            _ => {
+                let started = figure::count(self.started);
+                match self.bad() {
+                    0 => format!("no errors in {started} requests"),
+                    bad => format!(
+                        "{} errors: {} of {started} requests{}",
+                        self.error_share(),
+                        figure::count(bad),
+                        self.mostly(),
+                    ),
+                }
+            }
+        }
+    }
+
+    /// The first threshold that is proven not to hold, by a figure if there is one, and how many do.
+    fn broken(&self) -> String {
+        let broken = || self.thresholds.iter().filter(|threshold| self.is_broken(threshold));
+        let Some(first) = broken().find(|threshold| threshold.shown).or_else(|| broken().next()) else {
+            return String::new();
+        };
+        let ThresholdFacts { text, seen, .. } = first;
+        let does = if first.shown { "does not hold" } else { "is not shown to hold" };
+        let all = self.thresholds.len();
+        // How many hold cannot be told by an invalid measurement.
+        if all == 1 || !self.valid {
+            return format!("{text} {does}: {seen}");
+        }
+        let held = self.thresholds.iter().filter(|threshold| threshold.passed).count();
+        format!("{text} {does}: {seen} ({held} of {all} thresholds hold)")
+    }
+
+    fn held(&self) -> String {
+        match &self.thresholds[..] {
+            [one] => format!("{} holds: {}", one.text, one.seen),
+            all => format!("all {} thresholds hold", all.len()),
+        }
+    }
+
+    fn failures(&self) -> String {
+        let started = figure::count(self.started);
+        match self.bad() {
+            0 => format!("none of {started} requests was answered"),
+            _ => format!("none of {started} requests succeeded{}", self.mostly()),
+        }
+    }
+
+    fn unproven(&self) -> String {
+        if self.started == 0 {
+            return "no request was started".to_owned();
+        }
+        if self.ok + self.bad() == 0 {
+            return "no request had ended".to_owned();
+        }
+        let proves = if self.thresholds.is_empty() { "" } else { ", and proves nothing about thresholds" };
+        format!("the measurement is invalid{proves}{}", self.with_errors())
+    }
+
+    fn with_errors(&self) -> String {
+        if self.bad() == 0 { String::new() } else { format!("; {} errors", self.error_share()) }
+    }
+
+    /// As the threshold `error_rate` has it: of what ended.
+    fn error_share(&self) -> String {
+        let ended = self.ok + self.bad() + self.errors[ErrorClass::AbortedByUs as usize];
+        figure::share(self.bad() as f64 / ended.max(1) as f64)
+    }
+
+    /// The most frequent kind of failure: `, most of them status_5xx`.
+    fn mostly(&self) -> String {
+        let own = ErrorClass::AbortedByUs;
+        let classes = ErrorClass::ALL.iter().filter(|class| **class != own);
+        let classes = classes.map(|class| (self.errors[*class as usize], class.name()));
+        let Some((most, name)) =
+            classes.chain([(self.timed_out, "timed out")]).max_by_key(|(count, _)| *count)
+        else {
+            return String::new();
+        };
+        let all = if most == self.bad() { "all" } else { "most" };
+        match (most, self.bad()) {
+            (0, _) => String::new(),
+            (1, 1) => format!(", {name}"),
+            _ => format!(", {all} of them {name}"),
+        }
+    }
+}
+
+/// The second line: whether the measurement is valid, by the codes of the reasons why not, and what limited
+/// it.
+pub fn validity(valid: bool, reasons: &[String], limited_by: LimitedBy) -> String {
+    let limit = limited_by.words();
+    if valid {
+        return format!("measurement valid · {limit}");
+    }
+    let reasons: Vec<String> = reasons.iter().map(|reason| reason.replace('_', " ")).collect();
+    let colon = if reasons.is_empty() { "" } else { ": " };
+    format!("measurement INVALID{colon}{} · {limit}", reasons.join(", "))
+}
+
+/// Requests without an answer of which the generator was ready to take one for more than half of the time.
+fn unanswered(record: &RunRecord) -> u64 {
+    let still = |worker: &WorkerRecord| {
+        let stalled = |sum: Nanos, stall: &Stall| sum + stall.length;
+        worker.stalls.iter().fold(worker.run_delay.unwrap_or_default(), stalled)
+    };
+    let Some(longest) = record.workers.iter().map(still).max() else { return 0 };
+    if record.workers.iter().any(|worker| worker.absent) {
+        return 0;
+    }
+    let ready = |waited: Nanos| longest.0.saturating_mul(2) < waited.0;
+    let timed_out = if ready(record.total.censored_service.from) { record.total.timed_out } else { 0 };
+    let in_flight = match record.held_up() {
+        0 if ready(record.drain) => record.accounting.in_flight_at_stop,
+        0 => 0,
+        held_up if ready(record.duration) => held_up,
+        _ => 0,
+    };
+    timed_out + in_flight
+}
+
+impl ThresholdFacts {
+    /// Those of a threshold that was judged.
+    pub fn of(result: &ThresholdResult) -> Self {
+        let observed = result.observed.map(|observed| observed.to_string());
+        let parts = [observed, result.reason.clone()];
+        Self {
+            text: result.spec.to_string(),
+            passed: result.passed,
+            failed_by_answers: result.failed_by_answers,
+            shown: !result.passed && result.reason.is_none(),
+            seen: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Headline {
+    /// That of a run.
+    pub fn of(facts: &RunFacts) -> Self {
+        let (outcome, cause) = facts.outcome();
+        let validity = validity(facts.valid, &facts.invalid_reasons, facts.limited_by);
+        Self { outcome, cause, summary: facts.summary(outcome, cause), validity }
+    }
+}

@@ -1,0 +1,280 @@
+//! The headline of a run: every combination of what it is made from, and every wording.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_metrics::record::Censored;
+use plimsoll_metrics::{
+    Cause, Headline, Interval, LimitedBy, Model, RunFacts, RunOutcome, RunRecord, Stall, ThresholdFacts,
+    WorkerRecord,
+};
+
+fn facts() -> RunFacts {
+    RunFacts {
+        started: 1_000,
+        ok: 1_000,
+        failed: 0,
+        errors: [0; ErrorClass::COUNT],
+        timed_out: 0,
+        unanswered: 0,
+        script_errors: 0,
+        thresholds: Vec::new(),
+        valid: true,
+        invalid_reasons: Vec::new(),
+        limited_by: LimitedBy::None,
+        is_over: true,
+        interrupted: false,
+        inconsistent: false,
+    }
+}
+
+fn threshold(passed: bool, failed_by_answers: bool) -> ThresholdFacts {
+    let seen = if passed { "3.20 ms" } else { "27.1 %" };
+    let text = if passed { "p99<10ms" } else { "error_rate<0.1%" };
+    let shown = !passed;
+    ThresholdFacts { text: text.to_owned(), passed, failed_by_answers, shown, seen: seen.to_owned() }
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Requests {
+    None,
+    AllGood,
+    SomeAnswered,
+    AllAnswered,
+    AllTimedOut,
+    NoneEnded,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limits {
+    None,
+    Hold,
+    Broken,
+    BrokenByAnswers,
+}
+
+const REQUESTS: [Requests; 6] = [
+    Requests::None,
+    Requests::AllGood,
+    Requests::SomeAnswered,
+    Requests::AllAnswered,
+    Requests::AllTimedOut,
+    Requests::NoneEnded,
+];
+const LIMITS: [Limits; 4] = [Limits::None, Limits::Hold, Limits::Broken, Limits::BrokenByAnswers];
+
+fn made(requests: Requests, limits: Limits) -> RunFacts {
+    let mut facts = facts();
+    let (started, ok, failed, timed_out) = match requests {
+        Requests::None => (0, 0, 0, 0),
+        Requests::AllGood => (1_000, 1_000, 0, 0),
+        Requests::SomeAnswered => (1_000, 900, 100, 0),
+        Requests::AllAnswered => (1_000, 0, 1_000, 0),
+        Requests::AllTimedOut => (1_000, 0, 0, 1_000),
+        Requests::NoneEnded => (1_000, 0, 0, 0),
+    };
+    (facts.started, facts.ok, facts.failed, facts.timed_out) = (started, ok, failed, timed_out);
+    facts.errors[ErrorClass::Status5xx as usize] = failed;
+    facts.thresholds = match limits {
+        Limits::None => Vec::new(),
+        Limits::Hold => vec![threshold(true, false)],
+        Limits::Broken => vec![threshold(true, false), threshold(false, false)],
+        Limits::BrokenByAnswers => vec![threshold(true, false), threshold(false, true)],
+    };
+    facts
+}
+
+/// Every combination of requests, thresholds, validity, interruption, scripts and consistency: 384 of them.
+/// The expectation is written down from the table in the documentation, row by row.
+#[test]
+fn every_combination_has_the_outcome_of_the_table() {
+    let mut seen = Vec::new();
+    let all = REQUESTS.into_iter().flat_map(|requests| LIMITS.map(|limits| (requests, limits)));
+    for (requests, limits) in all {
+        for bits in 0..16_u8 {
+            let [valid, interrupted, script, inconsistent] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let mut facts = made(requests, limits);
+            (facts.valid, facts.interrupted, facts.inconsistent) = (valid, interrupted, inconsistent);
+            facts.script_errors = u64::from(script);
+            let broken = match limits {
+                Limits::None | Limits::Hold => false,
+                Limits::Broken => valid || requests == Requests::AllAnswered,
+                Limits::BrokenByAnswers => true,
+            };
+            let nothing = match requests {
+                Requests::AllAnswered => true,
+                Requests::AllTimedOut | Requests::NoneEnded => valid,
+                Requests::None | Requests::AllGood | Requests::SomeAnswered => false,
+            };
+            let unmeasured = requests == Requests::None || (interrupted && requests == Requests::NoneEnded);
+            let expected = match () {
+                () if inconsistent => (RunOutcome::Fail, Some(Cause::Inconsistent)),
+                () if script => (RunOutcome::NoVerdict, Some(Cause::Script)),
+                () if unmeasured => (RunOutcome::NoVerdict, Some(Cause::Invalid)),
+                () if broken => (RunOutcome::Fail, Some(Cause::Thresholds)),
+                () if limits == Limits::None && nothing => (RunOutcome::Fail, Some(Cause::NothingSucceeded)),
+                () if !valid => (RunOutcome::NoVerdict, Some(Cause::Invalid)),
+                () if limits == Limits::None => (RunOutcome::Done, None),
+                () => (RunOutcome::Pass, None),
+            };
+            let headline = Headline::of(&facts);
+            assert_eq!((headline.outcome, headline.cause), expected, "{requests:?} {limits:?} {bits:04b}");
+            assert!(!headline.summary.is_empty(), "{headline:?}");
+            seen.push(headline.outcome);
+        }
+    }
+    assert_eq!(seen.len(), 384);
+    assert!(RunOutcome::ALL.iter().all(|outcome| seen.contains(outcome)));
+}
+
+#[test]
+fn the_first_line_says_what_happened() {
+    let cases: &[(Requests, Limits, bool, &str)] = &[
+        (Requests::AllGood, Limits::None, true, "DONE no errors in 1,000 requests"),
+        (
+            Requests::SomeAnswered,
+            Limits::None,
+            true,
+            "DONE 10.0 % errors: 100 of 1,000 requests, all of them status_5xx",
+        ),
+        (Requests::AllGood, Limits::Hold, true, "PASS p99<10ms holds: 3.20 ms"),
+        (Requests::SomeAnswered, Limits::Hold, true, "PASS p99<10ms holds: 3.20 ms; 10.0 % errors"),
+        (
+            Requests::SomeAnswered,
+            Limits::Broken,
+            true,
+            "FAIL error_rate<0.1% does not hold: 27.1 % (1 of 2 thresholds hold)",
+        ),
+        (
+            Requests::AllAnswered,
+            Limits::None,
+            true,
+            "FAIL none of 1,000 requests succeeded, all of them status_5xx",
+        ),
+        (
+            Requests::AllAnswered,
+            Limits::None,
+            false,
+            "FAIL none of 1,000 requests succeeded, all of them status_5xx",
+        ),
+        (Requests::NoneEnded, Limits::None, true, "FAIL none of 1,000 requests was answered"),
+        (
+            Requests::AllTimedOut,
+            Limits::None,
+            true,
+            "FAIL none of 1,000 requests succeeded, all of them timed out",
+        ),
+        (Requests::AllTimedOut, Limits::None, false, "NO VERDICT the measurement is invalid; 100.0 % errors"),
+        (Requests::AllGood, Limits::None, false, "NO VERDICT the measurement is invalid"),
+        (
+            Requests::AllGood,
+            Limits::Hold,
+            false,
+            "NO VERDICT the measurement is invalid, and proves nothing about thresholds",
+        ),
+        (
+            Requests::SomeAnswered,
+            Limits::BrokenByAnswers,
+            false,
+            "FAIL error_rate<0.1% does not hold: 27.1 %",
+        ),
+        (Requests::None, Limits::None, false, "NO VERDICT no request was started"),
+    ];
+    for (requests, limits, valid, expected) in cases {
+        let mut facts = made(*requests, *limits);
+        facts.valid = *valid;
+        let Headline { outcome, summary, .. } = Headline::of(&facts);
+        assert_eq!(format!("{} {summary}", outcome.word()), *expected);
+    }
+    let one = RunFacts { thresholds: vec![threshold(false, false)], ..facts() };
+    assert_eq!(Headline::of(&one).summary, "error_rate<0.1% does not hold: 27.1 %");
+    // What a figure shows goes before what only could not be shown.
+    let unknown = ThresholdFacts { shown: false, seen: "no data".to_owned(), ..threshold(false, false) };
+    let both = RunFacts { thresholds: vec![unknown.clone(), threshold(false, false)], ..facts() };
+    let expected = "error_rate<0.1% does not hold: 27.1 % (0 of 2 thresholds hold)";
+    assert_eq!(Headline::of(&both).summary, expected);
+    let alone = RunFacts { thresholds: vec![unknown], ..facts() };
+    assert_eq!(Headline::of(&alone).summary, "error_rate<0.1% is not shown to hold: no data");
+    let two = RunFacts { thresholds: vec![threshold(true, false), threshold(true, false)], ..facts() };
+    assert_eq!(Headline::of(&two).summary, "all 2 thresholds hold");
+    let lost = RunFacts { inconsistent: true, ..facts() };
+    assert_eq!(Headline::of(&lost).summary, "the server does not have what it acknowledged");
+    let script = RunFacts { script_errors: 1_234, ..facts() };
+    assert_eq!(Headline::of(&script).summary, "the script failed 1,234 times");
+}
+
+/// Failures that a generator which stands still may have brought about prove nothing while it is invalid.
+#[test]
+fn an_invalid_measurement_is_outweighed_by_answers_only() {
+    for class in ErrorClass::ALL.iter().copied().filter(|class| *class != ErrorClass::AbortedByUs) {
+        let mut facts = RunFacts { ok: 0, failed: 1_000, valid: false, ..facts() };
+        facts.errors[class as usize] = 1_000;
+        let expected = if class.is_answer() { RunOutcome::Fail } else { RunOutcome::NoVerdict };
+        assert_eq!(Headline::of(&facts).outcome, expected, "{class}");
+        facts.valid = true;
+        assert_eq!(Headline::of(&facts).outcome, RunOutcome::Fail, "{class}");
+    }
+    // Where both kinds are there, most decides.
+    for (answered, expected) in [(499, RunOutcome::NoVerdict), (501, RunOutcome::Fail)] {
+        let timed_out = 1_000 - answered;
+        let mut facts = RunFacts { ok: 0, failed: answered, timed_out, valid: false, ..facts() };
+        facts.errors[ErrorClass::Status4xx as usize] = answered;
+        assert_eq!(Headline::of(&facts).outcome, expected, "{answered}");
+    }
+}
+
+/// A target that never answers, on a machine that is busy: short stalls do not explain a long silence.
+#[test]
+fn silence_is_the_targets_where_the_generator_was_ready() {
+    let seconds = Nanos::from_secs;
+    let hung = |stalled: Nanos, waited: Nanos| {
+        let mut record = RunRecord::empty(Model::Closed);
+        (record.duration, record.accounting.started) = (seconds(10), 64);
+        let worker = WorkerRecord {
+            stalls: vec![Stall { worker: 0, at: seconds(1), length: stalled }],
+            ..Default::default()
+        };
+        record.workers = vec![worker];
+        record.verdict.valid = false;
+        (record, waited)
+    };
+    let timed_out = |(mut record, waited): (RunRecord, Nanos)| {
+        (record.accounting.timed_out, record.total.timed_out) = (64, 64);
+        record.total.censored_service = Censored { count: 64, from: waited };
+        record
+    };
+    let in_flight = |(mut record, waited): (RunRecord, Nanos)| {
+        (record.accounting.in_flight_at_stop, record.drain) = (64, waited);
+        record
+    };
+    let held_up = |(mut record, waited): (RunRecord, Nanos)| {
+        (record.accounting.started, record.duration) = (0, waited);
+        record.intervals = vec![Interval { in_flight: 64, length: waited, ..Interval::default() }];
+        record
+    };
+    let outcome = |record: &RunRecord| Headline::of(&RunFacts::of(record)).outcome;
+    for made in [&timed_out as &dyn Fn((RunRecord, Nanos)) -> RunRecord, &in_flight, &held_up] {
+        assert_eq!(outcome(&made(hung(seconds(1), seconds(5)))), RunOutcome::Fail);
+        assert_eq!(outcome(&made(hung(seconds(3), seconds(5)))), RunOutcome::NoVerdict);
+        let mut absent = made(hung(seconds(1), seconds(5)));
+        absent.workers[0].absent = true;
+        assert_eq!(outcome(&absent), RunOutcome::NoVerdict);
+    }
+    // While the run goes on, what has not ended may still be answered.
+    let facts = RunFacts { is_over: false, ..RunFacts::of(&in_flight(hung(seconds(1), seconds(5)))) };
+    let headline = Headline::of(&facts);
+    assert_eq!((headline.outcome, &*headline.summary), (RunOutcome::NoVerdict, "no request had ended"));
+}
+
+#[test]
+fn the_second_line_is_about_the_instrument() {
+    for limit in LimitedBy::ALL {
+        let valid = RunFacts { limited_by: limit, ..facts() };
+        assert_eq!(Headline::of(&valid).validity, format!("measurement valid · {}", limit.words()));
+        assert_eq!(LimitedBy::from_name(limit.name()), Some(limit));
+    }
+    let reasons = ["stall", "start_lag"].map(str::to_owned).to_vec();
+    let invalid =
+        RunFacts { valid: false, invalid_reasons: reasons, limited_by: LimitedBy::Generator, ..facts() };
+    let expected = "measurement INVALID: stall, start lag · limited by the generator";
+    assert_eq!(Headline::of(&invalid).validity, expected);
+}

@@ -1,0 +1,129 @@
+//! One cause, one hint, and who competes for the processors is named.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{
+    CoreUse, LimitedBy, MachineInterval, Model, OtherUse, ProcessUse, ReasonCode, RunRecord, Stall,
+    TargetProcess, judge,
+};
+
+use crate::{codes, filled, good, ms};
+
+fn other(name: &str, pid: u32, processes: u64, cpu_ms: u64) -> OtherUse {
+    OtherUse { name: name.to_owned(), pid, most: ms(cpu_ms), processes, cpu: ms(cpu_ms) }
+}
+
+/// An open run on a machine with two busy cores beside a build, in which a worker lacked the CPU for a fifth
+/// of the time and was late.
+fn beside_a_build() -> RunRecord {
+    let mut record = good(Model::Open);
+    record.machine.intervals = (2..=11)
+        .map(|second| MachineInterval {
+            at: Nanos::from_secs(second),
+            length: Nanos::from_secs(1),
+            cores: vec![CoreUse { busy: ms(990), ..CoreUse::default() }; 2],
+            others: vec![other("rustc", 40 + second as u32, 3, 1_100), other("cargo", 39, 1, 300)],
+            ..MachineInterval::default()
+        })
+        .collect();
+    record.workers[0].run_delay = Some(ms(2_000));
+    record.total.start_lag = filled(&[(ms(30), 1_000)]);
+    record
+}
+
+#[test]
+fn a_competing_process_is_named() {
+    let mut record = beside_a_build();
+    let verdict = judge(&record);
+    let found =
+        verdict.reasons.iter().find(|reason| reason.code == ReasonCode::CpuSaturation).expect("it is");
+    assert_eq!(
+        found.evidence,
+        "worker 0 was ready to run but had no CPU for 20.0 % of the time: rustc (3 processes) used 1.10 cores, \
+         cargo (pid 39) 0.30"
+    );
+    assert_eq!(found.hint, "stop that work, or use a machine of its own for the generator");
+    assert_eq!(verdict.limited_by.what, LimitedBy::Generator);
+    assert_eq!(verdict.limited_by.evidence, found.evidence);
+    // The target itself is what takes the processors.
+    record.machine.facts.target =
+        Some(TargetProcess { name: "nginx".to_owned(), ..TargetProcess::default() });
+    for part in &mut record.machine.intervals {
+        part.target = Some(ProcessUse { cpu: ms(1_500), ..ProcessUse::default() });
+        part.others.truncate(1);
+        part.others[0].cpu = ms(40);
+    }
+    let found = judge(&record).limited_by;
+    assert!(found.evidence.ends_with(": the target (nginx) used 1.50 cores"), "{found:?}");
+    assert_eq!(found.hint, "put the target (nginx) on another machine");
+    // Nobody is seen, as from within a container.
+    record.machine.intervals.iter_mut().for_each(|part| (part.target, part.others) = (None, Vec::new()));
+    assert!(judge(&record).limited_by.evidence.ends_with("another process competes for it"));
+    // Then it was the hypervisor.
+    record.machine.intervals.iter_mut().for_each(|part| part.cores[0].steal = ms(300));
+    let found = judge(&record).limited_by;
+    assert!(found.evidence.ends_with("the hypervisor took 15.0 % of all CPU time away"), "{found:?}");
+}
+
+#[test]
+fn nobody_is_told_to_use_more_and_fewer_threads() {
+    let mut record = beside_a_build();
+    record.workers[1].cpu_user = ms(7_900);
+    record.workers[0].stalls.push(Stall { worker: 0, at: ms(3_000), length: ms(500) });
+    record.iterations.started = 9_000;
+    record.accounting.dropped = 1_000;
+    assert_eq!(codes(&record), "stall rate_not_met start_lag cpu_saturation cpu_saturation");
+    let verdict = judge(&record);
+    let hints: Vec<&str> = verdict.reasons.iter().map(|reason| reason.hint.as_str()).collect();
+    assert_eq!(hints, ["", "", "", "stop that work, or use a machine of its own for the generator", ""]);
+}
+
+#[test]
+fn threads_are_recommended_where_there_are_processors_for_them() {
+    let hint = |cores: usize, threads: usize| {
+        let mut record = good(Model::Closed);
+        record.workers.resize(threads, record.workers[0].clone());
+        record.workers[0].cpu_user = ms(7_900);
+        record.machine.intervals = vec![MachineInterval {
+            at: ms(11_000),
+            length: ms(10_000),
+            cores: vec![CoreUse::default(); cores],
+            ..MachineInterval::default()
+        }];
+        judge(&record).reasons[0].hint.clone()
+    };
+    assert_eq!(hint(4, 2), "use more threads (-t) or another machine for the generator");
+    assert_eq!(hint(2, 2), "use another machine, or one with more CPUs, for the generator");
+    let mut record = beside_a_build();
+    record.workers.resize(4, record.workers[0].clone());
+    let found = judge(&record).limited_by;
+    assert!(found.evidence.ends_with("of the time: 4 threads share 2 CPUs"), "{found:?}");
+    assert_eq!(found.hint, "use at most 1 thread (-t), or a machine with more CPUs");
+}
+
+#[test]
+fn who_is_late_for_no_other_reason_is_helped_by_what_is_known_of_the_processors() {
+    let hint = |change: fn(&mut RunRecord)| {
+        let mut record = beside_a_build();
+        record.workers.iter_mut().for_each(|worker| worker.run_delay = None);
+        change(&mut record);
+        judge(&record).reasons[0].hint.clone()
+    };
+    assert_eq!(
+        hint(|_| {}),
+        "stop that work, or use a machine of its own for the generator (rustc (3 processes) used 1.10 cores, \
+         cargo (pid 39) 0.30), or use a lower rate"
+    );
+    let idle: fn(&mut RunRecord) = |record| {
+        for part in &mut record.machine.intervals {
+            part.cores = vec![CoreUse { busy: ms(400), ..CoreUse::default() }; 4];
+        }
+    };
+    assert_eq!(hint(idle), "use a lower rate, or an idle machine; --precise paces more exactly");
+    assert_eq!(
+        hint(|record| {
+            record.machine.intervals.clear();
+            record.workers[0].cpu_user = ms(6_000);
+        }),
+        "use more threads (-t) or a lower rate"
+    );
+}

@@ -1,0 +1,55 @@
+//! The first failed requests of a step.
+
+use std::collections::BTreeMap;
+
+use plimsoll_metrics::ErrorExample;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The first failed request of one class at one step, in the measured part of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorExampleResult {
+    /// When it ended, in seconds since the start of the run, warm-up included.
+    pub at_s: f64,
+    /// The status of its response; null if none came whole.
+    pub status: Option<u16>,
+    /// What was wrong, in words.
+    pub reason: String,
+    /// The first line of the response's body, or the title and first paragraph of a page of HTML, at most 200
+    /// characters without control characters; null without one.
+    pub body: Option<String>,
+    /// The worker that sent it.
+    pub worker: u32,
+    /// The number of its connection among those that the worker has opened, from 1; null if it had none.
+    pub connection: Option<u64>,
+    /// The address that the connection goes to; null without one.
+    pub address: Option<String>,
+}
+
+impl ErrorExampleResult {
+    pub(crate) fn all(examples: &BTreeMap<String, ErrorExample>) -> BTreeMap<String, Self> {
+        examples.iter().map(|(class, example)| (class.clone(), Self::new(example))).collect()
+    }
+
+    fn new(example: &ErrorExample) -> Self {
+        let said = |text: &String| (!text.is_empty()).then(|| text.clone());
+        Self {
+            at_s: example.at.as_secs_f64(),
+            status: (example.status > 0).then_some(example.status),
+            reason: example.reason.clone(),
+            body: said(&example.body),
+            worker: example.worker,
+            connection: (example.connection > 0).then_some(example.connection),
+            address: said(&example.address),
+        }
+    }
+
+    /// The status of an error and the words of its body, or the reason where it has none: for a line of a
+    /// report.
+    pub fn summary(&self) -> String {
+        match (self.status, &self.body) {
+            (Some(status @ 400..), Some(body)) => format!("{status}: {body}"),
+            _ => self.reason.clone(),
+        }
+    }
+}
