@@ -90,7 +90,13 @@ const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
 
 /// Whether the generator put the load on the server that was asked for, as far as the server let it.
 pub(crate) fn was_applied(record: &RunRecord) -> bool {
-    record.verdict.reasons.iter().all(|reason| is_served(reason.code) || reason.code == NOTHING_STARTED)
+    // In the open model response times begin with the schedule, whenever the request was sent.
+    let is_open = record.target_per_second.is_some();
+    record.verdict.reasons.iter().all(|reason| match reason.code {
+        NOTHING_STARTED => true,
+        ReasonCode::SendTimeUncertain => is_open,
+        code => is_served(code),
+    })
 }
 
 /// Whether a finding only says that the server was too slow for the rate and the connections.

@@ -26,7 +26,7 @@ use crate::slots::{Slots, Token};
 use crate::socket::{self, Listener, Style, errno};
 use crate::{
     Backend, BackendOptions, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, Open, SocketOptions,
-    SystemError, Wait, thread,
+    SystemError, Wait, thread, usage,
 };
 
 /// Opens [`Epoll`] backends.
@@ -139,6 +139,10 @@ impl Backend for Epoll {
 
     fn now(&self) -> Nanos {
         clock::monotonic()
+    }
+
+    fn preemptions(&self) -> u64 {
+        usage::thread_cpu().involuntary_switches
     }
 
     fn connect(&mut self, to: &Endpoint, options: &SocketOptions) -> Result<ConnId, SystemError> {

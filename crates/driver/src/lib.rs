@@ -265,6 +265,9 @@ pub trait Backend {
     /// The clock: `CLOCK_MONOTONIC`, or virtual time.
     fn now(&self) -> Nanos;
 
+    /// How often the scheduler took the processor away from this thread, since it began. A system call.
+    fn preemptions(&self) -> u64;
+
     /// Begins to connect. [`Event::Connected`] or [`Event::ConnectFailed`] follows.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ use crate::slots::{Slots, Token};
 use crate::socket::{self, Listener, STAMP_SPACE, Style};
 use crate::{
     Backend, BackendOptions, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, Open, SocketOptions,
-    SystemError, Wait, thread,
+    SystemError, Wait, thread, usage,
 };
 use buffers::Buffers;
 use connection::{Closing, Connection};
@@ -182,6 +182,10 @@ impl Backend for Uring {
 
     fn now(&self) -> Nanos {
         clock::monotonic()
+    }
+
+    fn preemptions(&self) -> u64 {
+        usage::thread_cpu().involuntary_switches
     }
 
     fn connect(&mut self, to: &Endpoint, options: &SocketOptions) -> Result<ConnId, SystemError> {

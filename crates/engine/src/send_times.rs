@@ -10,7 +10,9 @@
 //! Sends are not all equally long without an interruption, and what they differ by is no error: a request is
 //! sent when its call begins. So a flush is in doubt where it took longer than usual by four times the mean
 //! deviation, the bound that TCP takes for round trips (Jacobson, "Congestion Avoidance and Control", 1988),
-//! or by half of the shortest exchange.
+//! or by half of the shortest exchange. Whether it was an interruption the scheduler knows
+//! ([`Backend::preemptions`](plimsoll_driver::Backend::preemptions)): a send after a pause may take ten times
+//! as long as one of many in a row, and is sent at its begin all the same.
 
 use std::collections::VecDeque;
 
@@ -27,6 +29,11 @@ const DEVIATIONS: f64 = 4.0;
 /// No thread that lost its CPU to another one has it back sooner: two context switches and the least that the
 /// other one does.
 const LEAST_INTERRUPTION: Nanos = Nanos::from_micros(50);
+/// No call takes longer than this of itself. What does was interrupted, by the host of a virtual machine if
+/// not by the scheduler.
+const LONGEST_CALL: Nanos = Nanos::from_micros(500);
+/// Flushes that show what is usual. The first sends of a run meet cold caches.
+const LEARNING: u32 = 16;
 /// Weight of one flush in the usual time per send.
 const WEIGHT: f64 = 1.0 / 64.0;
 /// What one send takes before any was measured, in ns.
@@ -47,6 +54,8 @@ struct DoubtfulFlush {
     sends: u64,
     /// What one send took usually, in ns.
     usual: f64,
+    /// Whether the scheduler took the processor away meanwhile, or may have.
+    preempted: bool,
 }
 
 impl DoubtfulFlush {
@@ -56,11 +65,12 @@ impl DoubtfulFlush {
         self.last.since(self.first) - usual
     }
 
-    /// Whether a whole interruption, and not slower sends, explains the excess: it took more than twice as
-    /// long as usual.
+    /// Whether a whole interruption, and not slower sends, explains the excess: there was one, and it took
+    /// more than twice as long as usual.
     fn is_interrupted(&self) -> bool {
         let excess = self.excess();
-        excess >= LEAST_INTERRUPTION && excess.0 as f64 > self.usual * self.sends as f64
+        let least = if self.preempted { LEAST_INTERRUPTION } else { LONGEST_CALL };
+        excess >= least && excess.0 as f64 > self.usual * self.sends as f64
     }
 
     /// The place of the request with this share among the sends, from 0.
@@ -102,6 +112,10 @@ pub(crate) struct SendTimes {
     /// About the shortest service time of late; never, before the first.
     shortest: Nanos,
     until_forgotten: u32,
+    /// Flushes noted, up to [`LEARNING`].
+    noted: u32,
+    /// How often the thread had been preempted at the last look.
+    preemptions: u64,
     /// Connections that may be written to in one flush.
     limit: usize,
     most: usize,
@@ -114,13 +128,15 @@ pub(crate) struct SendTimes {
 }
 
 impl SendTimes {
-    /// At most `most` connections are written to in one flush.
-    pub(crate) fn new(most: usize) -> Self {
+    /// At most `most` connections are written to in one flush. The thread has been preempted so often.
+    pub(crate) fn new(most: usize, preemptions: u64) -> Self {
         Self {
             usual: FIRST_USUAL,
             deviation: FIRST_USUAL / 2.0,
             shortest: Nanos::MAX,
             until_forgotten: FORGET_AFTER,
+            noted: 0,
+            preemptions,
             limit: most,
             most,
             calm: 0,
@@ -137,22 +153,38 @@ impl SendTimes {
         self.limit
     }
 
-    /// Learns from a flush that wrote to so many connections.
+    /// Learns from a flush that wrote to so many connections. `preemptions` tells how often the thread has
+    /// been preempted; it is asked only where that matters.
     #[inline]
-    pub(crate) fn note(&mut self, flush: &Flush, sends: u64) {
+    pub(crate) fn note(&mut self, flush: &Flush, sends: u64, preemptions: impl FnOnce() -> u64) {
         if sends == 0 {
             return;
         }
         let length = flush.last.since(flush.first).0 as f64;
-        let (each, excess) = (length / sends as f64, length - self.usual * sends as f64);
+        let each = length / sends as f64;
         let root = (sends as f64).sqrt();
         let shortest = self.shortest().0 as f64;
         let harmless = (DEVIATIONS * self.deviation * root).min(shortest / 2.0).max(shortest / SURE as f64);
+        let mut excess = length - self.usual * sends as f64;
+        let mut preempted = false;
+        if excess > harmless || self.noted < LEARNING {
+            let before = std::mem::replace(&mut self.preemptions, preemptions());
+            preempted = self.preemptions != before;
+            if self.noted < LEARNING {
+                self.noted += 1;
+                if !preempted {
+                    self.usual = self.usual.max(each.min(LONGEST_CALL.0 as f64));
+                    excess = length - self.usual * sends as f64;
+                }
+            }
+        }
         let mut weight = WEIGHT;
         if excess > harmless {
-            self.doubt(flush, sends);
-            // An interruption says nothing about sends, larger requests do.
-            weight /= 16.0;
+            self.doubt(flush, sends, preempted);
+            if preempted {
+                // An interruption says nothing about sends, larger requests do.
+                weight /= 16.0;
+            }
         } else if self.limit < self.most {
             self.calm += 1;
             if self.calm >= CALM {
@@ -173,8 +205,9 @@ impl SendTimes {
     }
 
     #[cold]
-    fn doubt(&mut self, flush: &Flush, sends: u64) {
-        let doubtful = DoubtfulFlush { first: flush.first, last: flush.last, sends, usual: self.usual };
+    fn doubt(&mut self, flush: &Flush, sends: u64, preempted: bool) {
+        let Flush { first, last, .. } = *flush;
+        let doubtful = DoubtfulFlush { first, last, sends, usual: self.usual, preempted };
         if self.doubtful.len() >= REMEMBERED
             && let Some(oldest) = self.doubtful.pop_front()
         {
@@ -242,9 +275,9 @@ mod tests {
 
     /// Knowledge of sends of 4 µs each and service times of 100 µs.
     fn usual() -> SendTimes {
-        let mut times = SendTimes::new(16);
+        let mut times = SendTimes::new(16, 0);
         for n in 0..1_000 {
-            times.note(&flush(n * 1_000 * US, 16 * 4 * US, 16), 16);
+            times.note(&flush(n * 1_000 * US, 16 * 4 * US, 16), 16, || 0);
             times.resolve(Nanos(n * 1_000 * US + US), Nanos::MAX, Nanos(n * 1_000 * US + 101 * US));
         }
         times
@@ -255,7 +288,7 @@ mod tests {
     #[test]
     fn shares_of_usual_flushes_are_sure() {
         let mut times = usual();
-        times.note(&flush(AT, 16 * 4 * US, 16), 16);
+        times.note(&flush(AT, 16 * 4 * US, 16), 16, || 0);
         let sure = times.resolve(Nanos(AT + 20 * US), Nanos::MAX, Nanos(AT + 120 * US));
         assert_eq!(sure, SendTime { at: Nanos(AT + 20 * US), uncertain: false });
         assert_eq!(times.limit(), 16);
@@ -266,7 +299,7 @@ mod tests {
         // 16 sends of 4 µs, with 10 ms between the fourth and the fifth.
         let mut times = usual();
         let (interruption, length) = (10_000 * US, 10_064 * US);
-        times.note(&flush(AT, length, 16), 16);
+        times.note(&flush(AT, length, 16), 16, || 1);
         for place in 0..16_u64 {
             let sent = AT + place * 4 * US + if place < 4 { 0 } else { interruption };
             let share = AT + length * place / 16;
@@ -291,7 +324,7 @@ mod tests {
     #[test]
     fn slower_sends_are_bounded_by_what_they_took_longer() {
         let mut times = usual();
-        times.note(&flush(AT, 96 * US, 16), 16);
+        times.note(&flush(AT, 96 * US, 16), 16, || 0);
         // 32 µs too long, half of which may be on either side of its middle.
         let share = Nanos(AT + 48 * US);
         let mut resolve =
@@ -305,15 +338,49 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_call_is_no_interruption() {
+        // After a pause a send takes 80 µs instead of 4, and the scheduler knows of no interruption.
+        let mut times = usual();
+        times.note(&flush(AT, 80 * US, 1), 1, || 0);
+        let sent = SendTime { at: Nanos(AT), uncertain: false };
+        assert_eq!(times.resolve(Nanos(AT), Nanos::MAX, Nanos(AT + 150 * US)), sent);
+        assert_eq!(times.limit(), 16);
+        // With one, it may have been sent before it or behind it.
+        let at = AT + 1_000 * US;
+        times.note(&flush(at, 80 * US, 1), 1, || 1);
+        assert!(times.resolve(Nanos(at), Nanos::MAX, Nanos(at + 150 * US)).uncertain);
+        // The host of a virtual machine tells nobody what it takes.
+        let at = AT + 2_000 * US;
+        times.note(&flush(at, 3_000 * US, 1), 1, || 1);
+        assert!(times.resolve(Nanos(at), Nanos::MAX, Nanos(at + 3_100 * US)).uncertain);
+    }
+
+    #[test]
+    fn the_first_sends_show_what_is_usual() {
+        // The caches are cold: 30 µs each.
+        let mut times = SendTimes::new(16, 7);
+        times.note(&flush(AT, 4 * 30 * US, 4), 4, || 7);
+        for place in 0..4 {
+            let share = Nanos(AT + place * 30 * US);
+            let sent = SendTime { at: share, uncertain: false };
+            assert_eq!(times.resolve(share, Nanos::MAX, share + Nanos(200 * US)), sent);
+        }
+        // But for an interruption.
+        let mut times = SendTimes::new(16, 7);
+        times.note(&flush(AT, 4 * 30 * US, 4), 4, || 8);
+        assert!(times.resolve(Nanos(AT + 60 * US), Nanos::MAX, Nanos(AT + 200 * US)).uncertain);
+    }
+
+    #[test]
     fn the_clock_is_read_more_often_after_an_interruption() {
         let mut times = usual();
-        for limit in [8, 4, 2, 1, 1] {
-            times.note(&flush(AT, 10_000 * US, 4), 4);
+        for (limit, preemptions) in [8, 4, 2, 1, 1].into_iter().zip(1..) {
+            times.note(&flush(AT, 10_000 * US, 4), 4, || preemptions);
             assert_eq!(times.limit(), limit);
         }
         for n in 1..=CALM * 4 {
             let at = AT + u64::from(n) * 20_000 * US;
-            times.note(&flush(at, 4 * US, 1), 1);
+            times.note(&flush(at, 4 * US, 1), 1, || 5);
         }
         assert_eq!(times.limit(), 16);
     }
@@ -322,8 +389,8 @@ mod tests {
     fn what_is_not_remembered_is_uncertain() {
         let mut times = usual();
         for n in 0..REMEMBERED as u64 + 1 {
-            times.note(&flush(AT + n * 20_000 * US, 10_000 * US, 1), 1);
-            times.note(&flush(AT + n * 20_000 * US + 15_000 * US, US, 1), 1);
+            times.note(&flush(AT + n * 20_000 * US, 10_000 * US, 1), 1, || n + 1);
+            times.note(&flush(AT + n * 20_000 * US + 15_000 * US, US, 1), 1, || n + 1);
         }
         assert!(times.resolve(Nanos(AT), Nanos::MAX, Nanos(AT + 10_000_000_000 * US)).uncertain);
         assert!(

@@ -395,6 +395,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 ..Peer::default()
             })
             .collect();
+        let send_times = SendTimes::new(FLUSH_EVERY, io.preemptions());
         Self {
             io,
             plan,
@@ -466,7 +467,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             unsent: Vec::with_capacity(FLUSH_EVERY),
             unsent_bytes: 0,
             flush_number: 1,
-            send_times: SendTimes::new(FLUSH_EVERY),
+            send_times,
             completed: Vec::new(),
             events: Vec::new(),
             overdue: Vec::new(),

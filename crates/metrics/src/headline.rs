@@ -22,7 +22,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 
-use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, WorkerRecord, figure};
+use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
 
 /// What came of a run. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,9 +156,14 @@ pub struct Headline {
 }
 
 impl RunFacts {
-    /// Those of a run that is over and has been judged. Of one that goes on they are those so far, but for
-    /// `is_over` and the thresholds, which the caller sets.
+    /// Those of a run that is over and has been judged.
     pub fn of(record: &RunRecord) -> Self {
+        Self::with_verdict(record, &record.verdict)
+    }
+
+    /// Those of a run that is judged by `verdict`. Of one that goes on they are those so far, but for
+    /// `is_over` and the thresholds, which the caller sets.
+    pub fn with_verdict(record: &RunRecord, verdict: &Verdict) -> Self {
         Self {
             started: record.accounting.started.max(record.held_up()),
             ok: record.total.ok,
@@ -168,9 +173,9 @@ impl RunFacts {
             unanswered: unanswered(record),
             script_errors: record.script_errors(),
             thresholds: record.thresholds.iter().map(ThresholdFacts::of).collect(),
-            valid: record.verdict.valid,
-            invalid_reasons: record.verdict.codes(),
-            limited_by: record.verdict.limited_by.what,
+            valid: verdict.valid,
+            invalid_reasons: verdict.codes(),
+            limited_by: verdict.limited_by.what,
             is_over: true,
             interrupted: record.interrupted.is_some(),
             inconsistent: false,

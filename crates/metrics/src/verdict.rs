@@ -22,6 +22,8 @@ const PACING_SLACK: Nanos = Nanos::from_micros(100);
 const LAG_SHARE_OF_RESPONSE: f64 = 0.10;
 /// Share of the requests whose instant of sending may be uncertain.
 const UNCERTAIN_SHARE: f64 = 0.01;
+/// Requests up to which that share says nothing: they change no percentile of the few that there were.
+const FEW_UNCERTAIN: u64 = 2;
 /// Share of late starts above which the arrivals were not the ones that the plan asked for (R4).
 const LATE_SHARE: f64 = 0.10;
 /// Share of the scheduled arrivals that must have been started (R15).
@@ -439,7 +441,7 @@ impl Judge<'_> {
     fn send_times(&mut self) {
         let uncertain: u64 = self.record.workers.iter().map(|worker| worker.send_time_uncertain).sum();
         let share = ratio(uncertain, self.record.accounting.started).unwrap_or(0.0);
-        if share <= UNCERTAIN_SHARE {
+        if share <= UNCERTAIN_SHARE || uncertain <= FEW_UNCERTAIN {
             return;
         }
         self.find(

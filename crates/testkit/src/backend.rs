@@ -78,6 +78,7 @@ pub struct SimBackend {
     truth: TruthLog,
     world: u32,
     now: Nanos,
+    preemptions: u64,
     random: Random,
     timeline: Timeline<Happening>,
     sockets: Sockets,
@@ -107,6 +108,7 @@ impl SimBackend {
         Self {
             servers: servers.collect(),
             now: options.start,
+            preemptions: 0,
             random: Random::new(seed, 0),
             options,
             truth,
@@ -475,6 +477,10 @@ impl Backend for SimBackend {
         self.now
     }
 
+    fn preemptions(&self) -> u64 {
+        self.preemptions
+    }
+
     /// The options change nothing in the simulation.
     fn connect(&mut self, to: &Endpoint, _options: &SocketOptions) -> Result<ConnId, SystemError> {
         let none_left = self.sockets.open() >= self.options.descriptors;
@@ -562,6 +568,7 @@ impl Backend for SimBackend {
             self.now += self.options.send_time;
             if self.chance(probability) {
                 self.now += interruption;
+                self.preemptions += 1;
             }
         }
         Flush { first, last: self.now, sends }

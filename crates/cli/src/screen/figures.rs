@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, Pace,
-    StepRecord, Tally, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict, samples_needed,
+    Basis, GrowingRecord, Headline, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, Pace,
+    RunFacts, StepRecord, Tally, ThresholdFacts, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict,
+    samples_needed,
 };
 use plimsoll_plan::Plan;
 
@@ -144,6 +145,8 @@ pub(super) struct Figures {
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
     pub(super) verdict: Option<Verdict>,
+    /// What the report would begin with if the run were over; `None` before anything is judged.
+    pub(super) headline: Option<Headline>,
     /// The thresholds as they stand, in the order of the plan.
     pub(super) thresholds: Vec<ThresholdResult>,
     watch: ThresholdWatch,
@@ -201,6 +204,7 @@ impl Figures {
             machine: None,
             facts: MachineFacts::default(),
             verdict: None,
+            headline: None,
             target: None,
             paused: false,
             wished: None,
@@ -265,6 +269,13 @@ impl Figures {
             (self.machine, self.facts) = (Some(seen), facts);
         }
         self.verdict = self.record.verdict();
+        self.headline = self.verdict.as_ref().map(|verdict| {
+            Headline::of(&RunFacts {
+                thresholds: self.thresholds.iter().map(ThresholdFacts::of).collect(),
+                is_over: false,
+                ..RunFacts::with_verdict(self.record.record(), verdict)
+            })
+        });
         self.last = (interval.at, now);
     }
 

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::Stop;
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{RunOutcome, figure};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -260,15 +260,28 @@ fn header(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     badge.render(Rect { x: area.right() - width, width, height: 1, ..area }, buffer);
 }
 
-/// The verdict in two words.
-pub(super) fn badge(figures: &Figures) -> (&'static str, Style) {
-    match &figures.verdict {
-        _ if figures.warmup => ("warm-up, not judged", LABEL),
-        None => ("nothing to judge yet", LABEL),
-        Some(verdict) if !verdict.valid => ("invalid so far", BAD),
-        Some(verdict) if verdict.warnings.is_empty() => ("valid so far", GOOD),
-        Some(_) => ("valid so far, with a warning", DOUBTFUL),
-    }
+/// The outcome as it stands, in a few words.
+pub(super) fn badge(figures: &Figures) -> (String, Style) {
+    let Some(headline) = figures.headline.as_ref().filter(|_| !figures.warmup) else {
+        let words = if figures.warmup { "warm-up, not judged" } else { "nothing to judge yet" };
+        return (words.to_owned(), LABEL);
+    };
+    let total = &figures.record.record().total;
+    let bad = total.failed + total.timed_out;
+    let style = match headline.outcome {
+        RunOutcome::Fail => BAD,
+        RunOutcome::NoVerdict => DOUBTFUL,
+        RunOutcome::Done if bad > 0 => DOUBTFUL,
+        RunOutcome::Pass | RunOutcome::Done => GOOD,
+    };
+    let words = match (headline.outcome, bad) {
+        // Without a threshold nothing is done before the end.
+        (RunOutcome::Done, 0) => "no errors so far".to_owned(),
+        (RunOutcome::Done, 1) => "1 error so far".to_owned(),
+        (RunOutcome::Done, bad) => format!("{} errors so far", figure::count(bad)),
+        (outcome, _) => format!("{} so far", outcome.word()),
+    };
+    (words, style)
 }
 
 /// The phase, how far the run is, and what is left of it.

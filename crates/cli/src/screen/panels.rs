@@ -349,7 +349,14 @@ pub(super) fn whole_instrument(figures: &Figures, area: Rect, buffer: &mut Buffe
 pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let inner = titled("verdict as it stands", "by the rules of the one at the end", area, buffer);
     let (words, style) = badge(figures);
-    let mut lines = vec![Line::styled(words, style)];
+    let mut first = vec![Span::styled(words, style)];
+    let mut second = None;
+    if let Some(headline) = figures.headline.as_ref().filter(|_| !figures.warmup) {
+        first.push(Span::raw(format!(": {}", headline.summary)));
+        second = Some(Line::raw(headline.validity.clone()));
+    }
+    let mut lines = vec![Line::from(first)];
+    lines.extend(second);
     if let Some(judged) = &figures.verdict {
         let found = judged.reasons.iter().map(|reason| (reason, BAD));
         for (reason, style) in found.chain(judged.warnings.iter().map(|reason| (reason, DOUBTFUL))) {

@@ -216,7 +216,9 @@ fn calls_whose_outcome_is_not_known_at_the_end_are_told() {
 
 #[test]
 fn replicas_share_the_load_evenly() {
-    let replicas = [Sink::start("--canister"), Sink::start("--canister")];
+    // Each takes its time, so that none of them is ahead of the other.
+    let replica = || Sink::start("--canister --delay constant:5ms");
+    let replicas = [replica(), replica()];
     let urls = replicas.iter().map(|sink| sink.url.as_str()).collect::<Vec<_>>().join(",");
     // Two connections to each, and each replica counts by itself.
     let finished = run(&format!("canister {urls} -u --iterations 80 -c 4 --verify 50% -o json"));

@@ -162,8 +162,7 @@ fn r04_a_stall_of_the_generator_is_its_own() {
         assert!(if open { (350..=510).contains(&met) } else { met <= 8 }, "{met}");
         let rest = total.response_time.without(&total.response_in_stall);
         assert_eq!(rest.count() + met, total.ok);
-        // What it left is worked off on no more connections than the rate needs (Little's law).
-        assert!(ms(&rest, 100.0) < 20.0, "{} ms is not the server's", ms(&rest, 100.0));
+        assert!(ms(&rest, 100.0) < 5.0, "{} ms is not the server's", ms(&rest, 100.0));
         assert!(!open || ms(&total.response_time, 99.0) > 300.0, "they are in the whole figures");
     }
 }

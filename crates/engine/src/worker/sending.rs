@@ -363,7 +363,7 @@ impl<B: Backend> Worker<'_, B> {
         self.unsent_bytes = 0;
         let flush = self.io.flush();
         self.now = self.now.max(flush.last);
-        self.send_times.note(&flush, sends);
+        self.send_times.note(&flush, sends, || self.io.preemptions());
         // One division for all: spans are far below the 2^53 ns that this is exact for.
         let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
         for Unsent { conn: id, ticket, place, ready } in self.unsent.drain(..) {

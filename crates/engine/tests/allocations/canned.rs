@@ -150,6 +150,10 @@ impl Backend for Canned {
         "canned"
     }
 
+    fn preemptions(&self) -> u64 {
+        0
+    }
+
     fn now(&self) -> Nanos {
         self.now
     }

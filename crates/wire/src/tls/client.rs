@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::Resumption;
 use rustls::{RootCertStore, SupportedProtocolVersion, version};
 use rustls_pki_types::CertificateDer;
 
-use super::verify::{AcceptAny, TrustGiven};
+use super::verify::Verifier;
 use super::{TlsConfigError, TlsFile, pem, provider};
 
 /// Tickets kept for resumption per configuration. A server name takes eight of them (rustls), so this is
@@ -110,16 +110,14 @@ impl ClientConfig {
         let provider = provider();
         let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&options.versions.supported())?;
-        let builder = if options.verify {
+        let verifier = if options.verify {
             let (roots, given) = roots(&options.ca_pem)?;
-            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
-                .build()
-                .map_err(|error| TlsConfigError::of(TlsFile::Authorities, format!("is unusable: {error}")))?;
-            let verifier = TrustGiven::new(verifier, given);
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            Verifier::of(provider, roots, given)
+                .map_err(|error| TlsConfigError::of(TlsFile::Authorities, format!("is unusable: {error}")))?
         } else {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+            Verifier::any(provider)
         };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => builder

@@ -1,37 +1,64 @@
-//! Verifiers of server certificates: one that takes trusted certificates at their word, and one that accepts
-//! every certificate.
+//! The verifier of server certificates.
 
 use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use webpki::EndEntityCert;
 
-/// Verifies as webpki does, and accepts two more things for what they are.
-///
-/// webpki never takes the certificate of an authority (`CA:TRUE`, what `openssl req -x509` makes) for that of
-/// a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too, a server may
-/// show a certificate that is in the CA file byte for byte: validity, name and the possession of its key are
-/// checked as ever. And a certificate that signs itself is told from one of an unknown authority.
+/// Verifies the certificates of servers. The signature of the handshake is checked whatever is trusted: the
+/// work is that of a handshake in earnest, and a peer that does not hold its key is noticed.
 #[derive(Debug)]
-pub(super) struct TrustGiven {
-    verifier: Arc<WebPkiServerVerifier>,
-    /// The certificates of the CA file; none where the system's authorities are trusted.
-    given: Vec<CertificateDer<'static>>,
+pub(super) struct Verifier {
+    provider: Arc<CryptoProvider>,
+    trust: Trust,
 }
 
-impl TrustGiven {
-    pub(super) fn new(verifier: Arc<WebPkiServerVerifier>, given: Vec<CertificateDer<'static>>) -> Self {
-        Self { verifier, given }
+#[derive(Debug)]
+enum Trust {
+    /// Every certificate (`-k`).
+    Any,
+    /// What webpki accepts, and two more things for what they are.
+    ///
+    /// webpki never takes the certificate of an authority (`CA:TRUE`, what `openssl req -x509` makes) for
+    /// that of a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too,
+    /// a server may show a certificate that is in the CA file byte for byte: validity, name and the
+    /// possession of its key are checked as ever. And a certificate that signs itself is told from one of an
+    /// unknown authority.
+    Given {
+        verifier: Arc<WebPkiServerVerifier>,
+        /// The certificates of the CA file; none where the system's authorities are trusted.
+        given: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl Verifier {
+    /// Accepts every certificate.
+    pub(super) fn any(provider: Arc<CryptoProvider>) -> Self {
+        Self { provider, trust: Trust::Any }
+    }
+
+    /// Accepts what the authorities vouch for, and servers that show one of the certificates in `given`.
+    ///
+    /// # Errors
+    /// If there is no authority.
+    pub(super) fn of(
+        provider: Arc<CryptoProvider>,
+        authorities: RootCertStore,
+        given: Vec<CertificateDer<'static>>,
+    ) -> Result<Self, VerifierBuilderError> {
+        let builder =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(&provider));
+        Ok(Self { provider, trust: Trust::Given { verifier: builder.build()?, given } })
     }
 }
 
-impl ServerCertVerifier for TrustGiven {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -40,12 +67,15 @@ impl ServerCertVerifier for TrustGiven {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        let Trust::Given { verifier, given } = &self.trust else {
+            return Ok(ServerCertVerified::assertion());
+        };
         let verified =
-            self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         let Err(rustls::Error::InvalidCertificate(reason)) = verified else { return verified };
         match reason {
             // webpki looks at the validity before this: tests/tls/refusals.rs holds it to that.
-            _ if is_authority(&reason) && self.given.contains(end_entity) => {
+            _ if is_authority(&reason) && given.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
@@ -62,7 +92,7 @@ impl ServerCertVerifier for TrustGiven {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls12_signature(message, cert, signed)
+        verify_tls12_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -71,11 +101,11 @@ impl ServerCertVerifier for TrustGiven {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verifier.verify_tls13_signature(message, cert, signed)
+        verify_tls13_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -106,44 +136,4 @@ fn is_unknown(reason: &CertificateError) -> bool {
 
 fn signs_itself(certificate: &CertificateDer<'_>) -> bool {
     EndEntityCert::try_from(certificate).is_ok_and(|parsed| parsed.issuer() == parsed.subject())
-}
-
-/// Accepts every certificate (`-k`), but still checks that the peer holds its key: the handshake stays the
-/// work that it is in earnest, and a broken peer is still noticed.
-#[derive(Debug)]
-pub(super) struct AcceptAny(pub(super) Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -41,6 +41,9 @@ impl Backend for Kernel {
     fn name(&self) -> &'static str {
         "a test"
     }
+    fn preemptions(&self) -> u64 {
+        0
+    }
     fn now(&self) -> Nanos {
         self.time
     }
