@@ -564,7 +564,7 @@ struct InstrumentArgs {
     /// How wake-ups are spent: adaptive, shared or precise [default: adaptive]
     ///
     /// `adaptive` starts requests at their time as long as less than about 70 % of the core is used, each
-    /// with a wake-up of its own; above that they share wake-ups as far as they must. `shared` is the
+    /// with a wake-up of its own; above that as few as possible share wake-ups. `shared` is the
     /// cheapest load: from some 2,000/s on requests start up to 0.8 ms late, on purpose, which is in their
     /// response times. `precise` never sleeps.
     #[arg(long, value_name = "MODE", hide_short_help = true)]
@@ -586,7 +586,7 @@ struct InstrumentArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Thresholds")]
 struct JudgingArgs {
-    /// What has to hold, as in 'p99<10ms' or 'errors<1%'; if not, the exit code is 99
+    /// Fail the run (exit code 99) unless this holds: 'p99<10ms', 'errors<1%'
     ///
     /// Repeatable: FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min, mean, max
     /// and stdev of the response time, or of another one: service_time.p99, start_lag, first_byte_time,

@@ -3,8 +3,10 @@
 //! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests, and the
 //! thread runs 15–60 µs after the time that it asked for. [`Pacing::Adaptive`], the default, spends idle CPU
 //! on being on time all the same: a sleep ends a little before the arrival ([`Lead`]), the rest is polled
-//! away, and each arrival has its own wake-up. Where that would take more than about 70 % of the core, the
-//! lead goes first, and then arrivals share wake-ups, as few as the core's load demands ([`Pacer::adjust`]).
+//! away, and each arrival has its own wake-up. Where that takes more than about two thirds of the CPU time
+//! that the requests leave, the worker saves ([`Economy`]): the lead goes first. Then it takes naps, whose
+//! arrivals share the wake-up at the end, and is on time between them, so that more than half of the arrivals
+//! start at their instant up to rates at which sharing all wake-ups would delay every one of them.
 //! [`Pacing::Shared`] shares them up to [`Pacing::BUDGET`] for the cheapest load, [`Pacing::Precise`] never
 //! sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
 //!
@@ -32,6 +34,10 @@ const SHARED_GATHER_SHARE: u64 = 4;
 /// Up to this rate per worker every arrival has its own wake-up with [`Pacing::Shared`], too, which costs at
 /// most about 5 % of a core.
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
+/// A sleep that is shorter than this saves nothing.
+const SHORTEST_SLEEP: Nanos = Nanos::from_micros(10);
+/// What a wake-up takes of CPU time, roughly.
+const WAKE_UP: Nanos = Nanos::from_micros(20);
 /// What sending one request takes, roughly.
 const SEND: Nanos = Nanos::from_micros(4);
 /// How long [`Pacing::Precise`] polls busily before an arrival. A sleeping thread is woken 15–30 µs late on a
@@ -41,14 +47,18 @@ const SPIN: Nanos = Nanos::from_millis(1);
 /// Between two looks at the CPU time of the thread, which is a system call. Long against a wake-up, short
 /// against the parts of a run in which a rate holds.
 const LOOK: Nanos = Nanos::from_millis(10);
-/// Share of its core from which a worker saves CPU: above it, queueing for the core itself would delay
-/// requests.
-const HIGH_LOAD: f64 = 0.74;
-/// Share of its core below which it spends more of it on being on time again. So far below [`HIGH_LOAD`] that
-/// one step does not lead from one to the other.
-const LOW_LOAD: f64 = 0.67;
-/// Share of its core from which it saves CPU in large steps: there is no time left for small ones.
+/// Share of the time that requests leave which a worker spends on being on time at most, by polling and by
+/// being woken; and the share below which it spends more again, so far below that one step does not lead from
+/// one to the other.
+const MOST_SPENT: f64 = 0.64;
+const LEAST_SPENT: f64 = 0.57;
+/// The same for its core, where more would delay the median arrival.
+const MOST_LOAD: f64 = 0.82;
+const LEAST_LOAD: f64 = 0.77;
+/// Share of its core beyond which a worker saves CPU in large steps.
 const FULL_LOAD: f64 = 0.90;
+/// What sending a request and handling its response take together, roughly.
+const REQUEST: Nanos = Nanos::from_micros(9);
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
 
@@ -81,8 +91,6 @@ pub(crate) struct Outlook {
 struct Lead {
     median: Nanos,
     p80: Nanos,
-    /// Where between both the lead lies, in parts of [`Self::PARTS`].
-    part: u64,
 }
 
 impl Lead {
@@ -96,11 +104,12 @@ impl Lead {
 
     const fn new() -> Self {
         let [median, p80] = Self::FIRST;
-        Self { median, p80, part: Self::PARTS }
+        Self { median, p80 }
     }
 
-    fn get(&self) -> Nanos {
-        self.median + Nanos(self.p80.since(self.median).0 * self.part / Self::PARTS)
+    /// The lead that lies so many [`PARTS`](Self::PARTS) above the median.
+    fn get(&self, parts: u64) -> Nanos {
+        self.median + Nanos(self.p80.since(self.median).0 * parts / Self::PARTS)
     }
 
     /// After a sleep arrivals could be started so late.
@@ -110,6 +119,66 @@ impl Lead {
         };
         self.median = moved(self.median, 1);
         self.p80 = moved(self.p80, 4);
+    }
+}
+
+/// How much CPU a worker with [`Pacing::Adaptive`] saves, in steps: what it gives up first delays the fewest
+/// arrivals.
+///
+/// | steps | |
+/// |---|---|
+/// | 8 | the lead shrinks to the median lateness of wake-ups |
+/// | 16 | more and more of the time is spent in naps of [`NAP`](Self::NAP), in the end all of it |
+/// | 16 | naps become longer, up to [`Pacing::BUDGET`] |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Economy(u64);
+
+impl Economy {
+    /// Five times what a wake-up costs.
+    const NAP: Nanos = Nanos::from_micros(90);
+    /// Parts of the time between two begins of naps.
+    const PARTS: u64 = 16;
+    /// The steps from which naps are taken, follow each other, and are longest.
+    const NAPS: u64 = Lead::PARTS;
+    const ALL_NAPS: u64 = Self::NAPS + Self::PARTS;
+    const LAST: u64 = Self::ALL_NAPS + 16;
+
+    /// Saves more; in large steps where there is no time left for small ones.
+    fn save(&mut self, fast: bool) {
+        self.0 = (self.0 + if fast { 4 } else { 1 }).min(Self::LAST);
+    }
+
+    fn spend(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    /// Where the lead lies, in [`Lead::PARTS`].
+    fn lead(self) -> u64 {
+        Lead::PARTS.saturating_sub(self.0)
+    }
+
+    /// Time spent awake between two begins of naps, in parts of [`PARTS`](Self::PARTS).
+    fn awake(self) -> u64 {
+        Self::PARTS - self.0.saturating_sub(Self::NAPS).min(Self::PARTS)
+    }
+
+    /// Whether one more step would delay the median arrival: those of a nap are late, and so are those that
+    /// come while they are worked off.
+    fn delays_the_median(self, peak_per_second: f64) -> bool {
+        let late = 1.0 - self.awake() as f64 / Self::PARTS as f64;
+        let next = late + 1.0 / Self::PARTS as f64;
+        next * (1.0 + peak_per_second * REQUEST.as_secs_f64()) > 0.5
+    }
+
+    /// The length of naps, in which two arrivals of this rate fall due at least; zero if there are none.
+    fn nap(self, peak_per_second: f64) -> Nanos {
+        if self.0 <= Self::NAPS {
+            return Nanos::ZERO;
+        }
+        let step = self.0.saturating_sub(Self::ALL_NAPS) as f64 / (Self::LAST - Self::ALL_NAPS) as f64;
+        let factor = Pacing::BUDGET.0 as f64 / Self::NAP.0 as f64;
+        let nap = Nanos((Self::NAP.0 as f64 * factor.powf(step)).round() as u64);
+        nap.max(Nanos::from_secs_f64(1.25 / peak_per_second.max(1.0))).min(Pacing::BUDGET)
     }
 }
 
@@ -126,8 +195,14 @@ pub(crate) struct Pacer {
     response_bytes: f64,
     /// Mean responses per event, exponentially smoothed: with many streams one event brings many.
     responses_per_event: f64,
-    /// Least time between wake-ups for arrivals, where connections leave room for as many as fall due in it.
-    tick: Nanos,
+    /// Time for which arrivals share a wake-up, where connections leave room for as many as fall due in it.
+    nap: Nanos,
+    economy: Economy,
+    /// End of the last nap, and when the next one may begin; with [`Pacing::Adaptive`].
+    nap_ends: Nanos,
+    next_nap: Nanos,
+    /// Whether the last wait was a nap.
+    napping: bool,
     lead: Lead,
     /// Highest rate of this worker's arrivals; 0 in the closed model.
     peak_per_second: f64,
@@ -136,6 +211,8 @@ pub(crate) struct Pacer {
     /// When the load of the core is looked at next, and time and CPU time of the last look.
     next_look: Nanos,
     last_look: Option<(Nanos, Nanos)>,
+    /// What passes of the loop have taken since the last look.
+    busy: Nanos,
     /// See [`budget`](Self::budget).
     budget: Nanos,
 }
@@ -143,22 +220,27 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// `peak_per_second`: highest rate of this worker's arrivals; `None` in the closed model.
     pub(crate) fn new(pacing: Pacing, peak_per_second: Option<f64>) -> Self {
-        let tick = peak_per_second.map_or(Nanos::ZERO, |rate| tick_of(pacing, rate));
+        let nap = peak_per_second.map_or(Nanos::ZERO, |rate| shared_nap(pacing, rate));
         let adjusts = pacing == Pacing::Adaptive && peak_per_second.is_some();
         Self {
             pacing,
-            budget: budget_of(tick),
+            budget: budget_of(nap),
             open: peak_per_second.is_some(),
             stamped: false,
             cycle_ns: 0.0,
             response_bytes: 0.0,
             responses_per_event: 1.0,
-            tick,
+            nap,
+            economy: Economy::default(),
+            nap_ends: Nanos::ZERO,
+            next_nap: Nanos::ZERO,
+            napping: false,
             lead: Lead::new(),
             peak_per_second: peak_per_second.unwrap_or(0.0),
             last_start: Nanos::ZERO,
             next_look: if adjusts { Nanos::ZERO } else { Nanos::MAX },
             last_look: None,
+            busy: Nanos::ZERO,
         }
     }
 
@@ -172,8 +254,10 @@ impl Pacer {
     pub(crate) fn change_rate(&mut self, peak_per_second: f64) {
         self.peak_per_second = peak_per_second;
         if self.pacing == Pacing::Shared {
-            self.tick = tick_of(self.pacing, peak_per_second);
-            self.budget = self.budget.max(budget_of(self.tick));
+            self.nap = shared_nap(self.pacing, peak_per_second);
+            self.budget = self.budget.max(budget_of(self.nap));
+        } else {
+            self.nap = self.economy.nap(peak_per_second);
         }
     }
 
@@ -201,7 +285,10 @@ impl Pacer {
     /// handled first.
     #[inline]
     pub(crate) fn overslept(&mut self, late: Nanos) {
-        self.lead.learn(late);
+        // What a nap is late says nothing about the short sleeps between arrivals.
+        if !self.napping {
+            self.lead.learn(late);
+        }
     }
 
     /// Whether it is time for [`adjust`](Self::adjust).
@@ -210,45 +297,63 @@ impl Pacer {
         now >= self.next_look
     }
 
-    /// Spends as much of the core on being on time as its load leaves. `cpu` is the CPU time of this thread
-    /// so far.
-    ///
-    /// Above [`HIGH_LOAD`] the lead is shortened to the median lateness of wake-ups, then arrivals share
-    /// wake-ups, more and more of them; below [`LOW_LOAD`] the same steps are taken back. No wake-up is put
-    /// off for longer than [`Pacing::BUDGET`].
-    pub(crate) fn adjust(&mut self, now: Nanos, cpu: Nanos) {
-        self.next_look = now + LOOK;
-        let Some((then, before)) = self.last_look.replace((now, cpu)) else { return };
-        let load = (cpu - before).0 as f64 / (now - then).0.max(1) as f64;
-        let interval = Nanos::from_secs_f64(1.0 / self.peak_per_second.max(1.0));
-        if load > HIGH_LOAD {
-            let full = load > FULL_LOAD;
-            if self.lead.part > 0 {
-                self.lead.part = if full { 0 } else { self.lead.part - 1 };
-            } else {
-                let longer = self.tick + Nanos(self.tick.0 / if full { 2 } else { 8 });
-                // Two arrivals are the first that can share one.
-                self.tick = longer.max(interval + Nanos(interval.0 / 4)).min(Pacing::BUDGET);
-            }
-        } else if load < LOW_LOAD {
-            if self.tick > Nanos::ZERO {
-                let shorter = self.tick - Nanos(self.tick.0 / 8);
-                self.tick = if shorter <= interval { Nanos::ZERO } else { shorter };
-            } else {
-                self.lead.part = (self.lead.part + 1).min(Lead::PARTS);
-            }
+    /// Tells that a pass of the loop took so long, apart from waiting.
+    #[inline]
+    pub(crate) fn worked(&mut self, time: Nanos) {
+        self.busy += time;
+    }
+
+    /// Connections that may be written to in one flush, whose instants of sending are less exact the more of
+    /// them share it: one, as long as there is CPU time for that. In the closed model the worker is never
+    /// ahead of its work.
+    #[inline]
+    pub(crate) fn flush_limit(&self) -> usize {
+        if self.open && self.pacing != Pacing::Shared && self.economy.0 <= Economy::ALL_NAPS {
+            1
+        } else {
+            usize::MAX
         }
     }
 
+    /// Spends as much of the CPU time that requests leave on being on time as is meant for it. `cpu` is the
+    /// CPU time of this thread so far.
+    pub(crate) fn adjust(&mut self, now: Nanos, cpu: Nanos) {
+        self.next_look = now + LOOK;
+        let busy = std::mem::take(&mut self.busy);
+        let Some((then, before)) = self.last_look.replace((now, cpu)) else { return };
+        let (passed, used) = (now - then, cpu - before);
+        let load = used.0 as f64 / passed.0.max(1) as f64;
+        let spent = (used - busy).0 as f64 / (passed - busy).0.max(1) as f64;
+        let rate = self.peak_per_second;
+        // The median arrival is worth more than the late ones: as much as a wake-up of its own.
+        let is_cheap = load < rate * WAKE_UP.as_secs_f64();
+        let [save, spend] = match is_cheap && self.economy.delays_the_median(rate) {
+            true => [load > MOST_LOAD, load < LEAST_LOAD || spent < LEAST_SPENT],
+            false => [load > FULL_LOAD || spent > MOST_SPENT, spent < LEAST_SPENT],
+        };
+        if save {
+            self.economy.save(load > FULL_LOAD);
+        } else if spend {
+            self.economy.spend();
+        }
+        self.nap = self.economy.nap(self.peak_per_second);
+    }
+
     /// How to wait.
-    pub(crate) fn wait(&self, outlook: Outlook) -> Wait {
+    pub(crate) fn wait(&mut self, outlook: Outlook) -> Wait {
         let Outlook { now, until, next_arrival, blocked, follows, in_flight, room } = outlook;
-        let start = next_arrival.map_or(Nanos::MAX, |at| at.max(self.last_start + self.shared(room)));
+        let put_off = next_arrival.map_or(Nanos::ZERO, |_| self.put_off(now, room));
+        let start = next_arrival.map_or(Nanos::MAX, |at| at.max(put_off));
         let until = until.min(start);
+        self.napping = start == put_off;
         let spin = match self.pacing {
-            _ if start != until => Nanos::ZERO,
+            _ if start != until || start == put_off => Nanos::ZERO,
             Pacing::Precise => SPIN,
-            Pacing::Adaptive => self.lead.get(),
+            Pacing::Adaptive => {
+                let lead = self.lead.get(self.economy.lead());
+                // Falling asleep takes its time, too.
+                if until.since(now) < lead + SHORTEST_SLEEP { until.since(now) } else { lead }
+            }
             Pacing::Shared => Nanos::ZERO,
         };
         let may_gather = self.stamped && self.response_bytes < LARGE_RESPONSE as f64;
@@ -261,9 +366,9 @@ impl Pacer {
             // and no later. In the closed model the target must not be left without work.
             let cycle = Nanos(self.cycle_ns as u64);
             let share = match self.pacing {
-                Pacing::Shared if self.tick > Nanos::ZERO && !blocked => GATHER_MAX,
+                Pacing::Shared if self.nap > Nanos::ZERO && !blocked => GATHER_MAX,
                 Pacing::Shared => Nanos(cycle.0 / SHARED_GATHER_SHARE),
-                _ if self.open => self.tick.min(Nanos(cycle.0 / GATHER_SHARE)),
+                _ if self.open => self.nap.min(Nanos(cycle.0 / GATHER_SHARE)),
                 _ => Nanos(cycle.0 / GATHER_SHARE),
             };
             let floor = share.min(GATHER_MAX);
@@ -278,30 +383,38 @@ impl Pacer {
         Wait { until, want: 1, floor: Nanos::ZERO, spin }
     }
 
-    /// The least time to the next wake-up for arrivals: one that owes more of them than there is room for
-    /// would make them wait for connections, or drop them, although the target is fast enough.
-    fn shared(&self, room: u64) -> Nanos {
-        if self.tick == Nanos::ZERO {
+    /// Until when arrivals are put off, so that they share a wake-up: one that is past, if they are not.
+    fn put_off(&mut self, now: Nanos, room: u64) -> Nanos {
+        if self.nap == Nanos::ZERO {
             return Nanos::ZERO;
         }
-        self.tick.min(Nanos::from_secs_f64(room as f64 / self.peak_per_second))
+        // A wake-up that owes more arrivals than there is room for would make them wait for connections, or
+        // drop them, although the target is fast enough.
+        let nap = self.nap.min(Nanos::from_secs_f64(room as f64 / self.peak_per_second));
+        if self.pacing == Pacing::Shared {
+            return self.last_start + nap;
+        }
+        if now >= self.next_nap {
+            let awake = self.economy.awake();
+            self.nap_ends = now + nap.since(self.lead.median).max(WAKE_UP);
+            self.next_nap = now + nap + Nanos(self.nap.0 * awake / (Economy::PARTS - awake).max(1));
+        }
+        self.nap_ends
     }
 }
 
-/// The least time between wake-ups for arrivals of such a rate, before the load of the core is known.
-fn tick_of(pacing: Pacing, peak_per_second: f64) -> Nanos {
-    let shares = pacing == Pacing::Shared && peak_per_second > OWN_WAKE_UP_PER_SECOND;
-    if shares { shared_tick(peak_per_second) } else { Nanos::ZERO }
+/// How long arrivals of such a rate share wake-ups before the load of the core is known.
+fn shared_nap(pacing: Pacing, peak_per_second: f64) -> Nanos {
+    if pacing != Pacing::Shared || peak_per_second <= OWN_WAKE_UP_PER_SECOND {
+        return Nanos::ZERO;
+    }
+    // The last arrival of a wake-up, sent after all the others that it owes, is `Pacing::BUDGET` late:
+    // `nap + rate · nap · send = budget`.
+    Nanos::from_secs_f64(Pacing::BUDGET.as_secs_f64() / (1.0 + peak_per_second * SEND.as_secs_f64()))
 }
 
-fn budget_of(tick: Nanos) -> Nanos {
-    if tick == Nanos::ZERO { Nanos::ZERO } else { Pacing::BUDGET }
-}
-
-/// The time between wake-ups at which the last arrival of one, sent after all the others that it owes, is
-/// `Pacing::BUDGET` late: `tick + rate · tick · send = budget`.
-fn shared_tick(rate_per_second: f64) -> Nanos {
-    Nanos::from_secs_f64(Pacing::BUDGET.as_secs_f64() / (1.0 + rate_per_second * SEND.as_secs_f64()))
+fn budget_of(nap: Nanos) -> Nanos {
+    if nap == Nanos::ZERO { Nanos::ZERO } else { Pacing::BUDGET }
 }
 
 #[cfg(test)]
@@ -329,29 +442,30 @@ mod tests {
 
     #[test]
     fn without_kernel_stamps_nothing_is_coalesced() {
-        let pacer = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(2), false, 100);
+        let mut pacer = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(2), false, 100);
         assert_eq!(pacer.wait(outlook()).want, 1);
-        let pacer = observed(Pacer::new(Pacing::Adaptive, Some(5_000.0)), Nanos::from_millis(2), false, 100);
+        let mut pacer =
+            observed(Pacer::new(Pacing::Adaptive, Some(5_000.0)), Nanos::from_millis(2), false, 100);
         assert_eq!(pacer.wait(outlook()).want, 1);
     }
 
     #[test]
     fn a_closed_loop_gathers_for_a_share_of_its_cycle() {
         let cycle = Nanos::from_micros(800);
-        let pacer = observed(Pacer::new(Pacing::Adaptive, None), cycle, true, 100);
+        let mut pacer = observed(Pacer::new(Pacing::Adaptive, None), cycle, true, 100);
         let wait = pacer.wait(outlook());
         assert_eq!(wait.want, 32);
         // Half of it is what a response waits for on average: at most 3 % of the cycle and the turnaround.
         assert!(wait.floor <= Nanos::from_micros(50) && wait.floor >= Nanos::from_micros(49), "{wait:?}");
-        let shared = observed(Pacer::new(Pacing::Shared, None), cycle, true, 100);
+        let mut shared = observed(Pacer::new(Pacing::Shared, None), cycle, true, 100);
         assert!(shared.wait(outlook()).floor >= Nanos::from_micros(199));
         // Below the cost of a timed sleep nothing is gathered.
-        let fast = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_micros(300), true, 100);
+        let mut fast = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_micros(300), true, 100);
         assert_eq!(fast.wait(outlook()).want, 1);
-        let slow = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 100);
+        let mut slow = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 100);
         assert_eq!(slow.wait(outlook()).floor, GATHER_MAX);
         assert_eq!(slow.wait(Outlook { in_flight: 1, ..outlook() }).want, 1);
-        let large = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 1 << 20);
+        let mut large = observed(Pacer::new(Pacing::Adaptive, None), Nanos::from_millis(20), true, 1 << 20);
         assert_eq!(large.wait(outlook()).want, 1);
     }
 
@@ -359,7 +473,7 @@ mod tests {
     fn what_follows_a_response_shares_wake_ups_where_arrivals_do() {
         let follows = Outlook { follows: true, next_arrival: Some(Nanos::from_millis(50)), ..outlook() };
         let cycle = Nanos::from_micros(800);
-        let fast = observed(Pacer::new(Pacing::Shared, Some(20_000.0)), cycle, true, 100);
+        let mut fast = observed(Pacer::new(Pacing::Shared, Some(20_000.0)), cycle, true, 100);
         assert_eq!((fast.wait(follows).want, fast.wait(follows).floor), (32, GATHER_MAX));
         assert!(fast.wait(Outlook { blocked: true, ..follows }).floor <= Nanos::from_micros(200));
         // With adaptive pacing they are sent at once, unless the core is too busy for that.
@@ -376,9 +490,9 @@ mod tests {
         let mut fast = observed(Pacer::new(Pacing::Shared, Some(50_000.0)), Nanos(90_000), true, 100);
         fast.started(Nanos(1_000));
         let wait = fast.wait(Outlook { next_arrival, ..outlook() });
-        // 50,000 sends of 4 µs take a fifth of the time: the tick leaves room for them.
-        let tick = wait.until.since(Nanos(1_000));
-        assert!(tick.0.abs_diff(Pacing::BUDGET.0 * 10 / 12) <= 1, "{tick:?}");
+        // 50,000 sends of 4 µs take a fifth of the time: the nap leaves room for them.
+        let nap = wait.until.since(Nanos(1_000));
+        assert!(nap.0.abs_diff(Pacing::BUDGET.0 * 10 / 12) <= 1, "{nap:?}");
         assert_eq!((wait.want, wait.spin), (u32::MAX, Nanos::ZERO));
         // Connections for ten of them leave a fifth of a millisecond.
         let few = fast.wait(Outlook { next_arrival, room: 10, ..outlook() });
@@ -395,7 +509,7 @@ mod tests {
         assert_eq!((wait.until, wait.spin), (Nanos(2_000), SPIN));
     }
 
-    /// Lets so many looks find that this share of the core was used.
+    /// Lets so many looks find that this share of the core was used, a tenth of it by requests.
     fn spend(pacer: &mut Pacer, load: f64, looks: u32) {
         if pacer.last_look.is_none() {
             pacer.adjust(Nanos::ZERO, Nanos::ZERO);
@@ -405,41 +519,70 @@ mod tests {
             now += LOOK;
             assert!(pacer.is_due(now));
             cpu += Nanos((LOOK.0 as f64 * load) as u64);
+            pacer.worked(Nanos(LOOK.0 / 10));
             pacer.adjust(now, cpu);
         }
     }
 
     #[test]
     fn adaptive_pacing_is_on_time_for_as_long_as_the_core_allows_it() {
-        let interval = Nanos::from_micros(20);
-        let at = |pacer: &Pacer| pacer.wait(Outlook { next_arrival: Some(interval), ..outlook() });
+        let interval = Nanos::from_micros(60);
+        let at = |pacer: &mut Pacer| pacer.wait(Outlook { next_arrival: Some(interval), ..outlook() });
         let mut pacer = observed(Pacer::new(Pacing::Adaptive, Some(50_000.0)), Nanos(90_000), true, 100);
-        pacer.started(Nanos::ZERO);
         let [median, p80] = Lead::FIRST;
-        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, p80));
+        assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, p80));
         // A busy core loses its lead first, but for the cheap half.
         spend(&mut pacer, 0.8, 1);
-        assert!(at(&pacer).until == interval && at(&pacer).spin < p80);
+        assert!(at(&mut pacer).until == interval && at(&mut pacer).spin < p80);
         spend(&mut pacer, 0.8, 7);
-        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, median));
-        // Then arrivals share wake-ups, and more of them as long as it is too busy.
-        spend(&mut pacer, 0.8, 1);
-        assert_eq!((at(&pacer).until, at(&pacer).spin), (Nanos::from_micros(25), median));
+        assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, median));
+        // Then it takes naps, and more of them as long as it is too busy; their sleeps end early, too.
         spend(&mut pacer, 0.8, 4);
-        let shared = at(&pacer).until;
-        assert!(shared > interval * 2 && shared < interval * 3, "{shared:?}");
-        // In between nothing changes.
-        spend(&mut pacer, 0.7, 50);
-        assert_eq!(at(&pacer).until, shared);
+        let nap = at(&mut pacer);
+        assert_eq!((nap.until, nap.spin), (Nanos(1_000) + Economy::NAP - median, Nanos::ZERO));
+        pacer.overslept(Nanos::from_millis(1));
+        assert_eq!(pacer.lead.median, median, "a nap teaches nothing about short sleeps");
+        let awake = |pacer: &mut Pacer, us: u64| {
+            let now = Nanos::from_micros(us);
+            let outlook = Outlook { now, next_arrival: Some(now + interval), ..outlook() };
+            pacer.wait(outlook).until == now + interval
+        };
+        // Three quarters of the time between two of them are spent awake.
+        assert!(awake(&mut pacer, 92) && awake(&mut pacer, 360) && !awake(&mut pacer, 362));
+        // In between nothing changes: two thirds of what requests leave.
+        spend(&mut pacer, 0.64, 50);
+        assert_eq!((pacer.nap, pacer.economy.awake(), pacer.flush_limit()), (Economy::NAP, 12, 1));
+        // That the median arrival is on time is worth more, while it costs less than a wake-up for each.
+        spend(&mut pacer, 0.8, 50);
+        assert_eq!(pacer.economy.awake(), 11);
+        assert!(pacer.economy.delays_the_median(50_000.0));
         spend(&mut pacer, 1.0, 50);
-        assert_eq!(at(&pacer).until, Pacing::BUDGET);
+        assert_eq!((pacer.nap, pacer.economy.awake()), (Pacing::BUDGET, 0));
+        assert_eq!(pacer.flush_limit(), usize::MAX, "the clock costs time, too");
         assert_eq!(pacer.budget(), Nanos::ZERO, "none of that was asked for");
         // An idle core is spent on being on time again.
-        spend(&mut pacer, 0.3, 50);
-        assert_eq!((at(&pacer).until, at(&pacer).spin), (interval, p80));
+        spend(&mut pacer, 0.3, 60);
+        assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, p80));
         // One that has no time left saves at once.
         spend(&mut pacer, 1.0, 5);
-        assert!(at(&pacer).until > interval * 4, "{:?}", at(&pacer).until);
+        assert_eq!((pacer.nap, pacer.economy.awake()), (Economy::NAP, 4));
+        // Connections for one arrival leave no room for more.
+        let few = Outlook { next_arrival: Some(interval), room: 1, now: Nanos::from_secs(9), ..outlook() };
+        let until = pacer.wait(Outlook { until: Nanos::MAX, ..few }).until;
+        assert!(until <= Nanos::from_secs(9) + Nanos::from_micros(20), "{until:?}");
+    }
+
+    #[test]
+    fn every_step_of_economy_gives_up_a_little_more() {
+        let all: Vec<Economy> = (0..=Economy::LAST).map(Economy).collect();
+        for pair in all.windows(2) {
+            let costs =
+                |economy: &Economy| (economy.lead(), economy.awake(), Nanos::MAX - economy.nap(20_000.0));
+            assert!(costs(&pair[0]) > costs(&pair[1]), "{pair:?}");
+        }
+        assert_eq!(Economy(Economy::LAST).nap(20_000.0), Pacing::BUDGET);
+        // A nap without a second arrival saves nothing.
+        assert_eq!(Economy(Economy::NAPS + 1).nap(5_000.0), Nanos::from_micros(250));
     }
 
     #[test]
@@ -449,10 +592,10 @@ mod tests {
         (0..10_000).for_each(|n: u64| lead.learn(Nanos::from_micros(n * 37 % 100)));
         let close = |estimate: Nanos, micros: u64| estimate.0.abs_diff(micros * 1_000) < 6_000;
         assert!(close(lead.median, 50) && close(lead.p80, 80), "{lead:?}");
-        assert_eq!(lead.get(), lead.p80);
+        assert_eq!(lead.get(Lead::PARTS), lead.p80);
         (0..10_000).for_each(|_| lead.learn(Nanos::ZERO));
-        assert_eq!(lead.get(), Nanos::ZERO);
+        assert_eq!(lead.get(Lead::PARTS), Nanos::ZERO);
         (0..10_000).for_each(|_| lead.learn(Nanos::from_millis(1)));
-        assert_eq!(lead.get(), Lead::MAX);
+        assert_eq!(lead.get(Lead::PARTS), Lead::MAX);
     }
 }

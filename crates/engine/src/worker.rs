@@ -628,6 +628,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let mut busy_until = self.io.now();
             self.note_pass(now, busy_until);
+            self.pacer.worked(busy_until.since(now));
             if busy_until >= self.tokens.due {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();

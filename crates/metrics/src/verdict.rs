@@ -15,11 +15,14 @@ use crate::{MachineInterval, Model, RunRecord, Stall, WorkerRecord, figure};
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
 /// Start lag up to which nobody is warned: what an idle core with a good timer keeps (`MEASUREMENT.md`, R4).
 const LAG_FLOOR: Nanos = Nanos::from_micros(50);
-/// What a wake-up may come too late beyond the pacing budget before its p99 is worth a warning.
+/// What arrivals may be late beyond the pacing budget: more than a nap of adaptive pacing and its wake-up. A
+/// p99 above it is worth a warning.
 const PACING_SLACK: Nanos = Nanos::from_micros(100);
 /// Share of the response time's median up to which the median start lag is taken as harmless: beyond it a
 /// tenth of what is told about the target is the generator's.
 const LAG_SHARE_OF_RESPONSE: f64 = 0.10;
+/// Median start lag that is harmless whatever its share is.
+const MEDIAN_LAG_FLOOR: Nanos = Nanos::from_micros(20);
 /// Share of the requests whose instant of sending may be uncertain.
 const UNCERTAIN_SHARE: f64 = 0.01;
 /// Requests up to which that share says nothing: they change no percentile of the few that there were.
@@ -237,7 +240,8 @@ impl Judge<'_> {
         let record = self.record;
         let lag = &record.total.start_lag;
         let Some(p99) = lag.percentile(99.0) else { return Finding::Good };
-        let late_limit = self.arrival_interval().max(record.pacing_budget + LAG_FLOOR);
+        let paced = if record.precise { LAG_FLOOR } else { record.pacing_budget + PACING_SLACK };
+        let late_limit = self.arrival_interval().max(paced);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);
         let blocked = self.blocked_at_limit();
         // What helps is chosen when all causes are known: see `settle_hints`.
@@ -287,7 +291,7 @@ impl Judge<'_> {
         let total = &self.record.total;
         let lag = total.start_lag.percentile(50.0)?;
         let response = total.response_time.percentile(50.0)?;
-        let harmless = Nanos((response as f64 * LAG_SHARE_OF_RESPONSE) as u64).max(LAG_FLOOR);
+        let harmless = Nanos((response as f64 * LAG_SHARE_OF_RESPONSE) as u64).max(MEDIAN_LAG_FLOOR);
         let share = ratio(lag, response)?.min(1.0);
         (Nanos(lag) > harmless).then(|| {
             format!(

@@ -434,8 +434,8 @@ pub enum Family {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// Start every request at its time for as long as the core has time to spare: each arrival has its own
-    /// wake-up, polled for shortly before it. Above about 70 % of the core, arrivals share wake-ups as far
-    /// as they must. Responses are gathered, with their kernel receive time.
+    /// wake-up, polled for shortly before it. Above about 70 % of the core some arrivals share wake-ups, and
+    /// as few as possible. Responses are gathered, with their kernel receive time.
     #[default]
     Adaptive,
     /// The cheapest load: from some 2,000/s on, arrivals share wake-ups, at most [`Pacing::BUDGET`] late.

@@ -53,7 +53,7 @@ fn cpu_per_request_has_the_threads_that_make_bodies_and_sign() {
     let mut store = Process::plimsoll("target ingest --listen 127.0.0.1:0");
     let line = store.stderr.wait_for("listening on ");
     let address = line.rsplit(' ').next().expect("an address").trim_start_matches("http://").to_owned();
-    let load = format!("ingest logs --url http://{address} --rate 50k --compression gzip -d 2s");
+    let load = format!("ingest logs --url http://{address} --rate 500k --compression gzip -d 2s");
     let making = share_of("bodies", &measured(&folder, &load));
     assert!(making > 0.5, "gzip is most of the work: {making}");
     let mut replica = Process::plimsoll("sink --canister --listen 127.0.0.1:0");

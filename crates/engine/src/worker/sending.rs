@@ -303,7 +303,7 @@ impl<B: Backend> Worker<'_, B> {
         conn.served += 1;
         self.unsent_bytes += length;
         self.unsent.push(Unsent { conn: conn.id, ticket, place, ready });
-        if self.written.len() >= self.send_times.limit()
+        if self.written.len() >= self.send_times.limit().min(self.pacer.flush_limit())
             || self.unsent.len() >= FLUSH_REQUESTS
             || self.unsent_bytes >= FLUSH_BYTES
         {

@@ -92,6 +92,11 @@ impl<B: Backend> Worker<'_, B> {
             if self.blocked_at_limit {
                 self.recorder.connections.blocked_at_limit += length;
             }
+            // Requests that fell due in a stall wait for connections, and so do those behind them.
+            let [_, end, latest] = self.stalled;
+            if since <= end + CATCHING_UP && end < latest {
+                self.stalled[1] = end.max(now.min(latest));
+            }
         }
         self.blocked_since = blocked.then_some(now);
         self.blocked_at_limit = at_limit;
@@ -102,8 +107,7 @@ impl<B: Backend> Worker<'_, B> {
         self.record.passes += 1;
         self.record.longest_pass = self.record.longest_pass.max(length);
         let [_, end, latest] = self.stalled;
-        let waits = self.blocked_since.is_some_and(|since| since <= end + CATCHING_UP);
-        if (began <= end + CATCHING_UP || waits) && end < latest {
+        if began <= end + CATCHING_UP && end < latest {
             self.stalled[1] = ended.min(latest);
         }
         if length > STALL {

@@ -209,9 +209,33 @@ fn start_lag() {
                 "a median lag that an idle core with a good timer has",
                 |r| {
                     r.total.response_time = filled(&[(us(60), 10_000)]);
-                    r.total.start_lag = filled(&[(us(49), 10_000)]);
+                    r.total.start_lag = filled(&[(us(19), 10_000)]);
                 },
                 "valid",
+            ),
+            (
+                "one that it does not have",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(21), 10_000)]);
+                },
+                "start_lag",
+            ),
+            (
+                "a fast rate, of which some arrivals share wake-ups",
+                |r| {
+                    r.target_per_second = Some(50_000.0);
+                    r.total.start_lag = filled(&[(us(1), 600), (us(99), 400)]);
+                },
+                "valid",
+            ),
+            (
+                "the same, more than a tenth of them too late",
+                |r| {
+                    r.target_per_second = Some(50_000.0);
+                    r.total.start_lag = filled(&[(us(1), 600), (us(103), 400)]);
+                },
+                "start_lag",
             ),
             (
                 "the same with precise pacing, which was asked for to avoid it",
@@ -259,11 +283,11 @@ fn start_lag() {
                 "valid",
             ),
             (
-                "a fast rate, late by less than the budget and 50 µs",
+                "a fast rate, late by less than the budget and 100 µs",
                 |r| {
                     r.target_per_second = Some(1e6);
                     r.pacing_budget = us(200);
-                    r.total.start_lag = filled(&[(us(10), 90), (us(249), 10)]);
+                    r.total.start_lag = filled(&[(us(10), 90), (us(299), 10)]);
                 },
                 "valid",
             ),
@@ -272,7 +296,7 @@ fn start_lag() {
                 |r| {
                     r.target_per_second = Some(1e6);
                     r.pacing_budget = us(200);
-                    r.total.start_lag = filled(&[(us(252), 100)]);
+                    r.total.start_lag = filled(&[(us(305), 100)]);
                 },
                 "start_lag",
             ),
