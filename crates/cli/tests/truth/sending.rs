@@ -155,11 +155,12 @@ fn r04_a_stall_of_the_generator_is_its_own() {
         let [listed] = &stalls[..] else { panic!("{stalls:?}") };
         let ends = listed.at + listed.length;
         assert!(listed.length > MS * 350 && ends.0.abs_diff((MS * 1_800).0) < (MS * 150).0, "{listed:?}");
-        // One per millisecond was due in it. Nothing is due to users, and what was in flight had its response
+        // One per millisecond was due in it, and those that fell due in the next milliseconds waited behind
+        // them for a connection: no more are opened than the rate needs. Nothing is due to users, and what was in flight had its response
         // in time, as its stamp says.
         let total = &record.total;
         let met = total.response_in_stall.count();
-        assert!(if open { (350..=510).contains(&met) } else { met <= 8 }, "{met}");
+        assert!(if open { (350..=530).contains(&met) } else { met <= 8 }, "{met}");
         let rest = total.response_time.without(&total.response_in_stall);
         assert_eq!(rest.count() + met, total.ok);
         assert!(ms(&rest, 100.0) < 5.0, "{} ms is not the server's", ms(&rest, 100.0));
