@@ -122,8 +122,14 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         while let Some(trial) = self.search.next() {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
-            if begun - self.begun.at + length > self.spec.max_time {
-                stopped = true;
+            let passed = begun - self.begun.at;
+            let closes = matches!(trial.purpose, Purpose::Confirmation | Purpose::FromAbove);
+            if !closes && passed + length + self.closing_time() > self.spec.max_time {
+                self.search.conclude();
+                continue;
+            }
+            if passed + length > self.spec.max_time {
+                self.search.end();
                 break;
             }
             let measured = self.carry_out(&trial)?;
@@ -149,6 +155,12 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             _ => Exit::Invalid,
         };
         Ok((result, exit))
+    }
+
+    /// What is kept of the time for the confirmation, with its lead-ins: a third of it at most.
+    fn closing_time(&self) -> Nanos {
+        let trials = Nanos(self.unit.0.saturating_mul(u64::from(self.search.closing_length())));
+        (trials + self.lead * 3).min(Nanos(self.spec.max_time.0 / 3))
     }
 
     fn carry_out(&self, trial: &Trial) -> Result<Measured, Failure> {
@@ -319,12 +331,13 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         let answer = self.search.answer(stopped);
         let mut notes = Vec::new();
         let steps = self.plan.requests_per_iteration();
+        let tried_from_above = self.trials.iter().any(|trial| trial.after_per_s.is_some());
         match (answer.low, answer.from_above) {
             (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
                 "right after an overload it holds {} only: it recovers slowly",
                 figure::per_second(from_above)
             )),
-            (Some(_), None) if answer.high.is_some() && matches!(answer.end, End::Narrow | End::Unclear) => {
+            (Some(_), None) if tried_from_above && matches!(answer.end, End::Narrow | End::Unclear) => {
                 notes.push("right after an overload all of the rates near it break".to_owned());
             }
             _ => {}
@@ -343,10 +356,15 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             End::Narrow => "the lower rate holds what was asked for, the upper one does not".to_owned(),
             End::Unclear => match width {
                 Some(width) => format!(
-                    "rates between them were tried as long as allowed and stayed unclear ({} wide)",
-                    figure::share(width)
+                    "the capacity lies between them, {} wide: so much can be told in {}, and more with a longer \
+                     --max-time",
+                    figure::share(width),
+                    figure::nanos(self.spec.max_time),
                 ),
-                None => "rates beside it were tried as long as allowed and stayed unclear".to_owned(),
+                None => format!(
+                    "rates beside it were tried for {} and stayed unclear: give a longer --max-time",
+                    figure::nanos(self.spec.max_time),
+                ),
             },
             End::Highest => "the highest rate that may be tried does not break it".to_owned(),
             End::Generator if answer.high.is_some() => {

@@ -15,7 +15,7 @@ const FROM: &str = "100";
 /// Length of the shortest trial where nothing says another.
 const TRIAL: &str = "2s";
 /// Limit of the search where nothing says another.
-const MAX_TIME: Nanos = Nanos::from_secs(600);
+const MAX_TIME: Nanos = Nanos::from_secs(120);
 /// Width of the answer that is aimed at where nothing says another.
 const PRECISION: f64 = 0.05;
 
@@ -55,7 +55,10 @@ struct SearchArgs {
     /// Width of the answer to aim at [default: 5%]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     precision: Option<String>,
-    /// End the search after this time, with what is known then [default: 10m]
+    /// End the search after this time, with what is known then [default: 2m]
+    ///
+    /// Two minutes tell the capacity of a server of some 1,000/s to about 10 %, six to 5 %; one of 100/s
+    /// takes ten times as long.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     max_time: Option<String>,
 }

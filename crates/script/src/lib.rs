@@ -38,6 +38,7 @@ mod fault;
 mod functions;
 mod guard;
 mod headers;
+mod json;
 mod library;
 mod machine;
 mod modules;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, Table, Value};
 
-use crate::ScriptOptions;
 use crate::library::{compile, refusal};
+use crate::{ScriptOptions, json};
 
 /// Folders of a system's compiled modules of Lua 5.1.
 const COMPILED_FOLDERS: [&str; 3] =
@@ -98,6 +98,10 @@ impl Modules {
                 }
                 Err(error) => tried.push_str(&format!("\n\t'{}': {error}", candidate.display())),
             }
+        }
+        // What a script brings along under that name goes first.
+        if let Some(loader) = json::loader(lua, name) {
+            return loader;
         }
         let is_compiled = |folder: &&&str| Path::new(folder).join(format!("{path}.so")).exists();
         let hint = match name {

@@ -371,3 +371,32 @@ fn random_numbers_differ_from_worker_to_worker_and_not_from_run_to_run() {
     assert_eq!(draw(0), draw(0));
     assert_ne!(draw(0), draw(1));
 }
+
+#[test]
+fn json_is_there_as_scripts_for_wrk_take_it() {
+    let made = made(
+        r#"local cjson = require "cjson"
+        local safe = require("cjson.safe")
+        function make_request(rh, rb, qh, qb)
+            local id = cjson.decode(rb).id
+            local list = cjson.decode('[1, 2.5, "x", null, {"a": []}]')
+            assert(id == 7 and #list == 5 and list[4] == cjson.null and type(list[5].a) == "table")
+            qh["x-one"] = cjson.encode({ id = id + 1 })
+            qh["x-two"] = cjson.encode({ 1, 2.5, "x", cjson.null, true, {} })
+            qh["x-three"] = tostring(select(2, safe.decode("{")))
+            qh["x-four"] = tostring(pcall(cjson.encode, { f = print })) .. tostring(pcall(cjson.encode, 0 / 0))
+                .. tostring(pcall(cjson.encode, { [1] = 1, [1000] = 2 })) .. tostring(pcall(cjson.decode, "{} {}"))
+            return qh, '{"n":' .. cjson.encode({ ["2"] = "ä" }) .. "}"
+        end"#,
+    )
+    .unwrap();
+    let shown = shown(&made.fields);
+    for expected in [
+        r#"x-one: {"id":8}"#,
+        r#"x-two: [1,2.5,"x",null,true,{}]"#,
+        "x-three: not JSON: EOF while parsing an object at line 1 column 1",
+        "x-four: falsefalsefalsefalse",
+    ] {
+        assert!(shown.iter().any(|line| line == expected), "{expected}: {shown:?}");
+    }
+}

@@ -79,6 +79,10 @@ const SHORTEST_HOLD: f64 = 10.0;
 const BREAKDOWN: f64 = 3.75;
 /// Log-odds beyond the limit's that are taken at most from one rate when the next one is guessed.
 const HEARSAY: f64 = 2.0;
+/// Confidence of the interval of an estimation that was cut short.
+const CUT_SHORT: f64 = 0.98;
+/// Confidence at which a rate is an end of it that holds by its own trials.
+const PLAIN: f64 = 0.999;
 /// Length of the confirmation and of a trial from above.
 const CONFIRMATION: u32 = 3;
 /// Confirmations that break, after which the lower end is not confirmed.
@@ -203,7 +207,7 @@ pub struct Answer {
 pub enum End {
     /// The interval is as narrow as was asked for.
     Narrow,
-    /// The estimation took as long as allowed.
+    /// The estimation took as long as allowed, or [`conclude`](Search::conclude) ended it.
     Unclear,
     /// The highest rate that may be tried does not break.
     Highest,
@@ -350,6 +354,32 @@ impl Search {
         }
     }
 
+    /// Ends the estimation with what is known, since there is no time for more: what follows is the
+    /// confirmation. Its ends are those of a stricter interval, because the dispersion of few bursts of bad
+    /// samples is mostly underestimated.
+    pub fn conclude(&mut self) {
+        if self.decided.is_none() {
+            let (low, high) = self.ends(true);
+            self.aim = self.decide(low, high, End::Unclear);
+        }
+    }
+
+    /// Ends the search, whatever has not been confirmed.
+    pub fn end(&mut self) {
+        self.conclude();
+        if let (Aim::Try(_), Some(decided)) = (self.aim, self.decided) {
+            self.aim = Aim::End(decided.end);
+        }
+    }
+
+    /// How many trials of the shortest length the confirmation takes, with the trial from above and the time
+    /// before it.
+    pub fn closing_length(&self) -> u32 {
+        let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks);
+        let rate = self.centre.map(f64::exp).or(breaks.map(|level| level.rate)).unwrap_or(f64::INFINITY);
+        (2 * CONFIRMATION + 1) * self.settings.scale(rate)
+    }
+
     /// Takes what a trial has shown, of whose length the share `carried_out`, 1 at most, has passed when it
     /// ended: one that was ended early weighs no more than what there was of it. Tells what is known now of
     /// its rate; for a trial from above, of its rate after an overload.
@@ -402,7 +432,8 @@ impl Search {
 
     /// What is known so far; `stopped` if the caller ends the search before there is no next trial.
     pub fn answer(&self, stopped: bool) -> Answer {
-        let (low, high) = self.decided.map_or_else(|| self.ends(), |decided| (decided.low, decided.high));
+        let (low, high) =
+            self.decided.map_or_else(|| self.ends(false), |decided| (decided.low, decided.high));
         Answer {
             low,
             high,
@@ -471,7 +502,7 @@ impl Search {
                 return self.decide(Some(low), Some(high), End::Narrow);
             }
         }
-        if let Some(crossing) = self.crossing(centre) {
+        if let Some(crossing) = self.crossing(centre, self.settings.confidence) {
             if let (Some(low), Some(high)) = (crossing.low, crossing.high)
                 && measured >= SHORTEST_ESTIMATION
                 && (high / low).ln() <= distance
@@ -482,7 +513,7 @@ impl Search {
             centre = centre.clamp(guess - 3.0 * distance, guess + 3.0 * distance);
         }
         if measured >= f64::from(self.settings.longest) {
-            let (low, high) = self.ends();
+            let (low, high) = self.ends(false);
             return self.decide(low, high, End::Unclear);
         }
         let ceiling = self.ceiling().map_or(f64::INFINITY, f64::ln);
@@ -548,7 +579,7 @@ impl Search {
         if finding == Finding::Unclear && length < longest {
             return self.attempt(rate, BLOCK, Purpose::Bisection);
         }
-        let (low, high) = self.ends();
+        let (low, high) = self.ends(false);
         self.decide(low, high, End::Highest)
     }
 
@@ -597,7 +628,7 @@ impl Search {
     }
 
     /// What the trials of the estimation say together, for all conditions.
-    fn crossing(&self, centre: f64) -> Option<Crossing> {
+    fn crossing(&self, centre: f64, confidence: f64) -> Option<Crossing> {
         let distance = self.settings.distance();
         let within = ((centre - 3.0 * distance).exp(), (centre + 3.0 * distance).exp());
         let near: Vec<&Level> = self
@@ -610,7 +641,7 @@ impl Search {
             let rated =
                 |level: &&Level| RatedBatches { rate: level.rate, batches: level.batches[condition].clone() };
             let rated: Vec<RatedBatches> = near.iter().map(rated).collect();
-            crossing(&rated, self.settings.limits[condition], self.settings.confidence, within)
+            crossing(&rated, self.settings.limits[condition], confidence, within)
         };
         // The first condition to break is the capacity.
         (0..self.settings.limits.len()).filter_map(of_condition).reduce(|one, other| Crossing {
@@ -625,8 +656,10 @@ impl Search {
     }
 
     /// Both ends as far as they are known.
-    fn ends(&self) -> (Option<f64>, Option<f64>) {
-        let crossing = self.centre.and_then(|centre| self.crossing(centre));
+    fn ends(&self, cut_short: bool) -> (Option<f64>, Option<f64>) {
+        let own = self.settings.confidence;
+        let confidence = if cut_short { own.max(CUT_SHORT) } else { own };
+        let crossing = self.centre.and_then(|centre| self.crossing(centre, confidence));
         let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
         let floor = low.unwrap_or(0.0);
         let high = high.or_else(|| {
@@ -635,7 +668,12 @@ impl Search {
         });
         let ceiling = high.unwrap_or(f64::INFINITY);
         let low = low.or_else(|| {
-            let holds = |level: &&Level| level.finding == Finding::Holds && level.rate < ceiling;
+            let holds = |level: &&Level| {
+                level.rate < ceiling
+                    && level.finding == Finding::Holds
+                    // Short trials begin on an idle server, and hold more than it does.
+                    && (!cut_short || self.finding_at(&level.portions, PLAIN) == Finding::Holds)
+            };
             self.levels.iter().rev().find(holds).map(|level| level.rate)
         });
         (low, high)

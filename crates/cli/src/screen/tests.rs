@@ -253,6 +253,8 @@ fn thresholds_stand_on_the_overview_of_every_size() {
     for size in [(80, 24), (120, 40), (200, 60)] {
         let shown = drawn(&figures, &mut Page::default(), size, RICH);
         assert!(shown.contains("1 of 4 fail so far") && shown.contains("fails  error_rate<0.1%"), "{shown}");
+        // Symptom: "valid so far" in green above a threshold that fails.
+        assert!(shown.contains("FAIL so far") && !shown.contains("\u{25cf} valid"), "{shown}");
     }
     let figures = Played::new(1).seconds(6);
     let shown = drawn(&figures, &mut Page::default(), (120, 40), RICH);
@@ -261,7 +263,8 @@ fn thresholds_stand_on_the_overview_of_every_size() {
     let mut none = Played::new(1);
     none.figures.subject.thresholds.clear();
     none.figures = Figures::new(none.figures.subject, Nanos::ZERO);
-    assert!(!drawn(&none.seconds(12), &mut Page::default(), (120, 40), RICH).contains("thresholds"));
+    let shown = drawn(&none.seconds(12), &mut Page::default(), (120, 40), RICH);
+    assert!(!shown.contains("thresholds") && shown.contains("errors so far"), "{shown}");
 }
 
 #[test]

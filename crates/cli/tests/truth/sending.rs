@@ -156,8 +156,8 @@ fn r04_a_stall_of_the_generator_is_its_own() {
         let ends = listed.at + listed.length;
         assert!(listed.length > MS * 350 && ends.0.abs_diff((MS * 1_800).0) < (MS * 150).0, "{listed:?}");
         // One per millisecond was due in it, and those that fell due in the next milliseconds waited behind
-        // them for a connection: no more are opened than the rate needs. Nothing is due to users, and what was in flight had its response
-        // in time, as its stamp says.
+        // them for a connection: no more are opened than the rate needs. Nothing is due to users, and what
+        // was in flight had its response in time, as its stamp says.
         let total = &record.total;
         let met = total.response_in_stall.count();
         assert!(if open { (350..=530).contains(&met) } else { met <= 8 }, "{met}");
