@@ -22,6 +22,8 @@ use plimsoll_driver::Flush;
 /// Doubtful flushes that are remembered. With 16 requests each that is more than are in flight on most runs;
 /// what was sent before the oldest of them counts as uncertain.
 const REMEMBERED: usize = 4_096;
+/// Of these, the ones that are looked through first.
+const RECENT: usize = 16;
 /// Share of a service time that the bound of its send time may be before the sample counts as uncertain.
 const SURE: u64 = 10;
 /// Deviations from the usual that need no explanation.
@@ -42,11 +44,19 @@ const FIRST_USUAL: f64 = 4_000.0;
 const FIRST_SHORTEST: Nanos = Nanos::from_micros(50);
 /// Flushes after which a shortest service time that was not met again is let grow by a quarter.
 const FORGET_AFTER: u32 = 1_024;
-/// Connections per flush to which the limit falls where sends only differ: the half of the error, for some
+/// Connections per flush to which the limit falls where sends only differ: half of the error, for some
 /// percent of the CPU time. Less costs more than it brings.
 const FEWER: usize = 8;
-/// Flushes as long as usual after which twice as many requests may share one again.
-const CALM: u32 = 256;
+/// Shares of uncertain samples from which the limit falls, and below which it rises.
+const MOST_UNSURE: f64 = 0.005;
+const FEW_UNSURE: f64 = 0.001;
+/// Looks without uncertain samples after which twice as many requests may share a flush again.
+const CALM_LOOKS: u32 = 32;
+/// Share of its core from which a worker has no CPU time to spend on exactness. The verdict says so:
+/// `cpu_saturation`.
+const SATURATED: f64 = 0.95;
+/// Flushes between two looks at the limit.
+const FLUSHES_PER_LOOK: u32 = 256;
 
 /// A flush that took longer than usual, by more than does no harm.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +132,14 @@ pub(crate) struct SendTimes {
     /// Connections that may be written to in one flush.
     limit: usize,
     most: usize,
-    calm: u32,
+    /// Looks at the limit since the last one that found uncertain samples.
+    calm_looks: u32,
+    /// Since the last look: flushes, connections written to, and uncertain samples.
+    flushes: u32,
+    sent: u64,
+    unsure: u64,
+    /// When that was, and the CPU time of the thread then.
+    looked: (Nanos, Nanos),
     doubtful: VecDeque<DoubtfulFlush>,
     /// End of the last doubtful flush: what was sent later is sure.
     latest: Nanos,
@@ -142,15 +159,19 @@ impl SendTimes {
             preemptions,
             limit: most,
             most,
-            calm: 0,
+            flushes: 0,
+            calm_looks: 0,
+            sent: 0,
+            unsure: 0,
+            looked: (Nanos::ZERO, Nanos::ZERO),
             doubtful: VecDeque::new(),
             latest: Nanos::ZERO,
             forgotten: Nanos::ZERO,
         }
     }
 
-    /// Connections that may be written to before the next flush: fewer for a while after a flush in doubt, so
-    /// that the clock is read more often.
+    /// Connections that may be written to before the next flush: fewer for a while after one that was
+    /// interrupted, or where many samples are uncertain, so that the clock is read more often.
     #[inline]
     pub(crate) fn limit(&self) -> usize {
         self.limit
@@ -188,12 +209,9 @@ impl SendTimes {
                 // An interruption says nothing about sends, larger requests do.
                 weight /= 16.0;
             }
-        } else if self.limit < self.most {
-            self.calm += 1;
-            if self.calm >= CALM {
-                (self.calm, self.limit) = (0, (self.limit * 2).min(self.most));
-            }
         }
+        self.sent += sends;
+        self.flushes += 1;
         self.deviation += (excess.abs().min(self.usual * sends as f64) / root - self.deviation) * weight;
         self.usual += (each.min(self.usual * 2.0) - self.usual) * weight;
         self.until_forgotten -= 1;
@@ -201,6 +219,29 @@ impl SendTimes {
             self.until_forgotten = FORGET_AFTER;
             self.shortest = self.shortest + Nanos(self.shortest.0 / 4);
         }
+    }
+
+    /// Whether it is time for [`adjust_limit`](Self::adjust_limit).
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.flushes >= FLUSHES_PER_LOOK
+    }
+
+    /// Sets the limit by what was uncertain since the last look. `cpu` is the CPU time of this thread so far.
+    #[cold]
+    pub(crate) fn adjust_limit(&mut self, now: Nanos, cpu: Nanos) {
+        let (then, before) = std::mem::replace(&mut self.looked, (now, cpu));
+        let unsure = self.unsure as f64 / self.sent.max(1) as f64;
+        let saturated = (cpu - before).0 as f64 > SATURATED * now.since(then).0 as f64;
+        self.calm_looks = if unsure < FEW_UNSURE || saturated { self.calm_looks + 1 } else { 0 };
+        // Uncertain samples come in bursts, interruptions do not.
+        let patience = if saturated || self.limit < FEWER { 1 } else { CALM_LOOKS };
+        if unsure > MOST_UNSURE && !saturated {
+            self.limit = (self.limit / 2).max(FEWER.min(self.limit));
+        } else if self.calm_looks >= patience {
+            (self.calm_looks, self.limit) = (0, (self.limit * 2).min(self.most));
+        }
+        (self.flushes, self.sent, self.unsure) = (0, 0, 0);
     }
 
     fn shortest(&self) -> Nanos {
@@ -216,8 +257,9 @@ impl SendTimes {
         {
             self.forgotten = oldest.last;
         }
-        let least = if doubtful.is_interrupted() { 1 } else { FEWER.min(self.most) };
-        (self.calm, self.limit) = (0, (self.limit / 2).max(least.min(self.limit)));
+        if doubtful.is_interrupted() {
+            (self.flushes, self.limit) = (0, (self.limit / 2).max(1));
+        }
         self.doubtful.push_back(doubtful);
         self.latest = flush.last;
     }
@@ -227,7 +269,9 @@ impl SendTimes {
     #[inline]
     pub(crate) fn resolve(&mut self, share: Nanos, first: Nanos, done: Nanos) -> SendTime {
         if share <= self.latest {
-            return self.resolve_doubtful(share, first.min(done), done);
+            let resolved = self.resolve_doubtful(share, first.min(done), done);
+            self.unsure += u64::from(resolved.uncertain);
+            return resolved;
         }
         let service = done.since(share);
         if service < self.shortest && service > Nanos::ZERO {
@@ -243,8 +287,13 @@ impl SendTimes {
     /// exchange would be much shorter than any other.
     #[cold]
     fn resolve_doubtful(&self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
-        let behind = self.doubtful.partition_point(|flush| flush.first <= share);
-        let flush = behind.checked_sub(1).map(|index| &self.doubtful[index]);
+        let begins_before = |flush: &DoubtfulFlush| flush.first <= share;
+        // It is mostly one of the last.
+        let recent = self.doubtful.iter().rev().take(RECENT).find(|flush| begins_before(flush));
+        let flush = recent.or_else(|| {
+            let behind = self.doubtful.partition_point(begins_before);
+            behind.checked_sub(1).map(|index| &self.doubtful[index])
+        });
         let Some(flush) = flush.filter(|flush| share <= flush.last) else {
             return SendTime { at: share, uncertain: share <= self.forgotten || share >= answered };
         };
@@ -282,6 +331,7 @@ mod tests {
             times.note(&flush(n * 1_000 * US, 16 * 4 * US, 16), 16, || 0);
             times.resolve(Nanos(n * 1_000 * US + US), Nanos::MAX, Nanos(n * 1_000 * US + 101 * US));
         }
+        times.adjust_limit(Nanos(AT), Nanos::ZERO);
         times
     }
 
@@ -336,7 +386,7 @@ mod tests {
         // The first send begins with the flush; all of it may lie before the last.
         assert_eq!(resolve(Nanos(AT), 100), SendTime { at: Nanos(AT), uncertain: false });
         assert!(resolve(Nanos(AT + 90 * US), 200).uncertain);
-        assert_eq!(times.limit(), 8, "the clock is read more often");
+        assert_eq!(times.limit(), 16, "no interruption");
     }
 
     #[test]
@@ -379,11 +429,33 @@ mod tests {
             times.note(&flush(AT, 10_000 * US, 4), 4, || preemptions);
             assert_eq!(times.limit(), limit);
         }
-        for n in 1..=CALM * 4 {
+        for n in 1..=FLUSHES_PER_LOOK * (CALM_LOOKS + 4) {
             let at = AT + u64::from(n) * 20_000 * US;
             times.note(&flush(at, 4 * US, 1), 1, || 5);
+            if times.is_due() {
+                times.adjust_limit(Nanos(at), Nanos::ZERO);
+            }
         }
         assert_eq!(times.limit(), 16);
+    }
+
+    #[test]
+    fn the_clock_is_read_more_often_where_samples_are_uncertain_and_there_is_time() {
+        for (cpu, limit) in [(960, 16), (500, 8)] {
+            let mut times = usual();
+            for n in 0..u64::from(FLUSHES_PER_LOOK) * 2 {
+                let at = AT + n * 1_000 * US;
+                // Every tenth flush takes half as long again: its last samples may be wrong by 32 µs of 100.
+                let length = if n % 10 == 0 { 96 } else { 64 };
+                times.note(&flush(at, length * US, 16), 16, || 0);
+                let share = Nanos(at + (length - 4) * US);
+                times.resolve(share, Nanos::MAX, share + Nanos(100 * US));
+                if times.is_due() {
+                    times.adjust_limit(Nanos(at), Nanos(n * cpu * US));
+                }
+            }
+            assert_eq!(times.limit(), limit, "{cpu} µs of 1,000");
+        }
     }
 
     #[test]

@@ -633,6 +633,9 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
             }
+            if self.send_times.is_due() {
+                self.send_times.adjust_limit(busy_until, self.cpu_time());
+            }
             if self.pacer.is_due(busy_until) {
                 self.pacer.adjust(busy_until, self.cpu_time());
             }
