@@ -50,8 +50,14 @@ impl Judge<'_> {
     pub(super) fn settle_hints(&mut self) {
         let cause = self.cause().map(|cause| (cause.code, cause.evidence.clone()));
         let late = self.late_hint();
-        // Too few connections are a cause of their own beside any other; slow moments may follow from one.
-        let connections_follow = self.blocking() == Blocking::SlowMoments;
+        // Too few connections are a cause of their own beside any other, unless more of them are no remedy;
+        // slow moments may follow from one.
+        let saturated = cause.as_ref().is_some_and(|(code, _)| *code == ReasonCode::CpuSaturation);
+        let connections_follow = match self.blocking() {
+            Blocking::SlowMoments => true,
+            Blocking::TooFew => saturated && self.needs_too_many(),
+            Blocking::None | Blocking::Generator => false,
+        };
         for reason in self.reasons.iter_mut().chain(&mut self.warnings) {
             let follows = CONSEQUENCES.contains(&reason.code)
                 || (reason.code == ReasonCode::ConnectionLimit && connections_follow)

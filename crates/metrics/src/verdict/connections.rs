@@ -98,6 +98,12 @@ impl Judge<'_> {
         matches!(self.blocking(), Blocking::TooFew | Blocking::SlowMoments)
     }
 
+    /// Whether the load would need more connections than anyone should open.
+    pub(super) fn needs_too_many(&self) -> bool {
+        let most = MOST_CONNECTIONS as f64 * self.depth() as f64;
+        self.demand().is_some_and(|demand| demand.with_reserve() > most)
+    }
+
     /// What the limit of connections carries at most, and what would be needed.
     pub(super) fn connection_limit_words(&self) -> (String, String) {
         let (limit, depth) = (self.record.connections.limit, self.depth());

@@ -127,3 +127,24 @@ fn who_is_late_for_no_other_reason_is_helped_by_what_is_known_of_the_processors(
         "use more threads (-t) or a lower rate"
     );
 }
+
+/// Symptom: a generator without time at 300,000/s advised "look at what the target did in its slow moments:
+/// 17,373 connections would be needed" beside the CPU that it lacked.
+#[test]
+fn connections_are_no_remedy_for_a_generator_without_time() {
+    let mut record = beside_a_build();
+    record.target_per_second = Some(300_000.0);
+    record.connections.limit = 10_000;
+    record.connections.blocked_at_limit = ms(8_000);
+    record.connections.blocked = ms(8_000);
+    record.total.service_time = filled(&[(ms(57), 1_000)]);
+    let hint_of_connections = |record: &RunRecord| {
+        let verdict = judge(record);
+        let found = verdict.reasons.iter().find(|reason| reason.code == ReasonCode::ConnectionLimit);
+        found.expect("it is").hint.clone()
+    };
+    assert_eq!(hint_of_connections(&record), "");
+    record.connections.limit = 1_000;
+    record.total.service_time = filled(&[(ms(20), 1_000)]);
+    assert!(hint_of_connections(&record).starts_with("use -c 6"), "few are a cause of their own");
+}
