@@ -661,15 +661,19 @@ impl Search {
         let confidence = if cut_short { own.max(CUT_SHORT) } else { own };
         let crossing = self.centre.and_then(|centre| self.crossing(centre, confidence));
         let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
-        let floor = low.unwrap_or(0.0);
+        let estimate = crossing.map(|crossing| crossing.estimate);
+        let breaking = |level: &&Level| level.finding == Finding::Breaks;
+        // By its own trials a rate is no end on the wrong side of what all trials say, nor above another one
+        // that breaks.
+        let least = estimate.or(low).unwrap_or(0.0);
+        let most = estimate.or(high).unwrap_or(f64::INFINITY);
+        let most = self.levels.iter().find(breaking).map_or(most, |level| level.rate.min(most));
         let high = high.or_else(|| {
-            let breaks = |level: &&Level| level.finding == Finding::Breaks && level.rate > floor;
-            self.levels.iter().find(breaks).map(|level| level.rate)
+            self.levels.iter().filter(breaking).find(|level| level.rate > least).map(|level| level.rate)
         });
-        let ceiling = high.unwrap_or(f64::INFINITY);
         let low = low.or_else(|| {
             let holds = |level: &&Level| {
-                level.rate < ceiling
+                level.rate < most
                     && level.finding == Finding::Holds
                     // Short trials begin on an idle server, and hold more than it does.
                     && (!cut_short || self.finding_at(&level.portions, PLAIN) == Finding::Holds)

@@ -232,7 +232,8 @@ fn two_minutes_are_enough_for_a_wider_answer() {
     for (poisson, width) in [(true, 0.15), (false, 0.10)] {
         let tally = Tally::within(120.0, Server::new(1_000.0, poisson), 200);
         println!("Poisson {poisson}: {tally}");
-        assert!(tally.right >= tally.searches * 9 / 10 && tally.widths[100] < width, "{tally}");
+        // There were 183 when a short trial that held could be an end above a rate that breaks.
+        assert!(tally.right >= 187 && tally.widths[100] < width, "{tally}");
         assert!(tally.mean() <= 120.0 && tally.share_of_time(1.0) < 150.0, "{tally}");
     }
 }
