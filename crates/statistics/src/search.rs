@@ -83,6 +83,8 @@ const HEARSAY: f64 = 2.0;
 const CUT_SHORT: f64 = 0.98;
 /// Confidence at which a rate is an end of it that holds by its own trials.
 const PLAIN: f64 = 0.999;
+/// A rate that holds is an end without that, if the capacity is so many times as high.
+const FAR: f64 = 1.2;
 /// Length of the confirmation and of a trial from above.
 const CONFIRMATION: u32 = 3;
 /// Confirmations that break, after which the lower end is not confirmed.
@@ -678,7 +680,9 @@ impl Search {
                     // Short trials begin on an idle server, and hold more than it does.
                     && (!cut_short || self.finding_at(&level.portions, PLAIN) == Finding::Holds)
             };
-            self.levels.iter().rev().find(holds).map(|level| level.rate)
+            let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most;
+            let held = self.levels.iter().rev().find(holds);
+            held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate)
         });
         (low, high)
     }
