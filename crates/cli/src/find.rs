@@ -118,13 +118,11 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
 
     /// Carries the search out, to its end or as far as it may go.
     fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
-        let mut stopped = false;
         while let Some(trial) = self.search.next() {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
             let passed = begun - self.begun.at;
-            let closes = matches!(trial.purpose, Purpose::Confirmation | Purpose::FromAbove);
-            if !closes && passed + length + self.closing_time() > self.spec.max_time {
+            if !trial.purpose.is_closing() && passed + length + self.closing_time() > self.spec.max_time {
                 self.search.conclude();
                 continue;
             }
@@ -134,7 +132,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             }
             let measured = self.carry_out(&trial)?;
             if self.campaign.interrupted().is_some() {
-                stopped = true;
                 break;
             }
             let outcome = self.outcome(&measured);
@@ -143,7 +140,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
         }
-        let result = self.result(stopped);
+        let result = self.result(self.campaign.interrupted().is_some());
         let exit = match (self.campaign.interrupted(), &result.capacity) {
             (Some(signal), _) => Exit::Interrupted(signal),
             (None, Capacity { end, .. }) if end == name_of(End::Generator) => Exit::Invalid,
@@ -157,7 +154,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         Ok((result, exit))
     }
 
-    /// What is kept of the time for the confirmation, with its lead-ins: a third of it at most.
+    /// Time reserved for the confirmation and its lead-ins: at most a third of `--max-time`.
     fn closing_time(&self) -> Nanos {
         let trials = Nanos(self.unit.0.saturating_mul(u64::from(self.search.closing_length())));
         (trials + self.lead * 3).min(Nanos(self.spec.max_time.0 / 3))

@@ -10,7 +10,7 @@ use crate::Failure;
 /// A file larger than this is no description that people wrote, but for recordings, which begin alike.
 const LOOKED_AT: usize = 1 << 20;
 
-/// A kind of file, what it is called and what to do with it.
+/// A kind of file: its name in messages, and what to do with it.
 struct Kind {
     what: &'static str,
     /// With `{}` for the name of the file.
@@ -63,9 +63,9 @@ const CLUSTER: Kind = Kind {
     advice: "plimsoll cluster check {}, then plimsoll cluster run {}",
 };
 
-/// In place of what is wrong with a plan: what the file is, if it is none.
+/// Replaces the failure to read a plan by the kind of the file, if it belongs to another tool.
 ///
-/// `names` are the arguments that stand for plans or URLs. Whatever is understood never comes here.
+/// `names` are the arguments in the place of plans and URLs.
 pub(crate) fn explained<'a>(names: impl IntoIterator<Item = &'a str>, failure: Failure) -> Failure {
     let known = names.into_iter().find_map(|name| Some((name, recognized(name)?)));
     let Some((name, kind)) = known else { return failure };
@@ -73,7 +73,7 @@ pub(crate) fn explained<'a>(names: impl IntoIterator<Item = &'a str>, failure: F
     Failure::usage(problem.with_hint(kind.advice.replace("{}", name)))
 }
 
-/// What kind of file it is, if it is a known one that is no plan.
+/// The kind of a file of another tool; `None` for plans and unknown files.
 fn recognized(name: &str) -> Option<Kind> {
     if name == "-" || name.contains("://") {
         return None;

@@ -83,7 +83,7 @@ impl OutputArgs {
 }
 
 impl OutputFormat {
-    /// Whether people read it.
+    /// Returns true for the formats that people read, and programs do not.
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, Self::Summary | Self::Text)
     }

@@ -20,9 +20,9 @@ use crate::{Exit, Failure, describe, import, run};
 pub(crate) struct PrintedPlan {
     /// Its text.
     pub(crate) yaml: String,
-    /// What is not in it, and what gives it.
+    /// Settings that a plan cannot contain, such as credentials, and the flags that set them.
     pub(crate) notes: Vec<String>,
-    /// What the flags come to when they are run themselves.
+    /// The plan that the flags resolve to when they are run directly.
     #[cfg(test)]
     pub(crate) resolved: Resolved,
 }

@@ -113,7 +113,7 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Proble
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
 }
 
-/// Whether what looks like a flag is a number below zero, such as the begin of `-5s`.
+/// Returns true for negative numbers, such as the start of `-5s`, which the parser takes for flags.
 fn is_number(flag: &str) -> bool {
     flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -131,7 +131,7 @@ fn below_zero(flag: &str, args: &[OsString]) -> Problem {
     problem.with_hint("times, rates and numbers are 0 or more")
 }
 
-/// What to do about a value of `--output` that is no format: the name of a file, or of a format elsewhere.
+/// The hint for an unknown value of `--output`: a file name, or a format that only other commands have.
 fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
     let known: Vec<&str> = known.split(", ").collect();
     let runs = args.get(1).is_some_and(|word| RUNS.iter().any(|command| word == command));

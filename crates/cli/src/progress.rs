@@ -14,13 +14,13 @@ const BETWEEN_LINES: Nanos = Nanos::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
     kind: Kind,
-    /// Whether a line that is renewed stands there.
+    /// True while a line that will be overwritten is on the terminal.
     shown: bool,
     /// When the next line is due, since the start of the run.
     next: Nanos,
 }
 
-/// Where the line stands, and how often.
+/// The place of the progress line, and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Silent,
@@ -72,7 +72,7 @@ impl ProgressLine {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Whether a line is due at an instant of the run; then the next one is `every` later.
+    /// Returns true if a line is due at this instant of the run, and schedules the next one `every` later.
     fn is_due(&mut self, elapsed: Nanos, every: Nanos) -> bool {
         let due = elapsed >= self.next;
         if due {

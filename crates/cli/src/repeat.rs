@@ -209,7 +209,7 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
     Ok(made)
 }
 
-/// What two runs come to together. What one of them has shown is not undone by another that shows nothing: a
+/// The exit of two runs together. What one of them has shown is not undone by another that shows nothing: a
 /// failure goes before an invalid measurement.
 pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::request::InFlight;
 use plimsoll_metrics::log::Message;
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
+
+use crate::request::InFlight;
 
 /// The capture of a request of which nothing is kept, or nothing yet.
 pub(crate) const NO_CAPTURE: u32 = u32::MAX;

@@ -36,7 +36,7 @@ const SHARED_GATHER_SHARE: u64 = 4;
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
 /// A sleep that is shorter than this saves nothing.
 const SHORTEST_SLEEP: Nanos = Nanos::from_micros(10);
-/// What a wake-up takes of CPU time, roughly.
+/// CPU time of a wake-up, roughly.
 const WAKE_UP: Nanos = Nanos::from_micros(20);
 /// What sending one request takes, roughly.
 const SEND: Nanos = Nanos::from_micros(4);
@@ -57,7 +57,7 @@ const MOST_LOAD: f64 = 0.82;
 const LEAST_LOAD: f64 = 0.77;
 /// Share of its core beyond which a worker saves CPU in large steps.
 const FULL_LOAD: f64 = 0.90;
-/// What sending a request and handling its response take together, roughly.
+/// CPU time of sending a request and handling its response, roughly.
 const REQUEST: Nanos = Nanos::from_micros(9);
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
@@ -152,7 +152,7 @@ impl Economy {
         self.0 = self.0.saturating_sub(1);
     }
 
-    /// Where the lead lies, in [`Lead::PARTS`].
+    /// Position of the lead between both percentiles, in [`Lead::PARTS`].
     fn lead(self) -> u64 {
         Lead::PARTS.saturating_sub(self.0)
     }
@@ -211,7 +211,7 @@ pub(crate) struct Pacer {
     /// When the load of the core is looked at next, and time and CPU time of the last look.
     next_look: Nanos,
     last_look: Option<(Nanos, Nanos)>,
-    /// What passes of the loop have taken since the last look.
+    /// Time spent in passes of the loop since the last look.
     busy: Nanos,
     /// See [`budget`](Self::budget).
     budget: Nanos,

@@ -47,7 +47,7 @@ impl FirstContact {
         self.record()?.total.statuses.keys().next().copied()
     }
 
-    /// What the user should know of it before the run, if there is something: a status that the step does not
+    /// The message to show before the run, if there is one: a status that the step does not
     /// expect, or that there was no response.
     pub fn note(&self, plan: &Plan) -> Option<String> {
         let step = &plan.steps[self.step?];

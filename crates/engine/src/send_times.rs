@@ -38,7 +38,7 @@ const LONGEST_CALL: Nanos = Nanos::from_micros(500);
 const LEARNING: u32 = 16;
 /// Weight of one flush in the usual time per send.
 const WEIGHT: f64 = 1.0 / 64.0;
-/// What one send takes before any was measured, in ns.
+/// Duration of a send before any was measured, in ns.
 const FIRST_USUAL: f64 = 4_000.0;
 /// The shortest service time before any was measured: a loopback round trip.
 const FIRST_SHORTEST: Nanos = Nanos::from_micros(50);
@@ -65,7 +65,7 @@ struct DoubtfulFlush {
     last: Nanos,
     /// Connections written to.
     sends: u64,
-    /// What one send took usually, in ns.
+    /// Usual duration of a send, in ns.
     usual: f64,
     /// Whether the scheduler took the processor away meanwhile, or may have.
     preempted: bool,
@@ -127,7 +127,7 @@ pub(crate) struct SendTimes {
     until_forgotten: u32,
     /// Flushes noted, up to [`LEARNING`].
     noted: u32,
-    /// How often the thread had been preempted at the last look.
+    /// Preemptions of the thread at the last look.
     preemptions: u64,
     /// Connections that may be written to in one flush.
     limit: usize,

@@ -47,7 +47,6 @@ use crate::directory::Directory;
 use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
-
 use crate::send_times::SendTimes;
 use crate::session::Sessions;
 use crate::sites::Site;

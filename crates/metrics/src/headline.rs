@@ -24,7 +24,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
 
-/// What came of a run. The names are part of the result contract.
+/// The outcome of a run. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
     /// All thresholds hold.
@@ -90,7 +90,7 @@ impl Cause {
     }
 }
 
-/// What a headline is made from, of a run that is over or of one that goes on.
+/// The input of a headline, of a run that is over or still running.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFacts {
     /// Requests started in the measured part; where there is none, those of the warm-up that it was spent

@@ -17,11 +17,11 @@ pub enum RateUnit {
 /// A rate that came about, beside the one that was asked for, both per second of the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// What is counted.
+    /// The unit of both rates.
     pub unit: RateUnit,
-    /// What came about; `None` over no time.
+    /// The achieved rate per second; `None` over no time.
     pub achieved: Option<f64>,
-    /// What was asked for; `None` in the closed model, and where nothing was due any more.
+    /// The target rate per second; `None` in the closed model, and where nothing was due any more.
     pub asked: Option<f64>,
 }
 
@@ -45,12 +45,12 @@ impl Pace {
         Self::new(outline.rate_unit(), rate(interval.completed), rate(interval.iterations), asked)
     }
 
-    /// What came about as a share of what was asked for.
+    /// The achieved rate as a share of the target.
     pub fn share(&self) -> Option<f64> {
         self.asked.filter(|asked| *asked > 0.0).and_then(|asked| Some(self.achieved? / asked))
     }
 
-    /// What came about, with its unit unless that is requests: `1,000/s`, `150 iterations/s`.
+    /// The achieved rate, with its unit unless that is requests: `1,000/s`, `150 iterations/s`.
     pub fn achieved_text(&self) -> String {
         match (self.achieved, self.unit) {
             (Some(rate), _) => self.text(rate),
@@ -59,7 +59,7 @@ impl Pace {
         }
     }
 
-    /// What was asked for, in the same way.
+    /// The target rate, in the same way.
     pub fn asked_text(&self) -> Option<String> {
         self.asked.map(|rate| self.text(rate))
     }

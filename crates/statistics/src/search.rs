@@ -147,6 +147,13 @@ pub enum Purpose {
     /// To see whether it holds after an overload.
     FromAbove,
 }
+
+impl Purpose {
+    /// Returns true for the trials that follow the estimation and confirm its lower end.
+    pub const fn is_closing(self) -> bool {
+        matches!(self, Self::Confirmation | Self::FromAbove)
+    }
+}
 /// What a trial has shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

@@ -129,8 +129,7 @@ fn search_within(longest: f64, seed: u64, settings: Settings, server: Server) ->
     for _ in 0..400 {
         let Some(trial) = search.next() else { return (search.answer(false), queue.now) };
         let closing = UNIT * f64::from(search.closing_length() + trial.length) + 3.0 * LEAD;
-        let closes = matches!(trial.purpose, Purpose::Confirmation | Purpose::FromAbove);
-        if !closes && queue.now + closing > longest {
+        if !trial.purpose.is_closing() && queue.now + closing > longest {
             search.conclude();
             continue;
         }

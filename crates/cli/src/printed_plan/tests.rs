@@ -129,7 +129,7 @@ fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
     })
 }
 
-/// What `plimsoll run` makes of a text.
+/// The plan that `plimsoll run` resolves a text to.
 fn read_again(yaml: &str) -> Plan {
     let name = "printed.yaml".to_owned();
     // A key that is there on every system.

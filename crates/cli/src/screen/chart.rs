@@ -17,20 +17,20 @@ const WIDE_ENOUGH: u16 = 24;
 /// Eighths of a cell, from below.
 const BLOCKS: [char; 8] =
     ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
-/// How much higher a linear axis is than what it shows.
+/// Height of a linear axis, as a multiple of the highest value.
 const HEADROOM: f64 = 1.1;
-/// What stands at the level that was asked for.
+/// The mark at the target level.
 const TARGET: &str = "\u{254c}";
 
 /// One interval in a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// What it comes to; `None` for nothing.
+    /// Its value; `None` if there is none.
     pub(super) value: Option<f64>,
     pub(super) style: Style,
 }
 
-/// What heights mean.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scale {
     /// From zero to this.

@@ -145,7 +145,7 @@ pub(super) struct Figures {
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
     pub(super) verdict: Option<Verdict>,
-    /// What the report would begin with if the run were over; `None` before anything is judged.
+    /// The headline as it stands; `None` before anything is judged.
     pub(super) headline: Option<Headline>,
     /// The thresholds as they stand, in the order of the plan.
     pub(super) thresholds: Vec<ThresholdResult>,

@@ -15,7 +15,7 @@ use super::panels::cut;
 /// Columns of the state.
 const STATE: usize = 7;
 
-/// How a threshold stands.
+/// The state of a threshold during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// It does not hold.

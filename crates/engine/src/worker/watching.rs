@@ -13,7 +13,7 @@ use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::lane::Lane;
 use crate::pacing::Outlook;
 
-/// How soon an arrival is looked at again for which no further connection was needed.
+/// Delay before an arrival that needs no further connection is looked at again.
 const HELD: Nanos = Nanos::from_millis(1);
 
 impl<B: Backend> Worker<'_, B> {

@@ -16,7 +16,7 @@ const CAUSES: [ReasonCode; 6] = [
     ReasonCode::DescriptorsExhausted,
     ReasonCode::ConnectionLimit,
 ];
-/// What may follow from any of them: the generator was late, or started less than it should have.
+/// Findings that may follow from any of them: the generator was late, or started too little.
 const CONSEQUENCES: [ReasonCode; 5] = [
     ReasonCode::Stall,
     ReasonCode::RateNotMet,
@@ -93,7 +93,7 @@ impl Judge<'_> {
         format!("use a lower rate, or an idle machine{precise}")
     }
 
-    /// What gives the generator more CPU time.
+    /// The hint that gives the generator more CPU time.
     pub(super) fn more_cpu(&self) -> String {
         match self.has_free_cores() {
             Some(false) => "use another machine, or one with more CPUs, for the generator",
@@ -102,7 +102,7 @@ impl Judge<'_> {
         .to_owned()
     }
 
-    /// Who took the processors from the generator, and what helps against that.
+    /// The processes that competed with the generator, and the hint against that.
     pub(super) fn competition(&self) -> (String, String) {
         let workers = self.record.workers.len();
         let cores = self.machine.as_ref().map_or(0, |machine| machine.cores.len());
@@ -134,7 +134,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Who uses the processors beside the generator: `cargo (pid 123) used 1.40 cores, sh (pid 9) 0.20`;
+    /// The processes that use the processors beside the generator:
+    /// `cargo (pid 123) used 1.40 cores, sh (pid 9) 0.20`;
     /// `None` if nobody was seen.
     fn crowd(&self) -> Option<String> {
         let target = self.target_share().map(|(name, share)| (format!("the target ({name})"), share));
