@@ -8,7 +8,7 @@ use plimsoll_plan::{Load, Overload, Plan, Problem};
 use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
 use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity};
 use plimsoll_statistics::{
-    End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+    Answer, End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 
 use crate::campaign::Campaign;
@@ -141,15 +141,9 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             self.add_trial(&trial, begun, &measured, finding);
         }
         let result = self.result(self.campaign.interrupted().is_some());
-        let exit = match (self.campaign.interrupted(), &result.capacity) {
-            (Some(signal), _) => Exit::Interrupted(signal),
-            (None, Capacity { end, .. }) if end == name_of(End::Generator) => Exit::Invalid,
-            (None, Capacity { low_per_s: Some(_), high_per_s: Some(_), .. }) => Exit::Success,
-            (None, Capacity { low_per_s: Some(_), .. }) if result.capacity.end == name_of(End::Highest) => {
-                Exit::Success
-            }
-            (None, Capacity { low_per_s: None, high_per_s: Some(_), .. }) => Exit::Thresholds,
-            _ => Exit::Invalid,
+        let exit = match self.campaign.interrupted() {
+            Some(signal) => Exit::Interrupted(signal),
+            None => exit_of(&self.search.answer(false)),
         };
         Ok((result, exit))
     }
@@ -409,5 +403,47 @@ const fn name_of(end: End) -> &'static str {
         End::Generator => "generator",
         End::Lowest => "lowest",
         End::Stopped => "stopped",
+    }
+}
+
+/// The exit code of an answer: that no rate holds is an outcome where all of them were tried, and none where the
+/// search ended before.
+const fn exit_of(answer: &Answer) -> Exit {
+    match answer.end {
+        End::Generator => Exit::Invalid,
+        End::Lowest => Exit::Thresholds,
+        End::Narrow | End::Unclear | End::Stopped if answer.low.is_some() && answer.high.is_some() => {
+            Exit::Success
+        }
+        End::Highest if answer.low.is_some() => Exit::Success,
+        End::Narrow | End::Unclear | End::Stopped | End::Highest => Exit::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate holds".
+    #[test]
+    fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
+        let answer = |end, low, high| Answer { low, high, end, confirmed: false, from_above: None };
+        let exit = |end, low, high| exit_of(&answer(end, low, high)).code();
+        let some = Some(1_000.0);
+        assert_eq!(exit(End::Lowest, None, some), Exit::Thresholds.code());
+        for (end, low, high) in [
+            (End::Unclear, None, some),
+            (End::Stopped, None, some),
+            (End::Stopped, some, None),
+            (End::Generator, None, some),
+            (End::Generator, some, some),
+        ] {
+            assert_eq!(exit(end, low, high), Exit::Invalid.code(), "{end:?} {low:?} {high:?}");
+        }
+        for (end, low, high) in
+            [(End::Narrow, some, some), (End::Unclear, some, some), (End::Highest, some, None)]
+        {
+            assert_eq!(exit(end, low, high), Exit::Success.code(), "{end:?} {low:?} {high:?}");
+        }
     }
 }

@@ -164,7 +164,7 @@ impl Exit {
             }
             Self::Usage => "bad usage, a plan with errors, or an error in a script",
             Self::Invalid => {
-                "no verdict: the measurement is invalid, not by the target's doing; `find`: the generator was the limit"
+                "no verdict: the measurement is invalid, not by the target's doing; `find`: the generator, or the time, was the limit"
             }
             Self::Regression => "`compare`: worse",
             Self::Undecided => "`compare --strict`: undecided",
