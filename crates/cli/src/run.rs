@@ -14,7 +14,7 @@ use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem, parse_size};
 use plimsoll_report::result::{CauseResult, ModelKind};
-use plimsoll_report::saved::Beginning;
+use plimsoll_report::saved::{Beginning, Cut, Told};
 use plimsoll_report::slow::SlowRecord;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 use plimsoll_schedule::parse_rate;
@@ -315,6 +315,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
     let mut keeper = before.keep(&plan, &context)?;
+    let (beginning, mut told) = (before.beginning(&plan, &context), Told::new(plan.keeper()));
     let periodic = before.beside.periodic;
     let screen = match look.filter(|_| !periodic).zip(stage.as_ref()) {
         Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
@@ -337,6 +338,7 @@ fn execute_on<O: Open + Clone + 'static>(
         screen.iter().for_each(|screen| screen.show(&progress));
         steerers.note(&progress);
         exporters.note(&progress);
+        told.note(progress.interval);
         if let Some(keeper) = &mut keeper {
             keeper.note(&progress);
         }
@@ -355,6 +357,12 @@ fn execute_on<O: Open + Clone + 'static>(
     log.finish();
     let (mut record, mut company) = match record {
         Ok(records) => records,
+        Err(RunError::Unresponsive) => {
+            let mut run = Box::new(told.into_run(beginning, Cut::Stuck));
+            run.result.exports = exporters.finish(false, &notice);
+            keeper.into_iter().for_each(|keeper| keeper.cut(run.clone()));
+            return Ok(Outcome { run, exit: Exit::Environment, said: None, kept: None });
+        }
         Err(error) => {
             keeper.into_iter().for_each(Keeper::abandon);
             return Err(failure_under(error, &signals));
@@ -388,7 +396,12 @@ impl Before {
     /// Begins to save a run, if it is to be saved.
     pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<Keeper>, Failure> {
         let Some(saving) = &self.saving else { return Ok(None) };
-        let beginning = Beginning {
+        saving.begin(self.beginning(plan, context), plan.keeper()).map(Some)
+    }
+
+    /// What is known of a run that begins now.
+    fn beginning(&self, plan: &Plan, context: &RunContext) -> Beginning {
+        Beginning {
             context: context.clone(),
             model: match plan.load {
                 Load::Open { .. } => ModelKind::Open,
@@ -398,8 +411,7 @@ impl Before {
             warmup_ns: plan.warmup.0,
             steps: plan.outline().step_names(),
             plan: self.plan.clone(),
-        };
-        saving.begin(beginning, plan.keeper()).map(Some)
+        }
     }
 }
 

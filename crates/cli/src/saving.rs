@@ -185,6 +185,8 @@ enum Message {
     /// An interval, and the time of its end.
     Interval(Box<Interval>, Nanos),
     Finish(Box<SavedRun>),
+    /// A run that did not come to its end.
+    Cut(Box<SavedRun>),
     Abandon,
 }
 
@@ -235,6 +237,15 @@ impl Keeper {
         Ok(())
     }
 
+    /// Saves a run that did not come to its end, as a killed one.
+    pub(crate) fn cut(self, run: Box<SavedRun>) {
+        let (say, shown) = (run::say(self.quiet), self.shown.clone());
+        match self.end(Message::Cut(run)) {
+            Ok(()) => say(&format!("{shown}, as far as it was told")),
+            Err(error) => say(&format!("warning: the run is not saved: {error}")),
+        }
+    }
+
     /// Takes back a run that ended with an error.
     pub(crate) fn abandon(self) {
         // That error is what counts; a run that is left in the history is a killed one.
@@ -267,6 +278,7 @@ fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> 
                 }
             }
             Message::Finish(run) => return ongoing.finish(&run),
+            Message::Cut(run) => return ongoing.cut(&run),
             Message::Abandon => return ongoing.abandon(),
         }
     }

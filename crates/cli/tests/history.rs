@@ -221,6 +221,42 @@ fn a_killed_run_loses_its_last_second_at_most() {
     assert_eq!(of_slices, ok);
 }
 
+/// Symptom: a worker that did not come back within ten seconds of the end took the whole result with it, and the
+/// saved run was deleted.
+#[test]
+fn a_worker_that_never_comes_back_leaves_what_was_told() {
+    let place = Place::new("stuck");
+    let never = place.folder.join("never");
+    let made = Command::new("mkfifo").arg(&never).status().expect("coreutils are there");
+    assert!(made.success());
+    // Nobody ever writes into it.
+    let script = "local n = 0 function request() n = n + 1 if n == 350 then io.open('never') end \
+                  return wrk.format('GET', '/') end";
+    std::fs::write(place.folder.join("stuck.lua"), script).expect("the folder can be written");
+    let line = "run URL -s stuck.lua --script-allow-system --rate 100 -d 4s -t 1 --no-preflight --name stuck -o json";
+    let output = place.output(line);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("what was told is a result");
+    let reason = &result["verdict"]["evidence"][0];
+    assert_eq!((&result["verdict"]["valid"], &reason["code"]), (&false.into(), &"unfinished".into()));
+    let evidence = reason["evidence"].as_str().unwrap_or_default();
+    assert!(
+        evidence.starts_with("no worker came back after the end of the run: what is known ends at "),
+        "{evidence}"
+    );
+    // Three of its seconds, or two where the machine was busy.
+    let told = result["accounting"]["ok"].as_u64().expect("a count");
+    assert!((150..350).contains(&told), "{result:#}");
+    assert_eq!(values(&result), told);
+    assert!(errors.contains("saved as run"), "{errors}");
+    assert_eq!(
+        (place.runs("name", ""), place.runs("state", "")),
+        (vec!["stuck".to_owned()], vec!["killed".to_owned()])
+    );
+    assert_eq!(place.json("show stuck -o json")["accounting"], result["accounting"]);
+}
+
 #[test]
 fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
     let place = Place::new("damage");

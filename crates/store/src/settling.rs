@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_report::SavedRun;
 use plimsoll_report::result::IntervalResult;
-use plimsoll_report::saved::{Beginning, Part, PartKind};
+use plimsoll_report::saved::{Beginning, Cut, Part, PartKind};
 
 use crate::reading::parts_of;
 use crate::{State, Store, StoreError};
@@ -29,7 +29,7 @@ impl Store {
                 continue;
             };
             let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
-            self.end(number, &SavedRun::unfinished(beginning, intervals, parts), State::Killed)?;
+            self.end(number, &SavedRun::unfinished(beginning, intervals, parts, Cut::Killed), State::Killed)?;
         }
         Ok(settled)
     }

@@ -140,6 +140,14 @@ impl Ongoing {
         self.store.end(self.number, run, State::Finished)
     }
 
+    /// Writes what is known of a run that did not come to its end, as of a killed one.
+    ///
+    /// # Errors
+    /// If it cannot be written; then it is there as it was told last.
+    pub fn cut(mut self, run: &SavedRun) -> Result<(), StoreError> {
+        self.store.end(self.number, run, State::Killed)
+    }
+
     /// Takes back a run that never came to anything.
     ///
     /// # Errors

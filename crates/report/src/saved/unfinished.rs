@@ -1,12 +1,12 @@
-//! A run whose process ended before it did: what was kept of it while it went on, as a result.
+//! A run that did not come to its end: what was kept of it while it went on, as a result.
 
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::slice::{MOST_OF_TIMELINE, Timeline};
 use plimsoll_metrics::{
-    Accounting, Histogram, IterationRecord, LimitedBy, Model, Reason, ReasonCode, RunRecord, Slice,
-    StepRecord, Tally, Verdict, figure,
+    Accounting, Histogram, Interval, IntervalKeeper, IterationRecord, LimitedBy, Model, Reason, ReasonCode,
+    RunRecord, Slice, StepRecord, Tally, Verdict, figure,
 };
 use plimsoll_statistics::SliceKeeper;
 use serde::{Deserialize, Serialize};
@@ -69,13 +69,65 @@ impl PartKind {
     }
 }
 
+/// Why a run did not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Its process ended before it did.
+    Killed,
+    /// None of its workers came back.
+    Stuck,
+}
+
+/// What a run has told while it goes on, in bounded memory.
+#[derive(Debug)]
+pub struct Told {
+    keeper: IntervalKeeper,
+    intervals: Vec<Interval>,
+    parts: Vec<(PartKind, SliceKeeper<Slice>)>,
+}
+
+impl Told {
+    /// Before the first interval. `keeper` is that of the run's plan.
+    pub const fn new(keeper: IntervalKeeper) -> Self {
+        Self { keeper, intervals: Vec::new(), parts: Vec::new() }
+    }
+
+    /// Takes the next interval, while it still has its steps.
+    pub fn note(&mut self, interval: &Interval) {
+        let kind = PartKind::of(interval);
+        if self.parts.last().is_none_or(|(last, _)| *last != kind) {
+            self.parts.push((kind, SliceKeeper::keeping(MOST_PARTS)));
+        }
+        if let Some((_, slices)) = self.parts.last_mut() {
+            let steps = interval.steps.clone();
+            slices.add(Slice { at: interval.at, length: interval.length, steps, ..Slice::default() });
+        }
+        self.keeper.add(&mut self.intervals, &mut Vec::new(), interval.clone(), None);
+    }
+
+    /// The run, of which this is all.
+    pub fn into_run(self, beginning: Beginning, cut: Cut) -> SavedRun {
+        let intervals = self.intervals.iter().map(IntervalResult::new).collect();
+        let parts = self
+            .parts
+            .into_iter()
+            .flat_map(|(kind, slices)| slices.finish().into_iter().map(move |slice| Part { kind, slice }));
+        SavedRun::unfinished(beginning, intervals, parts.collect(), cut)
+    }
+}
+
 impl SavedRun {
-    /// The run of which only these are left, because its process ended before it did. Its result is not
+    /// The run of which only these are left, because it did not come to its end. Its result is not
     /// valid, and says why. What a run tells only at its end is not in it: start lags, first-byte times,
     /// connections, what the generator cost.
-    pub fn unfinished(beginning: Beginning, intervals: Vec<IntervalResult>, parts: Vec<Part>) -> Self {
+    pub fn unfinished(
+        beginning: Beginning,
+        intervals: Vec<IntervalResult>,
+        parts: Vec<Part>,
+        cut: Cut,
+    ) -> Self {
         let mut record = record(&beginning, &parts);
-        record.verdict = verdict(&record, &intervals);
+        record.verdict = verdict(&record, &intervals, cut);
         let mut result = RunResult::new(&record, beginning.context);
         result.intervals = intervals;
         result.steady = SteadyResult {
@@ -87,18 +139,24 @@ impl SavedRun {
     }
 }
 
-/// That the run was killed is the reason; what else is unusual is not looked for.
-fn verdict(record: &RunRecord, intervals: &[IntervalResult]) -> Verdict {
+/// That the run was cut is the reason; what else is unusual is not looked for.
+fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdict {
     let until = match intervals.last() {
         Some(last) => format!("what is known ends at {}", figure::nanos(Nanos::from_secs_f64(last.at_s))),
         None => "nothing is known of it".to_owned(),
     };
-    let evidence = format!(
-        "the process of the run ended before the run did: {until}; start lags, connections and the generator's cost \
-         are not known"
-    );
-    let hint = "make the run again; to end one early, press Ctrl-C once, or send SIGTERM".to_owned();
-    let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint }];
+    let (what, hint) = match cut {
+        Cut::Killed => (
+            "the process of the run ended before the run did",
+            "make the run again; to end one early, press Ctrl-C once, or send SIGTERM",
+        ),
+        Cut::Stuck => (
+            "no worker came back after the end of the run",
+            "look for a script or a file of data that never returns",
+        ),
+    };
+    let evidence = format!("{what}: {until}; start lags, connections and the generator's cost are not known");
+    let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint: hint.to_owned() }];
     if record.accounting.started == 0 {
         reasons.push(Reason {
             code: ReasonCode::TooFewSamples,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{Gauges, Histogram, PhaseRecord, Recorder, Sample, Slice, StepRecord, Tally};
 use plimsoll_report::result::ModelKind;
-use plimsoll_report::saved::{Beginning, Part, PartKind};
+use plimsoll_report::saved::{Beginning, Cut, Part, PartKind};
 use plimsoll_report::{Format, ReadError, SavedRun, SavedSlice, Style, render};
 use proptest::prelude::*;
 
@@ -267,7 +267,7 @@ fn an_unfinished_run_has_what_it_had_told() {
         },
     };
     let parts: Vec<Part> = tallies.into_iter().enumerate().map(part).collect();
-    let run = SavedRun::unfinished(beginning, result.intervals[..4].to_vec(), parts);
+    let run = SavedRun::unfinished(beginning, result.intervals[..4].to_vec(), parts, Cut::Killed);
     assert_eq!(
         (run.result.accounting.started, run.result.accounting.ok, run.result.duration_s),
         (750, 750, 3.0)
