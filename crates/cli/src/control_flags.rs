@@ -4,7 +4,10 @@ use core::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_core::Rate;
 use plimsoll_plan::{Given, PlanPatch, Problem, Problems};
+use plimsoll_schedule::parse_rate;
+use serde_json::Value;
 
 /// The flags, as they were given.
 #[derive(Clone, Debug, Default, Args)]
@@ -16,8 +19,9 @@ pub(crate) struct ControlArgs {
     /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
     ///
     /// GET /stat tells the latest figures. POST /rate sets the rate of all iterations per second, by a body
-    /// such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop do what they say. GET /config?rps=100
-    /// is h2loadrunner's: requests per second on every connection. The address with its port is on stderr.
+    /// such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop do what they say; without a token they
+    /// bear the field `x-plimsoll-control: 1`, which no web page can send. POST /config?rps=100 sets requests
+    /// per second on every connection. The address with its port is on stderr.
     #[arg(long, value_name = "ADDR", hide_short_help = true)]
     control: Option<String>,
     /// What requests to --control have to bear: a token, or @file
@@ -25,6 +29,15 @@ pub(crate) struct ControlArgs {
     /// They send `Authorization: Bearer TOKEN`. It is required for addresses other than those of loopback.
     #[arg(long, value_name = "TOKEN", hide_short_help = true)]
     control_token: Option<String>,
+    /// Let GET /config?rps=100 change the rate at --control, too, as h2loadrunner does
+    ///
+    /// A GET without a token is what a web page in somebody's browser can send as well; those that browsers
+    /// mark as such are refused.
+    #[arg(long, hide_short_help = true)]
+    control_h2loadrunner: bool,
+    /// Highest rate that may be set while the run goes on [default: ten times the highest planned]
+    #[arg(long, value_name = "RATE", hide_short_help = true, allow_negative_numbers = true)]
+    max_rate: Option<String>,
     /// Do not listen to keys on the terminal: + and - for the rate, p to pause, q to stop
     #[arg(long, hide_short_help = true)]
     no_keys: bool,
@@ -45,6 +58,10 @@ pub(crate) struct ControlSpec {
     pub(crate) listen: Option<SocketAddr>,
     /// What requests have to bear.
     pub(crate) token: Option<String>,
+    /// Whether GET /config changes the rate without a token.
+    pub(crate) h2loadrunner: bool,
+    /// The highest rate that may be set.
+    pub(crate) max_rate: Option<Rate>,
     /// Whether keys on the terminal steer, too.
     pub(crate) keys: bool,
     /// Whether there may be a live screen.
@@ -53,10 +70,12 @@ pub(crate) struct ControlSpec {
 
 impl ControlArgs {
     /// The flags that a plan can express, by the names of its settings.
-    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
-        let rate_file = self.rate_file.as_ref().map(|file| ("rate_file", file.display().to_string()));
-        let control = self.control.clone().map(|address| ("control", address));
-        rate_file.into_iter().chain(control).collect()
+    pub(crate) fn settings(&self) -> Vec<(&'static str, Value)> {
+        let rate_file = self.rate_file.as_ref().map(|file| ("rate_file", file.display().to_string().into()));
+        let control = self.control.clone().map(|address| ("control", address.into()));
+        let h2loadrunner = self.control_h2loadrunner.then(|| ("control_h2loadrunner", true.into()));
+        let max_rate = self.max_rate.clone().map(|rate| ("max_rate", rate.into()));
+        rate_file.into_iter().chain(control).chain(h2loadrunner).chain(max_rate).collect()
     }
 
     /// Returns true if a flag was given that no plan can express.
@@ -72,6 +91,9 @@ impl ControlArgs {
         Self {
             rate_file: self.rate_file.clone().or_else(|| given(|patch| &patch.rate_file).map(PathBuf::from)),
             control: self.control.clone().or_else(|| given(|patch| &patch.control)),
+            control_h2loadrunner: self.control_h2loadrunner
+                || patch.is_some_and(|patch| patch.control_h2loadrunner.is_on()),
+            max_rate: self.max_rate.clone().or_else(|| given(|patch| &patch.max_rate)),
             ..self.clone()
         }
     }
@@ -102,6 +124,21 @@ impl ControlArgs {
             let message = "--control-token has no effect without --control";
             note(Problem::new(message).with_hint("add --control 127.0.0.1:0"));
         }
+        if self.control.is_none() && self.control_h2loadrunner {
+            let message = "--control-h2loadrunner has no effect without --control";
+            note(Problem::new(message).with_hint("add --control 127.0.0.1:8888, where h2loadrunner listens"));
+        }
+        let max_rate = self.max_rate.as_deref().and_then(|text| match parse_rate(text) {
+            Ok(rate) => Some(rate),
+            Err(error) => {
+                note(Problem::new(format!("--max-rate: {error}")));
+                None
+            }
+        });
+        if max_rate.is_some() && self.no_keys && self.control.is_none() && self.rate_file.is_none() {
+            let message = "--max-rate has no effect where nothing can set the rate";
+            note(Problem::new(message).with_hint("add --control 127.0.0.1:0, or leave out --no-keys"));
+        }
         if let Some(address) = listen.filter(|address| !address.ip().is_loopback())
             && self.control_token.is_none()
         {
@@ -115,6 +152,8 @@ impl ControlArgs {
             rate_file: self.rate_file.clone(),
             listen,
             token,
+            h2loadrunner: self.control_h2loadrunner,
+            max_rate,
             keys: !self.no_keys,
             screen: !self.no_tui,
         })
@@ -176,6 +215,25 @@ mod tests {
         for text in ["", "80", ":80", "127.0.0.1", "example.test:80", "127.0.0.1:99999"] {
             let problems = spec(Some(text), None).unwrap_err();
             assert!(problems[0].contains("not an address"), "{text}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_refused() {
+        let problems = |args: ControlArgs| {
+            let problems = args.to_spec().expect_err("it has no effect");
+            problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
+        };
+        let found = problems(ControlArgs { control_h2loadrunner: true, ..ControlArgs::default() });
+        assert_eq!(found, ["--control-h2loadrunner has no effect without --control"]);
+        let max_rate = Some("5k".to_owned());
+        let args = ControlArgs { max_rate: max_rate.clone(), no_keys: true, ..ControlArgs::default() };
+        assert_eq!(problems(args), ["--max-rate has no effect where nothing can set the rate"]);
+        let spec = ControlArgs { max_rate, ..ControlArgs::default() }.to_spec().unwrap();
+        assert_eq!(spec.max_rate, Some(Rate::per_second(5_000)));
+        for wrong in ["fast", "0", "-5"] {
+            let args = ControlArgs { max_rate: Some(wrong.to_owned()), ..ControlArgs::default() };
+            assert!(problems(args)[0].starts_with("--max-rate: "), "{wrong}");
         }
     }
 

@@ -8,9 +8,10 @@ use plimsoll_engine::{RateWish, Stop};
 use plimsoll_metrics::SteeredBy;
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
-use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, ControlServer};
+use plimsoll_targets::{Access, CONTROL_FIELD, ControlOptions, ControlReply, ControlRequest, ControlServer};
 use serde_json::{Value, json};
 
+use crate::control_flags::ControlSpec;
 use crate::steering::{Board, Helm, Say, parse_wish, per_second, told};
 
 const HELP: &str = "\
@@ -19,7 +20,9 @@ POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"
 POST /pause            start nothing until /resume
 POST /resume           go on
 POST /stop             start nothing more, wait for what is in flight, report
-GET  /config?rps=100   requests per second on every connection, as h2loadrunner has it
+POST /config?rps=100   set the requests per second on every connection, as h2loadrunner has it
+                       (by GET, too, with --control-h2loadrunner or a token)
+Without a token every POST bears a field that no web page can send: curl -H 'x-plimsoll-control: 1'
 ";
 
 /// The port, as long as it lives.
@@ -35,14 +38,15 @@ impl ControlPort {
     /// The address cannot be listened on.
     pub(crate) fn start(
         listen: SocketAddr,
-        token: Option<String>,
+        spec: &ControlSpec,
         helm: Helm,
         board: Arc<Board>,
         say: &Say,
     ) -> Result<Self, Problem> {
-        let access = token.map_or(Access::Local, Access::Token);
+        let access = spec.token.clone().map_or(Access::Local, Access::Token);
+        let config_by_get = spec.h2loadrunner || spec.token.is_some();
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
-        let desk = Desk { helm, board };
+        let desk = Desk { helm, board, config_by_get };
         // One request now and then: epoll does, whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
@@ -58,16 +62,28 @@ impl ControlPort {
 struct Desk {
     helm: Helm,
     board: Arc<Board>,
+    /// Whether GET /config changes the rate, as in h2loadrunner.
+    config_by_get: bool,
 }
 
 impl Desk {
     fn answer(&self, request: &ControlRequest) -> ControlReply {
-        let reads = matches!(request.method.as_str(), "GET" | "HEAD");
+        let reads = request.reads();
         let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
             "/" => ("GET", Box::new(|| ControlReply::text(200, HELP))),
             "/stat" => ("GET", Box::new(|| self.stat())),
-            // It is h2loadrunner's, which sets the rate by a GET.
-            "/config" => ("GET", Box::new(|| self.config(&request.query))),
+            "/config" if request.method == "GET" && self.config_by_get => {
+                ("GET", Box::new(|| self.config(&request.query)))
+            }
+            "/config" if reads => {
+                let message = format!(
+                    "{} changes nothing here, since a web page could send it: ask by POST with `{CONTROL_FIELD}: 1`, \
+                     or start the run with --control-h2loadrunner",
+                    request.method
+                );
+                return ControlReply::problem(405, &message).with_field("allow", "POST");
+            }
+            "/config" => ("POST", Box::new(|| self.config(&request.query))),
             "/rate" => ("POST", Box::new(|| self.rate(&request.body))),
             "/pause" => ("POST", Box::new(|| self.wish(RateWish::Pause, None))),
             "/resume" => ("POST", Box::new(|| self.wish(RateWish::Resume, None))),
@@ -181,7 +197,8 @@ mod tests {
 
     fn desk() -> Desk {
         let per_connection = PerConnection { connections: 10, iterations: 1, requests: 1 };
-        Desk { helm: Helm { control: Control::default(), per_connection }, board: Arc::default() }
+        let helm = Helm { control: Control::default(), per_connection };
+        Desk { helm, board: Arc::default(), config_by_get: true }
     }
 
     fn ask(desk: &Desk, method: &str, path: &str, body: &str) -> ControlReply {
@@ -202,7 +219,8 @@ mod tests {
             ("GET", "/stop", 405),
             ("GET", "/pause", 405),
             ("PUT", "/resume", 405),
-            ("POST", "/config?rps=1", 405),
+            ("PUT", "/config?rps=1", 405),
+            ("POST", "/config?rps=1", 409),
             ("GET", "/nothing", 404),
             ("GET", "/config", 400),
             ("GET", "/config?rps=", 400),
@@ -215,7 +233,7 @@ mod tests {
         ] {
             assert_eq!(ask(&desk, method, path, "").status, status, "{method} {path}");
         }
-        for line in HELP.lines() {
+        for line in HELP.lines().filter(|line| line.contains(" /")) {
             let mut words = line.split_whitespace();
             let (method, path) = (words.next().unwrap(), words.next().unwrap());
             assert!(![404, 405].contains(&ask(&desk, method, path, "5").status), "{line}");
@@ -223,6 +241,23 @@ mod tests {
         assert_eq!(desk.helm.control.wish(), Stop::Drain, "the help names /stop");
         let stat: Value = serde_json::from_slice(&ask(&desk, "GET", "/stat", "").body).unwrap();
         assert_eq!((&stat["running"], &stat["stopping"]), (&json!(false), &json!(true)));
+    }
+
+    /// Symptom: an image in a web page, `<img src=".../config?rps=777">`, set the rate of a run.
+    #[test]
+    fn a_get_changes_the_rate_only_where_that_was_asked_for() {
+        let desk = Desk { config_by_get: false, ..desk() };
+        for method in ["GET", "HEAD"] {
+            let reply = ask(&desk, method, "/config?rps=777", "");
+            let text = String::from_utf8(reply.body).unwrap();
+            assert_eq!(reply.status, 405);
+            assert!(
+                text.contains("x-plimsoll-control: 1") && text.contains("--control-h2loadrunner"),
+                "{text}"
+            );
+        }
+        // There is no run yet, but it was understood.
+        assert_eq!(ask(&desk, "POST", "/config?rps=777", "").status, 409);
     }
 
     #[test]

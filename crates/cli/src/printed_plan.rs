@@ -160,8 +160,8 @@ fn live(args: &RunArgs, run: &mut Value) {
             run[name] = json!(file.display().to_string());
         }
     }
-    for (name, text) in args.control.settings() {
-        run[name] = json!(text);
+    for (name, value) in args.control.settings() {
+        run[name] = value;
     }
 }
 

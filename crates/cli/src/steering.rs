@@ -46,10 +46,12 @@ impl Steerers {
     ) -> Result<Self, Problem> {
         let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
         let board = Arc::new(Board::default());
+        if let Some(most) = spec.max_rate {
+            control.limit_rate(most);
+        }
         let helm = Helm { control: control.clone(), per_connection: PerConnection::of(plan) };
-        let port = spec.listen.map(|listen| {
-            ControlPort::start(listen, spec.token.clone(), helm.clone(), Arc::clone(&board), say)
-        });
+        let port =
+            spec.listen.map(|listen| ControlPort::start(listen, spec, helm.clone(), Arc::clone(&board), say));
         let port = port.transpose()?;
         let file = spec.rate_file.clone();
         let file = file.map(|path| RateFile::watch(path, helm.clone(), Arc::clone(say)));

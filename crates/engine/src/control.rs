@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::clock;
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, Pace, RateChange, SteeredBy};
 use plimsoll_monitor::Named;
@@ -157,6 +157,12 @@ impl Control {
         now: impl FnOnce() -> Nanos,
     ) -> Result<Option<RateChange>, SteerError> {
         self.steering.change(wish, by, now)
+    }
+
+    /// Sets the highest rate that [`set_rate`](Self::set_rate) takes; without it, that is ten times the highest
+    /// of the plan. Call it before the run begins.
+    pub fn limit_rate(&self, most: Rate) {
+        self.steering.limit(most);
     }
 
     /// The rate that was asked for last, and whether the run is paused.

@@ -232,6 +232,10 @@ settings! {
     rate_file: Text,
     /// Address of the control port: `127.0.0.1:8888`.
     control: Text,
+    /// Whether a GET of `/config?rps=100` there changes the rate, as h2loadrunner has it. Default: false.
+    control_h2loadrunner: bool,
+    /// Highest rate that may be set while the run goes on: `10k/s`. Default: ten times the highest planned.
+    max_rate: Text,
 }
 
 /// A part of the run: its name, exactly one of `rate`, `stages`, `users` and `user_stages`, and with `rate`

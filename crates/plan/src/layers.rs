@@ -330,6 +330,7 @@ slots! {
         failed: failed,
         rate_file: rate_file,
         control: control,
+        max_rate: max_rate,
     }
     Many {
         headers: headers,
@@ -348,10 +349,11 @@ slots! {
         http2_prior_knowledge: http2_prior_knowledge,
         precise: precise,
         no_preflight: no_preflight,
+        control_h2loadrunner: control_h2loadrunner,
     }
 }
 
-const SWITCHES: [&str; 9] = [
+const SWITCHES: [&str; 10] = [
     "disable_keepalive",
     "ipv4",
     "ipv6",
@@ -361,6 +363,7 @@ const SWITCHES: [&str; 9] = [
     "http2_prior_knowledge",
     "precise",
     "no_preflight",
+    "control_h2loadrunner",
 ];
 
 /// One value of a setting in a plan file: its text, unless it is wrong, and its place.

@@ -254,6 +254,10 @@ pub struct PlanPatch {
     pub rate_file: Option<Given>,
     /// Address of the control port.
     pub control: Option<Given>,
+    /// Whether it has h2loadrunner's `GET /config`.
+    pub control_h2loadrunner: Switch,
+    /// Highest rate that may be set while the run goes on.
+    pub max_rate: Option<Given>,
 }
 
 impl PlanPatch {

@@ -18,7 +18,7 @@ use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open,
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
 use message::write_reply;
-pub use message::{Access, ControlReply, ControlRequest};
+pub use message::{Access, CONTROL_FIELD, ControlReply, ControlRequest};
 
 /// Connections at once: some people and a script; more are turned away with 503.
 const CONNECTIONS: usize = 8;

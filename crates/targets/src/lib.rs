@@ -40,7 +40,9 @@ mod start_error;
 mod table;
 
 pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
-pub use control::{Access, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer};
+pub use control::{
+    Access, CONTROL_FIELD, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer,
+};
 pub use crew::Stopper;
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;

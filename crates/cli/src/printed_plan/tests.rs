@@ -33,7 +33,7 @@ const WORKLOADS: [&str; 16] = [
 ];
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 65] = [
+const SETTINGS: [(&str, &str); 66] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -93,6 +93,7 @@ const SETTINGS: [(&str, &str); 65] = [
     ("failed", "--failed out.txt"),
     ("rate_file", "RATE 20 --rate-file rate"),
     ("control", "--control 127.0.0.1:0"),
+    ("max_rate", "--control 127.0.0.1:0 --max-rate 5k"),
     ("headers", "--header x-own:\u{a0}1"),
     ("max_concurrent_streams", "--http2 --streams 8"),
     ("source_ip", "--source-ip 127.0.0.1"),
@@ -102,7 +103,7 @@ const SETTINGS: [(&str, &str); 65] = [
 ];
 
 /// Switches, by the same names.
-const SWITCHES: [(&str, &str); 9] = [
+const SWITCHES: [(&str, &str); 10] = [
     ("disable_keepalive", "--disable-keepalive"),
     ("ipv4", "-4"),
     ("ipv6", "-6"),
@@ -112,6 +113,7 @@ const SWITCHES: [(&str, &str); 9] = [
     ("http2_prior_knowledge", "--http2-prior-knowledge"),
     ("precise", "--precise"),
     ("no_preflight", "--no-preflight"),
+    ("control_h2loadrunner", "--control 127.0.0.1:0 --control-h2loadrunner"),
 ];
 
 /// Settings that no workload takes, as `rps`, which is of h2loadrunner's scenario.

@@ -61,7 +61,7 @@ impl Steered {
         let mut run = Process::plimsoll(&format!("{} -o json --control 127.0.0.1:0 {args}", sink.url()));
         let line = run.stderr.wait_for("control: http://");
         let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
-        Self { sink, run, control, fields: "" }
+        Self { sink, run, control, fields: "x-plimsoll-control: 1\r\n" }
     }
 
     fn ask(&self, line: &str, body: &str) -> Reply {
@@ -175,7 +175,7 @@ fn the_port_sets_pauses_and_resumes() {
     assert_eq!(steered.ask("POST /pause", "").json()["paused"], true);
     assert_eq!(steered.ask("POST /resume", "").json()["target_per_s"], 300.0);
     // h2loadrunner counts per client.
-    let reply = steered.ask("GET /config?rps=100", "").json();
+    let reply = steered.ask("POST /config?rps=100", "").json();
     assert_eq!(reply["target_per_s"], 500.0);
     assert!(reply["note"].as_str().is_some_and(|note| note.contains("each of 5 connections")), "{reply}");
     steered.wait_for_due(2.0, 450..=550);
@@ -193,17 +193,25 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
     let steered = Steered::start("--rate 100 -d 60s");
     let control = &steered.control;
     for (line, fields, body, status) in [
-        ("POST /rate", "", "fast", 400),
-        ("POST /rate", "", "", 400),
+        ("POST /rate", "x-plimsoll-control: 1\r\n", "fast", 400),
+        ("POST /rate", "x-plimsoll-control: 1\r\n", "", 400),
         ("GET /rate", "", "", 405),
         ("GET /nothing", "", "", 404),
         ("GET /stop", "", "", 405),
-        // From a web page: with an origin, or by a name that was made to mean this machine.
+        // What a web page can send: with an origin, by a name that was made to mean this machine, as an image,
+        // or as a form of an old browser.
         ("POST /stop", "origin: http://evil.test\r\n", "", 403),
-        ("GET /config?rps=1", "host: evil.test\r\n", "", 403),
+        ("GET /stat", "host: evil.test\r\n", "", 403),
+        ("GET /config?rps=777", "sec-fetch-site: cross-site\r\nsec-fetch-dest: image\r\n", "", 403),
+        ("GET /config?rps=777", "referer: https://evil.test/\r\n", "", 403),
+        ("GET /config?rps=777", "", "", 405),
+        ("POST /rate", "", "777", 403),
+        // A slip.
+        ("POST /rate", "x-plimsoll-control: 1\r\n", "1001", 409),
+        ("POST /rate", "x-plimsoll-control: 1\r\n", "1000000000000", 400),
     ] {
         let reply = request(control, line, fields, body);
-        assert_eq!(reply.status, status, "{line}: {reply:?}");
+        assert_eq!(reply.status, status, "{line} {fields}: {reply:?}");
         assert!(reply.body.starts_with("error: "), "{reply:?}");
     }
     assert!(steered.ask("GET /rate", "").head.contains("allow: post"));
@@ -235,6 +243,20 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
     steered.wait_for(|stat| stat["intervals"].as_array().is_some_and(|list| !list.is_empty()));
     let result = steered.end();
     assert!(changes(&result).is_empty());
+}
+
+#[test]
+fn get_config_changes_the_rate_where_that_was_asked_for() {
+    let steered = Steered::start("--rate 100 -d 60s -c 5 --control-h2loadrunner --max-rate 2k");
+    steered.wait_for(|stat| stat["running"] == true);
+    let control = &steered.control;
+    let status = |line: &str, fields: &str| request(control, line, fields, "").status;
+    assert_eq!(status("GET /config?rps=100", "sec-fetch-site: cross-site\r\n"), 403);
+    assert_eq!(request(control, "GET /config?rps=400", "", "").json()["target_per_s"], 2_000.0);
+    // 401/s on each of 5 connections is above --max-rate.
+    assert_eq!(status("GET /config?rps=401", ""), 409);
+    let result = steered.end();
+    assert!(changes(&result).iter().all(|(_, to, _)| *to == Some(2_000.0)), "{result:#}");
 }
 
 #[test]

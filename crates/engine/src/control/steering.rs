@@ -11,6 +11,9 @@ use plimsoll_schedule::{Profile, ProfileError};
 
 use crate::worker::LONGEST_WAIT;
 
+/// How many times the highest planned rate may be set, unless another limit was given.
+const MOST_TIMES_PEAK: f64 = 10.0;
+
 /// From a wish to when it applies. A worker takes no arrival that is due after the time at which it last
 /// looked at the control, so any time beyond the present would do; twice the longest wait also lets each of
 /// them hear of the change before the first arrival of a faster rate is due.
@@ -50,6 +53,8 @@ pub enum SteerError {
     Closed,
     /// An open run of a number of iterations: its length follows from the rate that it was planned with.
     Counted,
+    /// The rate is above the highest that may be set, in iterations per second.
+    AboveMost(u64),
     /// The numbers do not fit with those before.
     Profile(ProfileError),
 }
@@ -66,6 +71,11 @@ impl fmt::Display for SteerError {
             Self::Counted => f.write_str(
                 "a run of a number of iterations keeps its rate, for its length was computed from it: \
                  start it with --duration instead of --iterations",
+            ),
+            Self::AboveMost(most) => write!(
+                f,
+                "at most {most}/s can be set while this run goes on, so that a slip does no harm: start it with \
+                 --max-rate for more"
             ),
             Self::Profile(error) => error.fmt(f),
         }
@@ -88,6 +98,8 @@ pub(super) struct Steering {
 #[derive(Debug, Default)]
 struct State {
     course: Option<Course>,
+    /// The highest rate that may be set, where one was given.
+    most: Option<Rate>,
     over: bool,
     stopped_by: Option<SteeredBy>,
 }
@@ -110,6 +122,8 @@ struct Open {
     /// With everything.
     present: Profile,
     counted: bool,
+    /// The highest rate that may be set, in iterations per second, rounded up.
+    most: u64,
 }
 
 impl Steering {
@@ -118,16 +132,23 @@ impl Steering {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn limit(&self, most: Rate) {
+        self.state().most = Some(most);
+    }
+
     pub(super) fn begin(&self, plan: &Plan, start: Nanos) {
+        let mut state = self.state();
+        let most = state.most.map(Rate::per_second_f64);
         let open = match &plan.load {
             Load::Closed => None,
             Load::Open { profile, .. } => Some(Open {
                 base: profile.clone(),
                 present: profile.clone(),
                 counted: plan.end.iterations.is_some(),
+                most: most.unwrap_or_else(|| MOST_TIMES_PEAK * profile.peak()).ceil() as u64,
             }),
         };
-        self.state().course = Some(Course { start, open, paused: false, changes: Vec::new() });
+        state.course = Some(Course { start, open, paused: false, changes: Vec::new() });
     }
 
     pub(super) fn started(&self) -> Option<Nanos> {
@@ -233,6 +254,9 @@ impl Open {
             return Err(SteerError::Counted);
         }
         let (base, present) = match wish {
+            RateWish::To(rate) if rate.per_second_f64() > self.most as f64 => {
+                return Err(SteerError::AboveMost(self.most));
+            }
             RateWish::To(rate) => {
                 let base = Profile::constant(rate, end);
                 if base == self.base && !paused {
@@ -341,6 +365,41 @@ mod tests {
         for error in [SteerError::NotYet, SteerError::Over, SteerError::Closed, SteerError::Counted] {
             assert!(error.to_string().len() > 30, "{error}");
         }
+    }
+
+    #[test]
+    fn a_rate_far_above_the_planned_ones_is_a_slip() {
+        let steering = steered(&[("--stages", "2s@50,2s@70")]);
+        let to = |rate| RateWish::To(Rate::per_second(rate));
+        assert_eq!(wish(&steering, to(701), 100), Err(SteerError::AboveMost(700)));
+        assert_eq!(wish(&steering, to(100_000_000), 100), Err(SteerError::AboveMost(700)));
+        assert!(SteerError::AboveMost(700).to_string().starts_with("at most 700/s can be set"));
+        assert!(wish(&steering, to(700), 100).is_ok_and(|change| change.is_some()));
+        // A pause and its end are no rates.
+        wish(&steering, RateWish::Pause, 200).unwrap();
+        wish(&steering, RateWish::Resume, 300).unwrap();
+        let slow = steered(&[("--rate", "1/m"), ("-d", "5m")]);
+        assert_eq!(wish(&slow, to(2), 100), Err(SteerError::AboveMost(1)));
+    }
+
+    #[test]
+    fn the_highest_rate_can_be_given() {
+        let plan = |rate| {
+            let given = |by, text| Some(Given::new(by, text));
+            let urls = vec![Given::new("URL", "http://a.test/")];
+            let patch = PlanPatch {
+                urls,
+                rate: given("--rate", rate),
+                duration: given("-d", "9s"),
+                ..PlanPatch::default()
+            };
+            Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"))
+        };
+        let steering = Steering::default();
+        steering.limit(Rate::per_second(20));
+        steering.begin(&plan("5"), SECOND * 1000);
+        assert_eq!(wish(&steering, RateWish::To(Rate::per_second(21)), 100), Err(SteerError::AboveMost(20)));
+        assert!(wish(&steering, RateWish::To(Rate::per_second(20)), 100).is_ok());
     }
 
     #[test]

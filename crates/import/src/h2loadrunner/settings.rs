@@ -332,6 +332,8 @@ impl Importer<'_> {
             }
             // Theirs listens on all interfaces, without asking who is there.
             self.settings.control = text(format!("127.0.0.1:{port}"));
+            // Its scripts change the rate there by GET.
+            self.settings.control_h2loadrunner = Field::new(true);
         }
     }
 }

@@ -7,6 +7,10 @@ use subtle::ConstantTimeEq as _;
 
 use super::BODY_BYTES;
 
+/// The field, with any value, that a request which changes something bears where no token is asked for: a web
+/// page can send it to another origin only after asking, which is never granted.
+pub const CONTROL_FIELD: &str = "x-plimsoll-control";
+
 /// One request to the control port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlRequest {
@@ -22,8 +26,14 @@ pub struct ControlRequest {
     pub authorization: Option<String>,
     /// Host,
     pub host: Option<String>,
-    /// and Origin.
+    /// Origin,
     pub origin: Option<String>,
+    /// Referer,
+    pub referer: Option<String>,
+    /// Sec-Fetch-Site,
+    pub fetch_site: Option<String>,
+    /// and whether there is a [`CONTROL_FIELD`].
+    pub has_control_field: bool,
     /// The media types that the reply may have; several fields as one.
     pub accept: Option<String>,
 }
@@ -108,6 +118,27 @@ impl ControlRequest {
         Ok(request)
     }
 
+    /// Whether its method is one that changes nothing.
+    pub fn reads(&self) -> bool {
+        matches!(self.method.as_str(), "GET" | "HEAD")
+    }
+
+    /// Whether a page in somebody's browser could have sent it.
+    fn may_be_of_a_web_page(&self) -> bool {
+        // `none` is a person who typed the address.
+        let elsewhere = |site: &str| !matches!(site, "none" | "same-origin");
+        self.origin.is_some()
+            || self.fetch_site.as_deref().is_some_and(elsewhere)
+            || self.referer.as_deref().is_some_and(|referer| !self.is_own_page(referer))
+            || !self.host.as_deref().is_none_or(is_no_name)
+    }
+
+    /// Whether a Referer is a page of the host that was asked.
+    fn is_own_page(&self, referer: &str) -> bool {
+        let authority = referer.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next());
+        authority.flatten().zip(self.host.as_deref()).is_some_and(|(of, host)| of.eq_ignore_ascii_case(host))
+    }
+
     /// Reads the fields that matter; returns what follows the head. The head was found sound before.
     fn read_fields<'a>(&mut self, raw: &'a [u8]) -> &'a [u8] {
         let (mut rest, mut in_head) = (raw, false);
@@ -126,6 +157,9 @@ impl ControlRequest {
                 "authorization" => self.authorization = Some(value.to_owned()),
                 "host" => self.host = Some(value.to_owned()),
                 "origin" => self.origin = Some(value.to_owned()),
+                "referer" => self.referer = Some(value.to_owned()),
+                "sec-fetch-site" => self.fetch_site = Some(value.to_owned()),
+                CONTROL_FIELD => self.has_control_field = true,
                 "accept" => {
                     let before = self.accept.take();
                     self.accept =
@@ -144,7 +178,9 @@ pub enum Access {
     /// Whoever reaches it: for what only tells.
     Anyone,
     /// Programs on this machine. Requests are refused that a web page in somebody's browser could have sent:
-    /// those with an Origin, and those whose Host is a name other than `localhost` (DNS rebinding).
+    /// those with an Origin or another page's Referer, those that the browser says come from another site, and
+    /// those whose Host is a name other than `localhost` (DNS rebinding). What is no GET or HEAD needs a
+    /// [`CONTROL_FIELD`] besides.
     Local,
     /// Who bears this token (`Authorization: Bearer …`).
     Token(String),
@@ -155,13 +191,18 @@ impl Access {
     pub(super) fn refusal(&self, request: &ControlRequest) -> Option<ControlReply> {
         let token = match self {
             Self::Anyone => return None,
+            Self::Local if request.may_be_of_a_web_page() => {
+                let message = "requests of web pages are refused, and those to a name other than localhost; \
+                               with --control-token they have to bear the token instead";
+                return Some(ControlReply::problem(403, message));
+            }
+            Self::Local if request.reads() || request.has_control_field => return None,
             Self::Local => {
-                let local = request.host.as_deref().is_none_or(is_no_name);
-                return (request.origin.is_some() || !local).then(|| {
-                    let message = "requests of web pages are refused, and those to a name other than localhost; \
-                                   with --control-token they have to bear the token instead";
-                    ControlReply::problem(403, message)
-                });
+                let message = format!(
+                    "what changes something needs a field that no web page can send: `{CONTROL_FIELD}: 1`, with \
+                     curl -H '{CONTROL_FIELD}: 1'"
+                );
+                return Some(ControlReply::problem(403, &message));
             }
             Self::Token(token) => token,
         };
@@ -238,21 +279,56 @@ mod tests {
 
     #[test]
     fn without_a_token_web_pages_are_kept_out() {
-        let guard = Access::Local;
-        let refused = |host: Option<&str>, origin: Option<&str>| {
-            let (host, origin) = (host.map(ToOwned::to_owned), origin.map(ToOwned::to_owned));
-            guard.refusal(&ControlRequest { host, origin, ..ControlRequest::default() }).is_some()
+        let status = |line: &str, fields: &str| {
+            let request = read(&format!("{line} HTTP/1.1\r\n{fields}\r\n")).expect("it is whole");
+            Access::Local.refusal(&request).map(|reply| reply.status)
         };
         for host in ["127.0.0.1:8080", "127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:80", "[::1]"] {
-            assert!(!refused(Some(host), None), "{host}");
+            assert_eq!(status("GET /", &format!("host: {host}\r\n")), None, "{host}");
         }
-        assert!(!refused(None, None));
+        assert_eq!(status("GET /", ""), None);
         for host in ["evil.test:8080", "evil.test", "127.0.0.1.evil.test:1", "localhost.evil.test", ""] {
-            assert!(refused(Some(host), None), "{host}");
+            assert_eq!(status("GET /", &format!("host: {host}\r\n")), Some(403), "{host}");
         }
-        assert!(refused(Some("127.0.0.1:1"), Some("http://evil.test")));
-        assert!(refused(Some("127.0.0.1:1"), Some("null")));
-        let named = ControlRequest { host: Some("evil.test".to_owned()), ..ControlRequest::default() };
+        let here = "host: 127.0.0.1:1\r\n";
+        for (fields, refused) in [
+            ("origin: http://evil.test", true),
+            ("origin: null", true),
+            // An image, a link or a navigation: no Origin comes with these.
+            ("sec-fetch-site: cross-site", true),
+            ("Sec-Fetch-Site: same-site", true),
+            ("sec-fetch-site: none", false),
+            ("sec-fetch-site: same-origin", false),
+            ("referer: https://evil.test/", true),
+            ("Referer: http://evil.test/?http://127.0.0.1:1/", true),
+            ("referer: http://127.0.0.1:12/", true),
+            ("referer: http://127.0.0.1:1@evil.test/", true),
+            ("referer: about:blank", true),
+            ("referer: http://127.0.0.1:1", false),
+            ("referer: http://127.0.0.1:1/stat?x", false),
+        ] {
+            let expected = refused.then_some(403);
+            assert_eq!(status("GET /config?rps=1", &format!("{here}{fields}\r\n")), expected, "{fields}");
+        }
+        let named = read("GET / HTTP/1.1\r\nhost: evil.test\r\n\r\n").unwrap();
         assert_eq!(Access::Anyone.refusal(&named), None);
+    }
+
+    #[test]
+    fn a_change_without_a_token_needs_a_field_that_no_web_page_sends() {
+        let change = |fields: &str| {
+            let request = read(&format!("POST /rate HTTP/1.1\r\nhost: localhost:1\r\n{fields}\r\n")).unwrap();
+            [Access::Local, Access::Token("t".to_owned()), Access::Anyone]
+                .map(|access| access.refusal(&request))
+        };
+        let [local, _, anyone] = change("");
+        let refusal = local.expect("it could be a form's");
+        assert_eq!((refusal.status, anyone), (403, None));
+        let text = String::from_utf8(refusal.body).unwrap();
+        assert!(text.contains("curl -H 'x-plimsoll-control: 1'"), "{text}");
+        assert_eq!(change("X-Plimsoll-Control: 1\r\n")[0], None);
+        assert_eq!(change("x-plimsoll-control:\r\n")[0], None);
+        // A token is such a field itself.
+        assert_eq!(change("authorization: Bearer t\r\n")[1], None);
     }
 }
