@@ -156,6 +156,19 @@ fn a_script_that_is_wrong_in_the_run_fails_its_requests() {
         ("function request()\n local none\n return none.field\nend", "3", "attempt to index"),
         ("function request()\n while true do end\nend", "2", "time limit"),
         ("function response()\n error('no answer')\nend", "2", "no answer"),
+        // Recursion through functions of the library: the first one aborted the process.
+        (
+            "function f() return (string.gsub('a', 'a', f)) end\nfunction request()\n f()\nend",
+            "1",
+            "overflow",
+        ),
+        ("function f()\n coroutine.wrap(f)()\nend\nfunction request() f() end", "2", ""),
+        (
+            "function f()\n assert(coroutine.resume(coroutine.create(f)))\nend\nfunction request() f() end",
+            "2",
+            "",
+        ),
+        ("function f()\n return load(function() return f() end)()\nend\nfunction request() f() end", "2", ""),
     ];
     for (text, place, message) in cases {
         let finished = wrong(text, place, message);

@@ -32,6 +32,11 @@ const HEAD_START: Nanos = Nanos::from_millis(2);
 /// How the threads of workers are called, before their number.
 pub(crate) const WORKER_NAME: &str = "worker-";
 
+/// Stack of a worker's thread, of which only what is used takes memory. Scripts that call themselves through
+/// functions of the library come to the end of Lua's stack, which is an error, within 8 MiB of it; the usual
+/// 2 MiB were too little, and the process aborted.
+const WORKER_STACK: usize = 16 << 20;
+
 /// The addresses of a plan's targets, one list per target, none empty.
 pub type Resolved = Vec<Arc<[Site]>>;
 
@@ -147,6 +152,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let feeds = feeds.with_pools(&plan.pools, shard);
         let taps = Taps::open(&plan, shard, at_once)?;
         let thread = thread::Builder::new()
+            .stack_size(WORKER_STACK)
             .name(format!("{}{index}", control.thread_name()))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {

@@ -9,13 +9,15 @@
 //! `lua_sethook` is the one function that LuaJIT lets a signal handler call (as its own `luajit` does for
 //! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the
 //! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be
-//! written. Only the thread that runs the state touches it.
+//! written. That begins the count of instructions anew, so that a loop of slow functions of the library never
+//! came to its end: the first signal asks for the hook at the next instruction, and so do those after the time
+//! limit. Only the thread that runs the state touches it.
 #![allow(unsafe_code, reason = "a signal handler, and LuaJIT's hook")]
 
 use std::cell::Cell;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -34,6 +36,10 @@ struct Armed {
     hook: ffi::lua_Hook,
     /// Instructions between two calls of the hook.
     interval: AtomicI32,
+    /// Signals that came in this call.
+    rings: AtomicU32,
+    /// Signals after which the time limit is over.
+    patience: u32,
     /// Whether the hook is set.
     is_set: AtomicBool,
 }
@@ -75,9 +81,9 @@ impl std::fmt::Debug for Alarm {
 
 impl Alarm {
     /// Takes over the hook that `lua` has now, and takes it away until a call takes long: then it runs every
-    /// `interval` instructions. The state must outlive all calls between [`begin`](Self::begin) and
+    /// `interval` instructions, and every single one when the call takes longer than `limit`. The state must outlive all calls between [`begin`](Self::begin) and
     /// [`end`](Self::end).
-    pub(crate) fn install(lua: &Lua, interval: i32) -> mlua::Result<Self> {
+    pub(crate) fn install(lua: &Lua, interval: i32, limit: Duration) -> mlua::Result<Self> {
         let mut found = None;
         // SAFETY: the closure only reads and sets the hook of the state that it is given, which is valid; it
         // raises no error and leaves the stack alone.
@@ -92,6 +98,8 @@ impl Alarm {
             state,
             hook,
             interval: AtomicI32::new(interval),
+            rings: AtomicU32::new(0),
+            patience: u32::try_from(limit.as_nanos() / TICK.as_nanos()).unwrap_or(u32::MAX).max(1),
             is_set: AtomicBool::new(false),
         });
         // SAFETY: has no conditions.
@@ -120,6 +128,7 @@ impl Alarm {
         compiler_fence(Ordering::SeqCst);
         if self.armed.is_set.load(Ordering::Relaxed) {
             self.armed.is_set.store(false, Ordering::Relaxed);
+            self.armed.rings.store(0, Ordering::Relaxed);
             // SAFETY: the state is there (see `install`), this is its thread, and no handler touches it now.
             unsafe { ffi::lua_sethook(self.armed.state, None, 0, 0) };
         }
@@ -132,7 +141,7 @@ impl Alarm {
 
     /// Sets the hook now, in a call.
     pub(crate) fn ring(&self) {
-        self.armed.set();
+        self.armed.set(self.armed.interval.load(Ordering::Relaxed));
     }
 
     // Only this thread writes it.
@@ -150,13 +159,20 @@ impl Drop for Alarm {
 }
 
 impl Armed {
-    fn set(&self) {
+    /// A signal came. The first one of a call, and those after its time limit, want to be heard at once.
+    fn hear(&self) {
+        let before = self.rings.load(Ordering::Relaxed);
+        self.rings.store(before.saturating_add(1), Ordering::Relaxed);
+        let at_once = before == 0 || before >= self.patience;
+        self.set(if at_once { 1 } else { self.interval.load(Ordering::Relaxed) });
+    }
+
+    fn set(&self, interval: i32) {
         self.is_set.store(true, Ordering::Relaxed);
         // SAFETY: the state is valid and belongs to this thread: either this is a function of ours that it
         // has called, or the signal handler in a call of it. There LuaJIT allows `lua_sethook`.
         unsafe {
             ffi::lua_sethook(self.state, None, 0, 0);
-            let interval = self.interval.load(Ordering::Relaxed);
             ffi::lua_sethook(self.state, Some(self.hook), ffi::LUA_MASKCOUNT, interval);
         }
     }
@@ -179,7 +195,7 @@ unsafe fn main_state(state: *mut ffi::lua_State) -> *mut ffi::lua_State {
 extern "C" fn handle(_signal: libc::c_int) {
     // SAFETY: not null only between `begin` and `end` of an alarm, which keeps what is behind it.
     if let Some(armed) = unsafe { CURRENT.get().as_ref() } {
-        armed.set();
+        armed.hear();
     }
 }
 
@@ -275,7 +291,7 @@ mod tests {
             Ok(mlua::VmState::Continue)
         })
         .unwrap();
-        let alarm = Alarm::install(&lua, 7).unwrap();
+        let alarm = Alarm::install(&lua, 7, Duration::from_secs(1)).unwrap();
         let source = "local sum, all = 0, {}
             local function add(a, b) if b % 3 == 0 then return a end return a + b end
             for i = 1, 200 do sum = add(sum, i) all[#all + 1] = i .. 'x' end

@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mlua::debug::Debug;
 use mlua::{HookTriggers, Lua, VmState};
@@ -12,8 +13,7 @@ use crate::alarm::Alarm;
 use crate::fault::OWN_CHUNK;
 use crate::{Host, ScriptOptions};
 
-/// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost, more
-/// would leave a loop of slow functions of the library alone for too long.
+/// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost.
 const INTERVAL: i32 = 300;
 
 /// Watches over one call at a time.
@@ -55,7 +55,7 @@ impl Guard {
             HookTriggers::new().every_nth_instruction(INTERVAL.unsigned_abs()),
             move |_, debug| looking.look(debug),
         )?;
-        let alarm = Alarm::install(lua, INTERVAL)?;
+        let alarm = Alarm::install(lua, INTERVAL, Duration::from_nanos(options.time_limit.0))?;
         guard.alarm.get_or_init(|| alarm);
         Ok(guard)
     }
@@ -84,7 +84,12 @@ impl Guard {
     }
 
     fn look(&self, debug: &Debug<'_>) -> mlua::Result<VmState> {
+        let is_first = self.since.get().is_none();
         self.count(INTERVAL.unsigned_abs()).or_else(|()| self.stop(place(debug)))?;
+        if let Some(alarm) = self.alarm.get().filter(|_| is_first) {
+            // It came at once; the next one may take its time.
+            alarm.ring();
+        }
         Ok(VmState::Continue)
     }
 

@@ -14,6 +14,10 @@ const SYSTEM: [(&str, &[&str]); 2] = [
     ("os", &["execute", "remove", "rename", "exit", "getenv", "tmpname", "setlocale"]),
 ];
 
+/// Calls in each other that go through coroutines or `load`, as many as PUC-Lua allows of C functions
+/// (`LUAI_MAXCCALLS`).
+const DEEPEST: u32 = 200;
+
 /// What refuses, and how to allow it.
 pub(crate) fn refusal(name: &str) -> mlua::Error {
     mlua::Error::RuntimeError(format!(
@@ -99,7 +103,45 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     globals.set("load", lua.create_function(load)?)?;
     let load_string =
         |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
-    globals.set("loadstring", lua.create_function(load_string)?)
+    globals.set("loadstring", lua.create_function(load_string)?)?;
+
+    // Each coroutine has a Lua stack of its own, and each call of ours a native frame: neither ends a recursion
+    // through them before the thread's stack is used up, which would abort the process.
+    let counted = r#"
+        local deepest = ...
+        local create, resume, load, pcall, error = coroutine.create, coroutine.resume, load, pcall, error
+        local depth = 0
+        local function enter()
+            if depth >= deepest then
+                error("stack overflow: more than " .. deepest .. " calls of coroutines and `load` in each other", 3)
+            end
+            depth = depth + 1
+        end
+        local function leave(...)
+            depth = depth - 1
+            return ...
+        end
+        local function pass(ok, ...)
+            if ok then return ... end
+            error((...), 0)
+        end
+        function coroutine.resume(...)
+            enter()
+            return leave(resume(...))
+        end
+        function coroutine.wrap(f)
+            local routine = create(f)
+            return function(...)
+                enter()
+                return pass(leave(resume(routine, ...)))
+            end
+        end
+        function _G.load(...)
+            enter()
+            return pass(leave(pcall(load, ...)))
+        end
+    "#;
+    lua.load(counted).set_name(OWN_CHUNK).call::<()>(DEEPEST)
 }
 
 /// Makes reading any other member of `table` an error.

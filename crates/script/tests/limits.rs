@@ -13,6 +13,27 @@ fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
     scripts.make_request(0, &Session::new(0), &mut request()).map_err(|error| error.message)
 }
 
+#[test]
+fn coroutines_are_as_deep_as_they_may_be_any_number_of_times() {
+    // What fails on the way gives its place back.
+    let source = "
+        local function deep(n) return n == 0 and 'end' or coroutine.wrap(deep)(n - 1) end
+        local function fails(n) if n == 0 then error('x') end return coroutine.wrap(fails)(n - 1) end
+        function make_request()
+            for i = 1, 10 do
+                assert(not pcall(fails, 150))
+                assert(not pcall(load, function() error('x') end))
+                assert(deep(190) == 'end')
+            end
+            local numbers = coroutine.wrap(function(a) for i = 1, 3 do a = coroutine.yield(i + a) end return a end)
+            assert(numbers(10) == 11 and numbers(20) == 22 and numbers(30) == 33 and numbers(40) == 40)
+            assert(not pcall(numbers))
+            assert(load('return ' .. 7)() == 7 and select('#', load('=')) == 2)
+        end";
+    let options = ScriptOptions { time_limit: Nanos::from_secs(100), ..world().1 };
+    make(&mut open(source, options).unwrap()).unwrap();
+}
+
 /// The error of a `make_request` with this body, which begins in line 2. The state works afterwards, unless
 /// the error ends the run: then every call has that error.
 fn error_of(body: &str, options: ScriptOptions) -> String {
@@ -58,6 +79,10 @@ fn endless_loops_are_stopped() {
         "for x in ('a'):rep(60):gmatch(('a?'):rep(60) .. 'b') do end",
         "local x = ('a'):rep(60):gsub(('a*'):rep(30) .. 'b', '')",
         "while true do pcall(string.find, ('a'):rep(60), ('a-'):rep(30) .. 'b') end",
+        // Slow functions of the library, of which only a few fit between two signals.
+        "while true do string.rep('x', 1e7) end",
+        "local t = {} for i = 1, 1e5 do t[i] = 'x' end while true do table.concat(t, ('y'):rep(50)) end",
+        "local s = ('x'):rep(2e7) while true do s:reverse() end",
     ] {
         let error = error_of(body, world().1);
         assert!(error.starts_with("inline:2: ") && error.ends_with(limit), "{body}: {error}");
@@ -124,6 +149,9 @@ fn a_stack_overflow_is_an_error() {
         "local function f() return 1 + f() end f()",
         "local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k .. 'x'] end return t.x",
         "local t = {} for i = 1, 1e4 do t[i] = 'x' end return {}, select('#', unpack(t))",
+        "local function f() coroutine.wrap(f)() end f()",
+        "local function f() assert(coroutine.resume(coroutine.create(f))) end f()",
+        "local function f() return load(function() return f() end)() end f()",
     ] {
         // Deep stacks are slow under a hook: here it is the depth that has to end them.
         let options = ScriptOptions { time_limit: Nanos::from_secs(100), ..world().1 };

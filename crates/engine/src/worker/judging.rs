@@ -235,6 +235,8 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.ok_at_failure = ok;
         if self.counts.script_failures == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
+            // What is due by now would fail as well.
+            self.complete = true;
             self.end_load(self.now);
         }
         if error.ends_run {
