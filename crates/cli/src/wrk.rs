@@ -64,6 +64,7 @@ fn summary(record: &RunRecord) -> WrkSummary {
                 ErrorClass::Reset,
                 ErrorClass::ClosedBeforeResponse,
                 ErrorClass::ClosedInResponse,
+                ErrorClass::TlsTruncated,
                 ErrorClass::Protocol,
                 ErrorClass::HeadTooLarge,
             ]),

@@ -62,6 +62,9 @@ error_classes! {
     ClosedBeforeResponse = "closed_before_response",
     /// The peer closed the connection in the middle of a response (a body shorter than its content-length).
     ClosedInResponse = "closed_in_response",
+    /// The connection ended without TLS's close_notify, which alone would have said that a body without a
+    /// length was whole (RFC 9112 section 9.8).
+    TlsTruncated = "tls_truncated",
     /// The peer sent something that is not a valid response of the protocol.
     Protocol = "protocol",
     /// A response head grew beyond the limit.

@@ -137,7 +137,12 @@ fn contact<O: Open + Clone + 'static>(
         let patience = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
         let record = carry_out(&single(plan, target, Some(step), patience))?;
         let timed_out = record.accounting.timed_out > 0;
-        let closed = [ErrorClass::ClosedBeforeResponse, ErrorClass::ClosedInResponse, ErrorClass::Reset];
+        let closed = [
+            ErrorClass::ClosedBeforeResponse,
+            ErrorClass::ClosedInResponse,
+            ErrorClass::TlsTruncated,
+            ErrorClass::Reset,
+        ];
         let closed = closed.iter().any(|class| record.total.errors[*class as usize] > 0);
         if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
             return Err(no_contact(plan, target, &addresses[0], &record));

@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
-use crate::foreign::{Certificate, free_address};
+use crate::backends::on_each;
+use crate::foreign::{Certificate, free_address, python};
 use crate::process::{Folder, run};
 use crate::sink::Sink;
+use crate::truth::{account, assert_balance, errors};
 
 /// A certificate by `openssl`, with more arguments; `None` where there is no such program.
 fn of_openssl(folder: &Folder, name: &str, more: &[&str]) -> Option<Certificate> {
@@ -92,4 +94,34 @@ fn each_fault_of_tls_has_a_hint_of_its_own() {
     );
     drop(plain.stop());
     said(&format!("https://{}/", free_address()), "", "is the server running, and is ");
+}
+
+/// Symptom: a server that crashed in the middle of a body without a length was healthy over TLS: all responses
+/// were `ok`. Only close_notify tells such a body's end from a cut (RFC 9112 section 9.8).
+#[test]
+fn a_body_that_ends_with_the_connection_is_whole_only_after_close_notify() {
+    let folder = Folder::new();
+    let Some(made) = of_openssl(&folder, "own", &NAMES) else {
+        eprintln!("skipped: there is no openssl");
+        return;
+    };
+    on_each(|backend| {
+        for (end, class) in [("cut", Some("tls_truncated")), ("notify", None)] {
+            let arguments =
+                ["-c", include_str!("hostile.py"), "until-close", &made.certificate, &made.key, end];
+            let Some(mut server) = python(&arguments) else { return };
+            let port = server.stdout.wait_for("").trim().to_owned();
+            let load =
+                format!("https://127.0.0.1:{port}/ -k -n 20 -c 4 --no-preflight -o json --backend {backend}");
+            let result = run(&load).result();
+            assert_balance(&result);
+            let Some(class) = class else {
+                assert_eq!(account(&result, "ok"), 20, "{}", result["errors"]);
+                continue;
+            };
+            assert_eq!(errors(&result, class), 20, "{}", result["errors"]);
+            let example = result["error_examples"][class].as_str().unwrap_or_default();
+            assert!(example.contains("without TLS's close_notify"), "{example}");
+        }
+    });
 }

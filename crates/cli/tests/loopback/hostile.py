@@ -1,6 +1,11 @@
-"""Serves every connection on a free port in the way that its argument names; prints the port first."""
+"""Serves every connection on a free port in the way that its first argument names; prints the port first.
+
+With a certificate and its key as further arguments it does so over TLS; the last one says whether its end of a
+connection is announced by close_notify (`notify`) or not (`cut`).
+"""
 
 import socket
+import ssl
 import sys
 import threading
 
@@ -61,10 +66,14 @@ def answer(connection, manner):
 def serve(connection, manner):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
+        if context:
+            connection = context.wrap_socket(connection, server_side=True)
         while has_request(connection):
             answer(connection, manner)
             if manner not in KEPT:
                 break
+        if context and end == "notify":
+            connection = connection.unwrap()
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(65536):
             pass
@@ -73,8 +82,13 @@ def serve(connection, manner):
     connection.close()
 
 
+manner, *files, end = sys.argv[1:] if len(sys.argv) > 2 else [sys.argv[1], ""]
+context = None
+if files:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*files)
 listener = socket.create_server(("127.0.0.1", 0), backlog=128)
 print(listener.getsockname()[1], flush=True)
 while True:
     client, _ = listener.accept()
-    threading.Thread(target=serve, args=(client, sys.argv[1]), daemon=True).start()
+    threading.Thread(target=serve, args=(client, manner), daemon=True).start()

@@ -11,6 +11,15 @@ use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Reply, State};
 use crate::request::{AT_SEND, InFlight, Intent};
 
+/// How a peer ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It said before, by TLS's close_notify, that nothing more comes.
+    Announced,
+    /// Its end of the stream is all.
+    Silent,
+}
+
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
         self.now = self.io.now();
@@ -41,7 +50,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Event::Closed { conn, at } => {
                     if self.lives(conn) {
-                        self.on_closed(conn.slot() as u32, at);
+                        self.on_closed(conn.slot() as u32, at, Ending::Silent);
                     }
                 }
                 Event::Failed { conn, at, error } => {
@@ -101,7 +110,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.recorder.connections.failed[fault.class as usize] += 1;
             }
         } else if over && self.lives(id) {
-            self.on_closed(slot, at);
+            self.on_closed(slot, at, Ending::Announced);
         }
     }
 
@@ -333,7 +342,7 @@ impl<B: Backend> Worker<'_, B> {
         self.break_off(slot, class, None, at);
     }
 
-    fn on_closed(&mut self, slot: u32, at: Nanos) {
+    fn on_closed(&mut self, slot: u32, at: Nanos, ending: Ending) {
         let conn = &mut self.conns[slot as usize];
         let early = match conn.state {
             State::Handshaking => Some((ErrorClass::Tls, "during the TLS handshake")),
@@ -347,12 +356,19 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let id = conn.id;
+        let may_be_cut = conn.tls.is_some() && ending == Ending::Silent;
         let ended = match &mut conn.client {
             Client::InTurn(client) => client.finish(),
             Client::Http2(_) | Client::Undecided => Ok(None),
         };
         let mut class = ErrorClass::ClosedBeforeResponse;
         match ended {
+            Ok(Some(_)) if may_be_cut => {
+                class = ErrorClass::TlsTruncated;
+                let reason = "the server closed without TLS's close_notify, so that its body without a length may \
+                              have been cut short";
+                self.note_error(class, reason);
+            }
             Ok(Some(reply)) => {
                 let ticket = conn.requests.oldest();
                 self.keep_last_head(slot, ticket);
