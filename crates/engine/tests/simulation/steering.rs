@@ -94,6 +94,7 @@ fn a_missed_rate_is_judged_by_the_changed_schedule() {
     let plan = plan(&[("--rate", "100"), ("-d", "10s"), ("-c", "2"), ("--overload", "drop")]);
     let behaviour = Behaviour { service: Law::Constant(MS * 10), ..Behaviour::default() };
     let control = Control::default();
+    control.limit_rate(Rate::per_second(2000));
     let errands = errands(&control, &[(SECOND * 5, to(2000))]);
     let (record, _) = carry_out_steered(&plan, SimOptions { errands, ..world(behaviour) }, &control);
     let at = record.rate_changes[0].at;
