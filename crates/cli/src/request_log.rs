@@ -28,10 +28,17 @@ const COLUMNS: &str =
 /// Who is told of requests that may have changed something, on the thread of the log.
 pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
 
+/// What was handed over and did not reach its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) entries: u64,
+    pub(crate) failed: u64,
+}
+
 /// The log of a run, and the thread that writes it.
 pub(crate) struct RequestLog {
     log: Log,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Lost>>,
 }
 
 impl RequestLog {
@@ -84,14 +91,12 @@ impl RequestLog {
         &self.log
     }
 
-    /// Waits until everything is written.
-    pub(crate) fn finish(self) {
+    /// Waits until everything is written, as far as that is possible: what is lost.
+    pub(crate) fn finish(self) -> Lost {
         let Self { log, thread } = self;
         log.end();
-        if let Some(thread) = thread {
-            // A panic has been shown.
-            let _ = thread.join();
-        }
+        // A panic has been shown.
+        thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
@@ -120,22 +125,39 @@ struct Sink {
     file: Option<RecordFile>,
     path: PathBuf,
     is_csv: bool,
+    /// Records that did not reach the file.
+    lost: u64,
 }
 
 impl Sink {
     fn new(file: RecordFile) -> Self {
         let path = file.path().to_owned();
-        Self { is_csv: is_csv(&path), path, file: Some(file) }
+        Self { is_csv: is_csv(&path), path, file: Some(file), lost: 0 }
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut RecordFile) -> std::io::Result<()>) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(error) = write(file) {
-            let path = self.path.display();
-            let message = format!("warning: cannot write to {path}: {error}; nothing more is written to it");
-            screen::tell(&message);
-            self.file = None;
+    /// Writes so many records by `write`.
+    fn write(&mut self, records: u64, write: impl FnOnce(&mut RecordFile) -> std::io::Result<()>) {
+        let Some(mut file) = self.file.take() else {
+            self.lost += records;
+            return;
+        };
+        let before = file.taken();
+        match write(&mut file) {
+            Ok(()) => self.file = Some(file),
+            Err(error) => {
+                let path = self.path.display();
+                let message =
+                    format!("warning: cannot write to {path}: {error}; nothing more is written to it");
+                screen::tell(&message);
+                self.lost += records - (file.taken() - before).min(records) + file.give_up();
+            }
         }
+    }
+
+    /// Hands everything to the system: how many records were lost.
+    fn end(mut self) -> u64 {
+        self.write(0, RecordFile::flush);
+        self.lost
     }
 }
 
@@ -147,14 +169,14 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, batches: &Receiver<LogBatch>) {
+    fn run(mut self, batches: &Receiver<LogBatch>) -> Lost {
         let mut record = Vec::new();
         for batch in batches {
             match batch {
                 LogBatch::Entries(entries) => {
                     if let Some(sink) = &mut self.entries {
                         let (outline, csv) = (&self.outline, sink.is_csv);
-                        sink.write(|file| {
+                        sink.write(entries.len() as u64, |file| {
                             entries.iter().try_for_each(|entry| {
                                 record.clear();
                                 write_entry(&mut record, outline, entry, csv)?;
@@ -171,7 +193,7 @@ impl Writer {
                 LogBatch::End => break,
                 LogBatch::Failed(exchange) => {
                     if let Some(sink) = &mut self.failed {
-                        sink.write(|file| {
+                        sink.write(1, |file| {
                             record.clear();
                             write_exchange(&mut record, &self.outline, &exchange)?;
                             file.write(&record)?;
@@ -181,9 +203,7 @@ impl Writer {
                 }
             }
         }
-        for sink in [&mut self.entries, &mut self.failed].into_iter().flatten() {
-            sink.write(RecordFile::flush);
-        }
+        Lost { entries: self.entries.map_or(0, Sink::end), failed: self.failed.map_or(0, Sink::end) }
     }
 }
 

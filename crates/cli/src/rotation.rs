@@ -104,6 +104,10 @@ pub(crate) struct RecordFile {
     /// Bytes of the file so far, and when it was begun.
     written: u64,
     begun: Nanos,
+    /// Where records end that may still be in the buffer, as bytes of this file.
+    ends: VecDeque<u64>,
+    /// Records that were taken, of all files.
+    taken: u64,
     /// The number that the next renamed file gets, if it is free.
     number: u64,
     /// Files that were renamed and are kept, the oldest first, each with what the system knows it by.
@@ -133,6 +137,8 @@ impl RecordFile {
             header: header.as_bytes().to_vec(),
             rotation,
             written: 0,
+            ends: VecDeque::new(),
+            taken: 0,
             begun: clock::monotonic(),
             number: 1,
             kept: VecDeque::new(),
@@ -151,7 +157,30 @@ impl RecordFile {
         }
         self.out.write_all(record)?;
         self.written += record.len() as u64;
+        self.taken += 1;
+        self.forget_written();
+        self.ends.push_back(self.written);
         Ok(())
+    }
+
+    /// How many records were taken so far, the ones in the buffer included.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Gives the file up after an error: how many of the records that were taken have not reached it whole.
+    pub(crate) fn give_up(mut self) -> u64 {
+        self.forget_written();
+        // Without its last attempt to write what it holds.
+        let _ = self.out.into_parts();
+        self.ends.len() as u64
+    }
+
+    fn forget_written(&mut self) {
+        let safe = self.written - (self.out.buffer().len() as u64).min(self.written);
+        while self.ends.front().is_some_and(|end| *end <= safe) {
+            self.ends.pop_front();
+        }
     }
 
     /// Hands everything to the system.
@@ -180,6 +209,7 @@ impl RecordFile {
         self.out.write_all(&self.header)?;
         self.out.flush()?;
         (self.written, self.begun) = (self.header.len() as u64, clock::monotonic());
+        self.ends.clear();
         Ok(())
     }
 
@@ -285,6 +315,26 @@ mod tests {
         let bare: Vec<&str> = texts.iter().filter_map(|text| text.strip_prefix("n,text\n")).collect();
         assert_eq!((bare.len(), bare.concat()), (texts.len(), records.concat()));
         assert!(bare.iter().all(|text| !text.is_empty()));
+    }
+
+    #[test]
+    fn records_that_did_not_reach_the_file_are_counted() {
+        let create = || RecordFile::create(Path::new("/dev/full"), "", Rotation::default()).unwrap();
+        let mut file = create();
+        (0..3).for_each(|_| file.write(b"record\n").unwrap());
+        assert!(file.flush().is_err());
+        assert_eq!((file.taken(), file.give_up()), (3, 3));
+        // A record that the buffer has no room for makes it write, and is not taken.
+        let mut file = create();
+        file.write(b"small\n").unwrap();
+        assert!(file.write(&[b'x'; 100_000]).is_err());
+        assert_eq!((file.taken(), file.give_up()), (1, 1));
+        let folder = Folder::new("counted");
+        let mut file = RecordFile::create(&folder.0.join("log"), "head\n", rotation(20, None)).unwrap();
+        (0..10).for_each(|_| file.write(b"7 bytes").unwrap());
+        // Of the last file two are in the buffer; those before have been handed over.
+        assert_eq!((file.taken(), file.give_up()), (10, 2));
+        assert_eq!(folder.read("log").as_deref(), Some("head\n"));
     }
 
     #[test]

@@ -354,7 +354,7 @@ fn execute_on<O: Open + Clone + 'static>(
         run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
     drop((line, screen, steerers));
     statistics.finish();
-    log.finish();
+    let lost = log.finish();
     let (mut record, mut company) = match record {
         Ok(records) => records,
         Err(RunError::Unresponsive) => {
@@ -368,6 +368,7 @@ fn execute_on<O: Open + Clone + 'static>(
             return Err(failure_under(error, &signals));
         }
     };
+    record.log.lose(lost.entries, lost.failed);
     told_script_error.tell(&control);
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record));
     record.interrupted = signals.received();

@@ -587,13 +587,13 @@ impl Interval {
 /// What became of the entries of the request log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRecord {
-    /// Entries that were handed over to be written.
+    /// Entries that were written.
     pub entries: u64,
-    /// Entries that were given up, because they came faster than they could be written.
+    /// Entries that were given up: they came faster than they could be written, or the file took no more.
     pub dropped: u64,
-    /// Failed requests that were handed over with their messages.
+    /// Failed requests that were written with their messages.
     pub failed: u64,
-    /// Failed requests that were not, for one of these limits.
+    /// Failed requests that were not, for one of these limits or because the file took no more.
     pub failed_dropped: u64,
 }
 
@@ -604,6 +604,16 @@ impl LogRecord {
         self.dropped += other.dropped;
         self.failed += other.failed;
         self.failed_dropped += other.failed_dropped;
+    }
+
+    /// Counts so many entries and failed requests, which were handed over, as dropped: they did not reach
+    /// their files.
+    pub fn lose(&mut self, entries: u64, failed: u64) {
+        let (entries, failed) = (entries.min(self.entries), failed.min(self.failed));
+        self.entries -= entries;
+        self.dropped += entries;
+        self.failed -= failed;
+        self.failed_dropped += failed;
     }
 }
 

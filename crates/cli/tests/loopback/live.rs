@@ -129,7 +129,11 @@ fn a_disk_that_is_full_is_named_once_and_ends_nothing() {
     let sink = Sink::start("");
     let flags = "-d 1s -c 2 --interval 100ms --stats /dev/full --log /dev/full -o json";
     let finished = run(&format!("{} {flags}", sink.url()));
-    assert_balance(&finished.result());
+    let result = finished.result();
+    assert_balance(&result);
+    // Symptom: `"entries": 2000, "dropped": 0` with nothing written.
+    let ended = account(&result, "ok") + account(&result, "failed");
+    assert_eq!((count(&result, "/log/entries"), count(&result, "/log/dropped")), (0, ended));
     let said = |what: &str| finished.stderr.matches(what).count();
     assert_eq!(said("cannot write statistics to /dev/full"), 1, "{}", finished.stderr);
     assert_eq!(said("cannot write to /dev/full"), 1, "{}", finished.stderr);
