@@ -406,8 +406,8 @@ const fn name_of(end: End) -> &'static str {
     }
 }
 
-/// The exit code of an answer: that no rate holds is an outcome where all of them were tried, and none where the
-/// search ended before.
+/// The exit code of an answer: that no rate holds is an outcome where all of them were tried, and none where
+/// the search ended before.
 const fn exit_of(answer: &Answer) -> Exit {
     match answer.end {
         End::Generator => Exit::Invalid,

@@ -42,7 +42,7 @@ struct Output {
 
 /// Where rows go.
 enum Sink {
-    File(RecordFile),
+    File(Box<RecordFile>),
     Stderr,
 }
 
@@ -102,7 +102,7 @@ impl Statistics {
             } else {
                 (String::new(), Format::Json)
             };
-            (Sink::File(RecordFile::create(path, &header, rotation)?), format)
+            (Sink::File(Box::new(RecordFile::create(path, &header, rotation)?)), format)
         };
         this.out = Some(Output { sink, name, format, rows: 0 });
         Ok(this)

@@ -221,8 +221,8 @@ fn a_killed_run_loses_its_last_second_at_most() {
     assert_eq!(of_slices, ok);
 }
 
-/// Symptom: a worker that did not come back within ten seconds of the end took the whole result with it, and the
-/// saved run was deleted.
+/// Symptom: a worker that did not come back within ten seconds of the end took the whole result with it, and
+/// the saved run was deleted.
 #[test]
 fn a_worker_that_never_comes_back_leaves_what_was_told() {
     let place = Place::new("stuck");

@@ -159,8 +159,8 @@ impl Control {
         self.steering.change(wish, by, now)
     }
 
-    /// Sets the highest rate that [`set_rate`](Self::set_rate) takes; without it, that is ten times the highest
-    /// of the plan. Call it before the run begins.
+    /// Sets the highest rate that [`set_rate`](Self::set_rate) takes; without it, that is ten times the
+    /// highest of the plan. Call it before the run begins.
     pub fn limit_rate(&self, most: Rate) {
         self.steering.limit(most);
     }

@@ -10,8 +10,8 @@
 //! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the
 //! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be
 //! written. That begins the count of instructions anew, so that a loop of slow functions of the library never
-//! came to its end: the first signal asks for the hook at the next instruction, and so do those after the time
-//! limit. Only the thread that runs the state touches it.
+//! came to its end: the first signal asks for the hook at the next instruction, and so do those after the
+//! time limit. Only the thread that runs the state touches it.
 #![allow(unsafe_code, reason = "a signal handler, and LuaJIT's hook")]
 
 use std::cell::Cell;
@@ -81,8 +81,8 @@ impl std::fmt::Debug for Alarm {
 
 impl Alarm {
     /// Takes over the hook that `lua` has now, and takes it away until a call takes long: then it runs every
-    /// `interval` instructions, and every single one when the call takes longer than `limit`. The state must outlive all calls between [`begin`](Self::begin) and
-    /// [`end`](Self::end).
+    /// `interval` instructions, and every single one when the call takes longer than `limit`. The state must
+    /// outlive all calls between [`begin`](Self::begin) and [`end`](Self::end).
     pub(crate) fn install(lua: &Lua, interval: i32, limit: Duration) -> mlua::Result<Self> {
         let mut found = None;
         // SAFETY: the closure only reads and sets the hook of the state that it is given, which is valid; it

@@ -105,8 +105,8 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
         |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
     globals.set("loadstring", lua.create_function(load_string)?)?;
 
-    // Each coroutine has a Lua stack of its own, and each call of ours a native frame: neither ends a recursion
-    // through them before the thread's stack is used up, which would abort the process.
+    // Each coroutine has a Lua stack of its own, and each call of ours a native frame: neither ends a
+    // recursion through them before the thread's stack is used up, which would abort the process.
     let counted = r#"
         local deepest = ...
         local create, resume, load, pcall, error = coroutine.create, coroutine.resume, load, pcall, error

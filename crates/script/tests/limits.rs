@@ -25,7 +25,11 @@ fn coroutines_are_as_deep_as_they_may_be_any_number_of_times() {
                 assert(not pcall(load, function() error('x') end))
                 assert(deep(190) == 'end')
             end
-            local numbers = coroutine.wrap(function(a) for i = 1, 3 do a = coroutine.yield(i + a) end return a end)
+            local function add(a)
+                for i = 1, 3 do a = coroutine.yield(i + a) end
+                return a
+            end
+            local numbers = coroutine.wrap(add)
             assert(numbers(10) == 11 and numbers(20) == 22 and numbers(30) == 33 and numbers(40) == 40)
             assert(not pcall(numbers))
             assert(load('return ' .. 7)() == 7 and select('#', load('=')) == 2)

@@ -27,8 +27,9 @@ fn assert_within(what: &str, reported: f64, truth: f64, margin: f64) {
 
 /// Asserts p50 within 0.5 ms, p99 and p99.9 within 2 % of the truth.
 ///
-/// p99.9 rests on the ten replies that end a freeze, which are read in one go: a machine that holds the generator
-/// up in that moment makes all of them late. The result says by how much at most, from the kernel's stamps.
+/// p99.9 rests on the ten replies that end a freeze, which are read in one go: a machine that holds the
+/// generator up in that moment makes all of them late. The result says by how much at most, from the kernel's
+/// stamps.
 fn assert_true(result: &Value, truth: &[u64], what: &str) {
     let reported = |p| reported_ms(result, "response_time", p);
     let true_ms = |p| percentile_ms(truth, p);

@@ -96,8 +96,8 @@ fn each_fault_of_tls_has_a_hint_of_its_own() {
     said(&format!("https://{}/", free_address()), "", "is the server running, and is ");
 }
 
-/// Symptom: a server that crashed in the middle of a body without a length was healthy over TLS: all responses
-/// were `ok`. Only close_notify tells such a body's end from a cut (RFC 9112 section 9.8).
+/// Symptom: a server that crashed in the middle of a body without a length was healthy over TLS: all
+/// responses were `ok`. Only close_notify tells such a body's end from a cut (RFC 9112 section 9.8).
 #[test]
 fn a_body_that_ends_with_the_connection_is_whole_only_after_close_notify() {
     let folder = Folder::new();

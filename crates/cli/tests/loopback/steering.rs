@@ -198,8 +198,8 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
         ("GET /rate", "", "", 405),
         ("GET /nothing", "", "", 404),
         ("GET /stop", "", "", 405),
-        // What a web page can send: with an origin, by a name that was made to mean this machine, as an image,
-        // or as a form of an old browser.
+        // What a web page can send: with an origin, by a name that was made to mean this machine, as an
+        // image, or as a form of an old browser.
         ("POST /stop", "origin: http://evil.test\r\n", "", 403),
         ("GET /stat", "host: evil.test\r\n", "", 403),
         ("GET /config?rps=777", "sec-fetch-site: cross-site\r\nsec-fetch-dest: image\r\n", "", 403),

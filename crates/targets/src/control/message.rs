@@ -178,8 +178,8 @@ pub enum Access {
     /// Whoever reaches it: for what only tells.
     Anyone,
     /// Programs on this machine. Requests are refused that a web page in somebody's browser could have sent:
-    /// those with an Origin or another page's Referer, those that the browser says come from another site, and
-    /// those whose Host is a name other than `localhost` (DNS rebinding). What is no GET or HEAD needs a
+    /// those with an Origin or another page's Referer, those that the browser says come from another site,
+    /// and those whose Host is a name other than `localhost` (DNS rebinding). What is no GET or HEAD needs a
     /// [`CONTROL_FIELD`] besides.
     Local,
     /// Who bears this token (`Authorization: Bearer …`).
