@@ -14,8 +14,14 @@ use serde_json::Value;
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlArgs {
     /// Take the rate from the first line of a file whenever it changes: 5k/s, pause, resume
+    ///
+    /// It is counted as --rate is. In a run with `rps`, or with --rps, it is that of every connection, in
+    /// requests.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     rate_file: Option<PathBuf>,
+    /// Whether the run's rate is that of every connection.
+    #[arg(skip)]
+    per_connection: bool,
     /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
     ///
     /// GET /stat tells the latest figures. POST /rate sets the rate of all iterations per second, by a body
@@ -54,6 +60,8 @@ pub(crate) struct ControlArgs {
 pub(crate) struct ControlSpec {
     /// The file to watch.
     pub(crate) rate_file: Option<PathBuf>,
+    /// Whether its rate is that of every connection, in requests.
+    pub(crate) per_connection: bool,
     /// Where to listen.
     pub(crate) listen: Option<SocketAddr>,
     /// What requests have to bear.
@@ -94,6 +102,7 @@ impl ControlArgs {
             control_h2loadrunner: self.control_h2loadrunner
                 || patch.is_some_and(|patch| patch.control_h2loadrunner.is_on()),
             max_rate: self.max_rate.clone().or_else(|| given(|patch| &patch.max_rate)),
+            per_connection: patch.is_some_and(|patch| patch.rps.is_some()),
             ..self.clone()
         }
     }
@@ -150,6 +159,7 @@ impl ControlArgs {
         }
         Ok(ControlSpec {
             rate_file: self.rate_file.clone(),
+            per_connection: self.per_connection,
             listen,
             token,
             h2loadrunner: self.control_h2loadrunner,

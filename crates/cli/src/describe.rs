@@ -51,7 +51,7 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             };
             (format!("closed: {whose}, {protocol}, {threads}{of}, for {until}"), None)
         }
-        Load::Open { profile, process, overload } => {
+        Load::Open { profile, process, overload, .. } => {
             let rate = match profile.stages() {
                 [only] if only.from == only.to => constant(only.to, &length),
                 stages => {

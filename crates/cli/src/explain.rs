@@ -138,6 +138,7 @@ impl Explanation {
                 Order::Sequential => "in order",
                 Order::Random => "at random, with replacement",
                 Order::Shuffled => "shuffled",
+                Order::Slices(_) => "from several parts in turn",
             };
             let per = match (feed.per, feed.share) {
                 (Per::User, _) => "one row for each user, which keeps it",
@@ -264,6 +265,8 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
                 Overload::Grow => "grow".to_owned(),
             },
         },
+        "rate_of" if plan.paces_requests() => "requests".to_owned(),
+        "rate_of" if matches!(plan.load, Load::Open { .. }) => "iterations".to_owned(),
         "warmup" => describe::span(plan.warmup),
         "drain" => describe::span(plan.drain),
         "timeout" => describe::span(plan.timeout),

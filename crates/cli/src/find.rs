@@ -321,7 +321,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
     fn capacity(&self, stopped: bool) -> Capacity {
         let answer = self.search.answer(stopped);
         let mut notes = Vec::new();
-        let steps = self.plan.requests_per_iteration();
+        let steps = self.plan.requests_per_arrival();
         let tried_from_above = self.trials.iter().any(|trial| trial.after_per_s.is_some());
         match (answer.low, answer.from_above) {
             (Some(low), Some(from_above)) if from_above < low => notes.push(format!(

@@ -311,6 +311,13 @@ pub(crate) struct LoadArgs {
     /// iteration first.
     #[arg(long, value_name = "STAGES", hide_short_help = true)]
     user_stages: Option<String>,
+    /// What --rate and --stages count: iterations or requests [default: iterations]
+    ///
+    /// With requests, each request of an iteration waits for its turn: of 100/s there are 100 requests in
+    /// every second, however many an iteration has. Iterations under way go before new ones, and weights of
+    /// scenarios are shares of the requests.
+    #[arg(long, value_name = "UNIT", hide_short_help = true)]
+    rate_of: Option<String>,
     /// How arrivals are spread: uniform or poisson [default: uniform]
     #[arg(long, value_name = "KIND")]
     arrival: Option<String>,
@@ -767,6 +774,7 @@ impl PlanArgs {
             stages: given("--stages", load.stages.as_ref()),
             users: given("--users", load.users.as_ref()),
             user_stages: given("--user-stages", load.user_stages.as_ref()),
+            rate_of: given("--rate-of", load.rate_of.as_ref()),
             arrival: given("--arrival", load.arrival.as_ref()),
             overload: given("--overload", load.overload.as_ref()),
             warmup: given("--warmup", load.warmup.as_ref()),

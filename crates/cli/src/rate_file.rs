@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_engine::SteerError;
+use plimsoll_engine::{RateWish, SteerError};
 use plimsoll_metrics::SteeredBy;
 
 use crate::steering::{Helm, Say, parse_wish, told};
@@ -27,12 +27,12 @@ pub(crate) struct RateFile {
 
 impl RateFile {
     /// Begins to watch. The file may come later, and go; what it says at the start of the run is the first
-    /// change.
-    pub(crate) fn watch(path: PathBuf, helm: Helm, say: Say) -> std::io::Result<Self> {
+    /// change. Its rate is `per_connection` in requests, or else that of the run.
+    pub(crate) fn watch(path: PathBuf, helm: Helm, per_connection: bool, say: Say) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         thread::Builder::new()
             .name("rate-file".to_owned())
-            .spawn(move || Watch { path, helm, say, done: String::new() }.run(&stopped))?;
+            .spawn(move || Watch { path, helm, per_connection, say, done: String::new() }.run(&stopped))?;
         Ok(Self { _stop: stop })
     }
 }
@@ -40,6 +40,7 @@ impl RateFile {
 struct Watch {
     path: PathBuf,
     helm: Helm,
+    per_connection: bool,
     say: Say,
     /// The line that was dealt with last.
     done: String,
@@ -58,12 +59,23 @@ impl Watch {
         }
     }
 
+    /// What a line asks for.
+    fn wish(&self, line: &str) -> Result<RateWish, String> {
+        match parse_wish(line)? {
+            RateWish::To(requests) if self.per_connection => {
+                let total = self.helm.per_connection.total(requests).map(RateWish::To);
+                total.ok_or_else(|| format!("`{}` on all connections is too large", line.escape_debug()))
+            }
+            wish => Ok(wish),
+        }
+    }
+
     /// Deals with a line once, whether it is good or bad.
     fn heed(&mut self, line: String) {
         if line == self.done {
             return;
         }
-        let outcome = match parse_wish(&line) {
+        let outcome = match self.wish(&line) {
             Ok(wish) => match self.helm.control.set_rate(wish, SteeredBy::File) {
                 // Again with the next look.
                 Err(SteerError::NotYet) => return,

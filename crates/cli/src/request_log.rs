@@ -329,6 +329,7 @@ mod tests {
             scenarios: vec![scenario],
             steps: vec!["login".to_owned(), "pay".to_owned()],
             phases: Vec::new(),
+            paces_requests: false,
         }
     }
 

@@ -54,7 +54,8 @@ impl Steerers {
             spec.listen.map(|listen| ControlPort::start(listen, spec, helm.clone(), Arc::clone(&board), say));
         let port = port.transpose()?;
         let file = spec.rate_file.clone();
-        let file = file.map(|path| RateFile::watch(path, helm.clone(), Arc::clone(say)));
+        let per_connection = spec.per_connection;
+        let file = file.map(|path| RateFile::watch(path, helm.clone(), per_connection, Arc::clone(say)));
         // Whoever wants no messages does not want to be told what a key did.
         let keys = (spec.keys && !quiet).then(|| Keys::listen(helm, Arc::clone(say), stage.cloned()));
         Ok(Self {
@@ -90,7 +91,11 @@ pub(crate) struct PerConnection {
 
 impl PerConnection {
     fn of(plan: &Plan) -> Self {
-        let mut all = Self { connections: plan.connections.initial.into(), iterations: 0, requests: 0 };
+        let connections = plan.connections.initial.into();
+        if plan.paces_requests() {
+            return Self { connections, iterations: 1, requests: 1 };
+        }
+        let mut all = Self { connections, iterations: 0, requests: 0 };
         for scenario in &plan.scenarios {
             all.iterations += u64::from(scenario.weight);
             all.requests += u64::from(scenario.weight) * scenario.steps.len() as u64;

@@ -1,7 +1,8 @@
 //! How many connections an open load needs: the cap of their growth.
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::Plan;
+use plimsoll_metrics::RateUnit;
+use plimsoll_plan::{Load, Plan};
 
 /// Connections above what Little's law asks for: chance brings several arrivals at once, and a backlog is to
 /// be worked off in a third of the time in which it came up.
@@ -30,15 +31,18 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// The demand of a plan of which this worker starts so many iterations per second at most.
-    pub(crate) fn new(plan: &Plan, iterations_per_s: f64) -> Self {
-        let steps = plan.scenarios.iter().map(|scenario| scenario.steps.len()).max().unwrap_or(1);
-        Self { rate: iterations_per_s * steps.max(1) as f64, mean: 0.0, silent_since: Nanos::ZERO }
+    /// The demand of a plan of which this worker has so many arrivals per second at most.
+    pub(crate) fn new(plan: &Plan, arrivals_per_s: f64) -> Self {
+        let steps = match plan.load {
+            Load::Open { rate_of: RateUnit::Requests, .. } => 1,
+            _ => plan.scenarios.iter().map(|scenario| scenario.steps.len()).max().unwrap_or(1),
+        };
+        Self { rate: arrivals_per_s * steps.max(1) as f64, mean: 0.0, silent_since: Nanos::ZERO }
     }
 
     /// The rate was changed.
-    pub(crate) fn change_rate(&mut self, plan: &Plan, iterations_per_s: f64) {
-        self.rate = Self::new(plan, iterations_per_s).rate;
+    pub(crate) fn change_rate(&mut self, plan: &Plan, arrivals_per_s: f64) {
+        self.rate = Self::new(plan, arrivals_per_s).rate;
     }
 
     /// A response came, or the first request was sent of those that are in flight.

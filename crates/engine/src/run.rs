@@ -468,7 +468,6 @@ fn merge(
     accounting.check().map_err(RunError::Accounting)?;
     iterations.check().map_err(RunError::Accounting)?;
     let basis = plan.basis();
-    let target_per_second = basis.target_per_second(accounting.arrivals(&iterations), duration);
     let mut record = RunRecord {
         duration,
         warmup: basis.warmup,
@@ -476,7 +475,7 @@ fn merge(
         started_unix,
         started_monotonic,
         completed_in_window,
-        target_per_second,
+        paces_requests: basis.paces_requests,
         accounting,
         total,
         steps,
@@ -497,6 +496,7 @@ fn merge(
         log,
         ..RunRecord::empty(basis.model)
     };
+    record.target_per_second = basis.target_per_second(record.arrivals(), duration);
     record.verdict = verdict::judge(&record);
     Ok(record)
 }

@@ -19,6 +19,8 @@ pub(crate) struct Session {
     pub(crate) outstanding: u32,
     /// Whether one of its requests has ended badly.
     pub(crate) failed: bool,
+    /// Whether nothing comes after its requests that are under way.
+    pub(crate) stops: bool,
     /// What it remembers.
     pub(crate) state: State,
 }
@@ -41,14 +43,15 @@ impl Sessions {
     pub(crate) fn begin(&mut self, scenario: u32, home: u32, index: u64, measured: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             let state = State::new(self.variables);
-            let (outstanding, failed) = (0, false);
-            self.all.push(Session { scenario, home, index, measured, outstanding, failed, state });
+            let (outstanding, failed, stops) = (0, false, false);
+            self.all.push(Session { scenario, home, index, measured, outstanding, failed, stops, state });
             (self.all.len() - 1) as u32
         });
         let session = &mut self.all[number as usize];
         session.state.reset();
         (session.scenario, session.home, session.index) = (scenario, home, index);
-        (session.measured, session.outstanding, session.failed) = (measured, 0, false);
+        (session.measured, session.outstanding) = (measured, 0);
+        (session.failed, session.stops) = (false, false);
         number
     }
 
@@ -81,13 +84,13 @@ mod tests {
         let first = sessions.begin(0, 0, 5, true);
         let session = sessions.get_mut(first).expect("it began");
         session.state.variables[1].extend_from_slice(b"secret");
-        (session.failed, session.outstanding) = (true, 3);
+        (session.failed, session.stops, session.outstanding) = (true, true, 3);
         sessions.end(first);
         let second = sessions.begin(1, 2, 6, false);
         assert_eq!(second, first);
         let session = sessions.get(second).expect("it began");
         assert_eq!((session.scenario, session.home, session.index), (1, 2, 6));
-        assert!(!session.failed && session.outstanding == 0);
+        assert!(!session.failed && !session.stops && session.outstanding == 0);
         assert!(sessions.variables(second).iter().all(Vec::is_empty));
         assert!(sessions.variables(NO_SESSION).is_empty() && sessions.get(NO_SESSION).is_none());
         assert_eq!(sessions.begin(0, 0, 0, true), 1);

@@ -29,8 +29,8 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
-    WorkerRecord,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
+    StepRecord, WorkerRecord,
 };
 use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
 use plimsoll_scenario::{
@@ -54,6 +54,7 @@ use crate::supply::Taps;
 use crate::timers::Timers;
 use misbehaving::Misbehaviour;
 use polling::Parked;
+use proceeding::Turn;
 use quoting::Examples;
 use sending::{Facts, Unsent};
 use tokens::TokenPurse;
@@ -227,6 +228,11 @@ pub struct Worker<'p, B> {
     reactions: Vec<Reaction>,
     /// The only step of each scenario that is nothing but a request; such iterations need no session.
     singles: Vec<Option<u32>>,
+    /// Open model: whether arrivals are requests, and not iterations.
+    paces_requests: bool,
+    /// By scenario: requests of iterations under way that wait for an arrival, in the order in which they
+    /// became ready.
+    turns: Vec<VecDeque<Turn>>,
     /// Scenarios whose data has ended.
     exhausted: Vec<bool>,
     /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
@@ -422,6 +428,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
             reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
+            paces_requests: matches!(plan.load, Load::Open { rate_of: RateUnit::Requests, .. }),
+            turns: vec![VecDeque::new(); plan.scenarios.len()],
             exhausted: vec![false; plan.scenarios.len()],
             complete: false,
             feeds,

@@ -99,7 +99,7 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     let mut counts = vec![first.map_or(0.0, |interval| interval.in_flight as f64)];
     // What an interval says of arrivals can be set off against its requests only where each of them is one
     // request, and none was given up.
-    let tells_backlog = record.requests_per_iteration() <= 1.0 && record.accounting.dropped == 0;
+    let tells_backlog = record.requests_per_arrival() <= 1.0 && record.accounting.dropped == 0;
     let mut backlog = 0.0;
     let mut scheduled = 0;
     for interval in &intervals {

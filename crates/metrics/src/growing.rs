@@ -32,6 +32,8 @@ pub struct Basis {
     pub warmup: Nanos,
     /// Whether the plan asks for the smallest start lag.
     pub precise: bool,
+    /// Open model: whether arrivals are requests, and not iterations.
+    pub paces_requests: bool,
     /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
     /// begin of the measured part. All of them started and ended may take longer than their arrivals did.
     pub asked_per_second: Option<f64>,
@@ -58,6 +60,7 @@ impl GrowingRecord {
         let record = RunRecord {
             warmup: basis.warmup,
             precise: basis.precise,
+            paces_requests: basis.paces_requests,
             total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
             steps: steps.collect(),
             ..RunRecord::empty(basis.model)
@@ -139,7 +142,7 @@ impl GrowingRecord {
         accounts.in_flight_at_stop = accounts.started.saturating_sub(ended);
         let over = record.iterations.completed + record.iterations.failed;
         record.iterations.unfinished = record.iterations.started.saturating_sub(over);
-        let arrivals = record.accounting.arrivals(&record.iterations);
+        let arrivals = record.arrivals();
         record.target_per_second = self.basis.target_per_second(arrivals, record.duration);
         for (worker, thread) in record.workers.iter_mut().zip(&self.threads) {
             set_use(worker, thread, self.watched);

@@ -106,7 +106,8 @@ struct Pending {
 impl IntervalMerger {
     /// A merger for that many workers, of intervals of a second.
     pub const fn new(workers: usize) -> Self {
-        let outline = Outline { scenarios: Vec::new(), steps: Vec::new(), phases: Vec::new() };
+        let outline =
+            Outline { scenarios: Vec::new(), steps: Vec::new(), phases: Vec::new(), paces_requests: false };
         Self {
             workers,
             length: SECOND,

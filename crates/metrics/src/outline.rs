@@ -15,6 +15,8 @@ pub struct Outline {
     pub steps: Vec<String>,
     /// The phases of the run, in order and without gaps from its start on; empty if the plan names none.
     pub phases: Vec<PhaseOutline>,
+    /// Open model: whether arrivals are requests, and not iterations.
+    pub paces_requests: bool,
 }
 
 /// One scenario of a plan.
@@ -60,9 +62,10 @@ impl Outline {
         names
     }
 
-    /// What rates are counted in: iterations, if those of some scenario are not one request each.
+    /// What rates are counted in: iterations, if those of some scenario are not one request each and arrivals
+    /// are iterations.
     pub fn rate_unit(&self) -> RateUnit {
-        match self.scenarios.iter().any(|scenario| scenario.steps.len() != 1) {
+        match !self.paces_requests && self.scenarios.iter().any(|scenario| scenario.steps.len() != 1) {
             true => RateUnit::Iterations,
             false => RateUnit::Requests,
         }

@@ -7,10 +7,10 @@ use crate::{Interval, Outline, figure};
 /// What the rate of a load is counted in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateUnit {
-    /// Requests, where every iteration is one: whole responses, against arrivals.
+    /// Requests, where every arrival is one: whole responses, against arrivals.
     #[default]
     Requests,
-    /// Iterations, where they have several requests: those that were started, against arrivals.
+    /// Iterations, where they have several requests and arrivals are iterations: those that were started, against arrivals.
     Iterations,
 }
 

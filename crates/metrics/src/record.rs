@@ -468,8 +468,10 @@ pub struct RunRecord {
     /// `achieved` is made from, so
     /// that responses of the drain do not flatter the rate.
     pub completed_in_window: u64,
-    /// Mean target rate over the measured part in arrivals per second (open model): of iterations, whatever
-    /// the number of their steps. [`Accounting::arrivals`] over `duration`.
+    /// Open model: whether arrivals are requests, and not iterations of any number of steps.
+    pub paces_requests: bool,
+    /// Mean target rate over the measured part in arrivals per second (open model):
+    /// [`arrivals`](Self::arrivals) over `duration`.
     pub target_per_second: Option<f64>,
     /// Changes of the rate while the run went on, in their order. The target rate and the accounts are those
     /// of the changed schedule.
@@ -641,6 +643,7 @@ impl RunRecord {
             started_unix: Nanos::ZERO,
             started_monotonic: Nanos::ZERO,
             completed_in_window: 0,
+            paces_requests: false,
             target_per_second: None,
             rate_changes: Vec::new(),
             stopped_by: None,
@@ -676,8 +679,27 @@ impl RunRecord {
         without.max(self.total.errors[ErrorClass::Script as usize])
     }
 
-    /// Requests of an iteration in which every one ends well, as a mean over the scenarios; 1 without steps.
-    pub fn requests_per_iteration(&self) -> f64 {
+    /// Arrivals that the plan asked for within the measured time: starts of iterations, or requests. With
+    /// scenarios of one step these are the same.
+    pub const fn arrivals(&self) -> u64 {
+        let Accounting { scheduled, dropped, never_started, .. } = self.accounting;
+        match self.paces_requests {
+            true => scheduled,
+            false => self.iterations.started + dropped + never_started,
+        }
+    }
+
+    /// Those of them that were started.
+    pub const fn started_arrivals(&self) -> u64 {
+        if self.paces_requests { self.accounting.started } else { self.iterations.started }
+    }
+
+    /// Requests of an arrival: of an iteration in which every one ends well, as a mean over the scenarios; 1
+    /// without steps.
+    pub fn requests_per_arrival(&self) -> f64 {
+        if self.paces_requests {
+            return 1.0;
+        }
         let mut scenarios = 0_u64;
         let mut first: Option<&StepRecord> = None;
         for step in &self.steps {

@@ -196,21 +196,22 @@ impl Judge<'_> {
         );
     }
 
-    /// Whether as many iterations were started as the plan asked for. Later steps are no part of this: they
-    /// are due once they begin, so with them a dropped iteration would weigh less than a started one.
+    /// Whether as many arrivals were started as the plan asked for. Later steps of iterations that were are no
+    /// part of this: they are due once they begin, so with them a dropped iteration would weigh less than a
+    /// started one.
     fn rate(&mut self) -> Finding {
-        let (accounting, iterations) = (&self.record.accounting, &self.record.iterations);
+        let (accounting, started) = (&self.record.accounting, self.record.started_arrivals());
         // What had no data could not be started by any generator.
-        let arrivals = accounting.arrivals(iterations) - accounting.without_data;
-        let share = ratio(iterations.started, arrivals).unwrap_or(1.0);
+        let arrivals = self.record.arrivals() - accounting.without_data;
+        let share = ratio(started, arrivals).unwrap_or(1.0);
         if share >= RATE_SHARE {
             return Finding::Good;
         }
         let evidence = format!(
             "{} of {} scheduled {} were started ({}): {} dropped, {} never started",
-            figure::count(iterations.started),
+            figure::count(started),
             figure::count(arrivals),
-            if self.record.requests_per_iteration() > 1.0 { "iterations" } else { "arrivals" },
+            if self.record.requests_per_arrival() > 1.0 { "iterations" } else { "arrivals" },
             figure::share(share),
             figure::count(accounting.dropped),
             figure::count(accounting.never_started - accounting.without_data),

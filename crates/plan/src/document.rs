@@ -106,6 +106,9 @@ settings! {
     rate: Text,
     /// Requests per second and connection.
     rps: Text,
+    /// What the rate counts: `iterations`, or `requests`, so that every request of an iteration waits for its
+    /// turn.
+    rate_of: Text,
     /// Stages of the open model: `30s@1000,1m@5000`.
     stages: Text,
     /// Users of the closed model. Each opens a connection when it needs one.
@@ -420,6 +423,11 @@ pub struct StepSpec {
     /// Limit for the whole response, instead of the run's.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub timeout: Field<Text>,
+    /// What comes after a request that has failed or timed out: `end` ends the iteration, `continue` goes on
+    /// with the next step. An iteration that lacks a value which the request was to take ends in any case.
+    /// Default: `end`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub on_failure: Field<Text>,
     /// What the response has to be. Default: a status below 400.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub expect: Field<ExpectSpec>,
@@ -701,6 +709,10 @@ pub struct DataSpec {
     /// `sequential` (default), `random` (with replacement) or `shuffled` (each once).
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub order: Field<Text>,
+    /// Take rows from so many equal parts in turn, as if each of so many clients had its own: the first row of
+    /// each, then the second of each. Goes with the order `sequential`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub slices: Field<Text>,
     /// After the last row: `wrap` (default), `stop` or `fail`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub at_end: Field<Text>,

@@ -100,6 +100,8 @@ pub(crate) struct Draft {
     pub(crate) variables: Arc<[String]>,
     pub(crate) reaction: ReactionSpec,
     pub(crate) timeout: Option<Nanos>,
+    /// Whether its iteration goes on if it fails.
+    pub(crate) goes_on: bool,
     /// Index of its script.
     pub(crate) script: Option<u32>,
     /// Where it stands in the plan file.
@@ -143,6 +145,7 @@ impl Draft {
             variables: Arc::from([]),
             reaction: ReactionSpec::default(),
             timeout: None,
+            goes_on: false,
             script: None,
             place: None,
         }
@@ -279,6 +282,7 @@ impl Resolver<'_> {
             reaction,
             needs,
             timeout: draft.timeout,
+            goes_on: draft.goes_on,
             make_script: with(|scripts, script| scripts.makes_requests(script)),
             check_script: with(|scripts, script| scripts.sees_responses(script)),
             away,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::RateUnit;
 use plimsoll_schedule::{Population, Process};
 
 use crate::{Connections, Fingerprint, Load, Plan, Step, Target};
@@ -43,12 +44,15 @@ impl Plan {
             let _ = writeln!(text, "token {:?}", signer.spec());
         }
         for step in &self.steps {
-            let Step { target, request, logic, timeout, make_script, check_script, .. } = step;
+            let Step { target, request, logic, timeout, goes_on, make_script, check_script, .. } = step;
             let (request, timeout) = (request.fingerprint(), timeout.map(|timeout| timeout.0));
             let _ = writeln!(
                 text,
                 "step {target} {request} {logic} timeout {timeout:?} scripts {make_script:?} {check_script:?}"
             );
+            if *goes_on {
+                let _ = writeln!(text, "goes on");
+            }
         }
         if let Some(script) = &self.wrk {
             let _ = writeln!(text, "script {}", script.fingerprint());
@@ -71,12 +75,15 @@ impl Plan {
                     let _ = writeln!(text, "users {} from {} to {}", stage.duration.0, stage.from, stage.to);
                 }
             }
-            Load::Open { profile, process, overload } => {
+            Load::Open { profile, process, rate_of, overload } => {
                 let process = match process {
                     Process::Uniform => "uniform",
                     Process::Poisson => "poisson",
                 };
                 let _ = writeln!(text, "open {process} {overload:?}");
+                if *rate_of == RateUnit::Requests {
+                    let _ = writeln!(text, "of requests");
+                }
                 for stage in profile.stages() {
                     let (from, to) = (stage.from, stage.to);
                     let _ = writeln!(

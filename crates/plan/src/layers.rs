@@ -22,7 +22,7 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     // what becomes of the stages.
     (&["stages", "user_stages"], &["duration"]),
     // How arrivals come says nothing about users.
-    (&["users", "user_stages"], &["arrival", "overload"]),
+    (&["users", "user_stages"], &["arrival", "overload", "rate_of"]),
     (&PROTOCOL, &PROTOCOL),
     (&["http1"], &OF_HTTP2),
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
@@ -281,6 +281,7 @@ slots! {
         threads: threads,
         rate: rate,
         rps: rps,
+        rate_of: rate_of,
         stages: stages,
         users: users,
         user_stages: user_stages,

@@ -20,8 +20,12 @@ pub struct IterationLength {
 type Bounds = (u64, Option<u64>);
 
 impl Plan {
-    /// How many requests an iteration has.
+    /// How many requests an iteration has. Where arrivals are requests, whatever belongs to an iteration, it
+    /// is as if each had one.
     pub fn iteration_length(&self) -> IterationLength {
+        if self.paces_requests() {
+            return IterationLength { least: (1, 1), most: Some((1, 1)), is_average: false };
+        }
         let all = self.scenarios.iter().map(|scenario| {
             let ops = scenario.program.ops();
             (u64::from(scenario.weight), bounds(ops, 0, ops.len()))

@@ -63,6 +63,7 @@ pub use plan::{
     Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::Fingerprint;
+pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
 pub use script::{ScriptHost, ScriptPatch};
 pub use size::parse_size;

@@ -1,7 +1,7 @@
 //! When iterations start, and when the run ends.
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_metrics::PhaseOutline;
+use plimsoll_metrics::{PhaseOutline, RateUnit};
 use plimsoll_scenario::Op;
 use plimsoll_schedule::{Population, Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
 
@@ -23,6 +23,9 @@ pub(crate) struct Schedule {
     pub(crate) warmup: Nanos,
     pub(crate) phases: Vec<PhaseOutline>,
 }
+
+/// The value of `rate_of` for requests.
+pub(crate) const RATE_OF_REQUESTS: &str = "requests";
 
 /// What makes iterations of the run out of requests per connection.
 pub(crate) struct PerConnection {
@@ -171,7 +174,26 @@ impl Resolver<'_> {
         Some(Schedule { profile, users, end, warmup, phases })
     }
 
-    /// The constant rate of the run, in iterations.
+    /// What arrivals are.
+    pub(crate) fn rate_of(&mut self, patch: &PlanPatch, open: bool) -> Option<RateUnit> {
+        let unit = self.read(patch.rate_of.as_ref(), |text| match text {
+            "iterations" => Ok(RateUnit::Iterations),
+            RATE_OF_REQUESTS => Ok(RateUnit::Requests),
+            _ => Err(format!("`{text}` is not one of iterations, requests")),
+        });
+        if !open {
+            self.only_open(patch.rate_of.as_ref())?;
+        }
+        let unit = unit?.unwrap_or(RateUnit::Iterations);
+        if let (RateUnit::Requests, Some(given), Some(count)) = (unit, &patch.rate_of, &patch.iterations) {
+            let message = format!("{} counts requests, so {} is no length of the run", given.by, count.by);
+            let problem = Problem::new(message).at(count.place.or(given.place));
+            return self.fail(problem.with_hint("give a duration: it has as many requests as the rate says"));
+        }
+        Some(unit)
+    }
+
+    /// The constant rate of the run, in arrivals.
     fn rate(&mut self, patch: &PlanPatch, per_connection: Option<&PerConnection>) -> Option<Option<Rate>> {
         let rate = self.read(patch.rate.as_ref(), parse_rate);
         let requests = self.read(patch.rps.as_ref(), parse_rate);

@@ -101,6 +101,8 @@ pub struct PlanPatch {
     pub rate: Option<Given>,
     /// Requests per second and connection, beside [`crud`](Self::crud).
     pub rps: Option<Given>,
+    /// `iterations` or `requests`.
+    pub rate_of: Option<Given>,
     /// Stages of the open model.
     pub stages: Option<Given>,
     /// Users of the closed model.

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_metrics::{Basis, IntervalKeeper, Model, Outline, PhaseOutline, ScenarioOutline, ThresholdSpec};
+use plimsoll_metrics::{
+    Basis, IntervalKeeper, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline, ThresholdSpec,
+};
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
@@ -112,11 +114,17 @@ impl Plan {
             scenarios: self.scenarios.iter().map(scenario).collect(),
             steps: self.steps.iter().map(|step| step.name.clone()).collect(),
             phases: self.phases.clone(),
+            paces_requests: self.paces_requests(),
         }
     }
 }
 
 impl Plan {
+    /// Open model: whether arrivals are requests, and not iterations.
+    pub const fn paces_requests(&self) -> bool {
+        matches!(self.load, Load::Open { rate_of: RateUnit::Requests, .. })
+    }
+
     /// Records that each request carries, by step; 0 for one that carries none.
     pub fn records(&self) -> Vec<u32> {
         let of_supply = |supplied: Supplied| match supplied.inquiry {
@@ -141,6 +149,7 @@ impl Plan {
         Basis {
             model,
             warmup: self.warmup,
+            paces_requests: self.paces_requests(),
             precise: self.pacing == Pacing::Precise,
             asked_per_second: profile
                 .filter(|_| self.end.duration.is_none())
@@ -173,7 +182,8 @@ impl Plan {
     }
 }
 
-/// What one iteration does: its steps in order, each started when the one before it has ended well.
+/// What one iteration does: its steps in order, each started when the one before it has ended well, or at all
+/// if that [goes on](Step::goes_on).
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name for the report.
@@ -205,6 +215,9 @@ pub struct Step {
     pub needs: Needs,
     /// Limit for the whole response, if it is not [`Plan::timeout`].
     pub timeout: Option<Nanos>,
+    /// Whether its iteration goes on after a request that has failed, as far as it has the values that this
+    /// was to take.
+    pub goes_on: bool,
     /// The script that makes its request.
     pub make_script: Option<u32>,
     /// The script that judges its response.
@@ -359,6 +372,10 @@ pub enum Load {
         profile: Profile,
         /// How arrivals are spread.
         process: Process,
+        /// What arrivals are. Of requests, one of an iteration under way takes an arrival before another
+        /// iteration begins, so that there are as many requests as arrivals, however long iterations are;
+        /// weights of scenarios are shares of them.
+        rate_of: RateUnit,
         /// What happens to an arrival that finds every connection busy.
         overload: Overload,
     },

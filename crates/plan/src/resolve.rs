@@ -15,7 +15,7 @@ use crate::connections::Usage;
 use crate::crud::Crud;
 use crate::draft::Requests;
 use crate::judging::DEFAULT_INTERVAL;
-use crate::load::{PerConnection, requests_per_iteration};
+use crate::load::{PerConnection, RATE_OF_REQUESTS, requests_per_iteration};
 use crate::phases::Phased;
 use crate::plan::first_joining;
 use crate::protocol::Wish;
@@ -201,6 +201,7 @@ impl Resolver<'_> {
             http2: wish.as_ref().map(Wish::may_be_http2),
         };
         let usage = self.connections(patch, &demand);
+        let rate_of = self.rate_of(patch, open);
         let per_connection = match (&usage, &requests) {
             (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,
@@ -219,7 +220,9 @@ impl Resolver<'_> {
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let load = match schedule.profile {
-            Some((profile, process)) => Load::Open { profile, process, overload: usage.overload },
+            Some((profile, process)) => {
+                Load::Open { profile, process, rate_of: rate_of?, overload: usage.overload }
+            }
             None => Load::Closed,
         };
         let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
@@ -282,11 +285,16 @@ impl Resolver<'_> {
         if let Some(crud) = crud {
             return Some(PerConnection { connections, requests: u64::from(crud.steps()), iterations: 1 });
         }
+        if patch.rate_of.as_ref().is_some_and(|given| given.text.trim() == RATE_OF_REQUESTS) {
+            return Some(PerConnection { connections, requests: 1, iterations: 1 });
+        }
         match requests_per_iteration(&requests.scenarios) {
             Some((requests, iterations)) => Some(PerConnection { connections, requests, iterations }),
             None => {
                 let message = format!("{}: how many requests an iteration has depends on the run", given.by);
-                self.fail(given.problem(message).with_hint("give the rate of iterations with `rate` instead"))
+                let hint = "give the rate of iterations with `rate` instead, or count requests with \
+                            `rate_of: requests`";
+                self.fail(given.problem(message).with_hint(hint))
             }
         }
     }

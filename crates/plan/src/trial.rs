@@ -1,6 +1,7 @@
 //! Variants of a plan: the same requests to the same servers, under another load.
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_metrics::RateUnit;
 use plimsoll_scenario::{Op, Program, Reaction};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
@@ -22,8 +23,11 @@ const SLOW_SEED: u64 = 0x73_6c_6f_77;
 const PROBE_SEED: u64 = 0x70_72_6f_62_65;
 
 impl Plan {
-    /// Requests of one iteration on average, if that does not depend on what happens.
-    pub fn requests_per_iteration(&self) -> Option<f64> {
+    /// Requests of one arrival on average, if that does not depend on what happens.
+    pub fn requests_per_arrival(&self) -> Option<f64> {
+        if self.paces_requests() {
+            return Some(1.0);
+        }
         let (requests, iterations) = requests_per_iteration(&self.scenarios)?;
         Some(requests as f64 / iterations as f64)
     }
@@ -68,7 +72,12 @@ impl Plan {
         let hold = Stage { duration: self.warmup + duration, from: rate, to: rate };
         let profile = Profile::new(vec![hold])?;
         let mut plan = Self {
-            load: Load::Open { profile, process: Process::Poisson, overload: Overload::Grow },
+            load: Load::Open {
+                profile,
+                process: Process::Poisson,
+                rate_of: RateUnit::Iterations,
+                overload: Overload::Grow,
+            },
             end: End { duration: Some(duration), iterations: None },
             users: None,
             phases: Vec::new(),
@@ -144,13 +153,13 @@ impl Plan {
     ) -> Result<Self, ProfileError> {
         let hold = |&(rate, duration): &(Rate, Nanos)| Stage { duration, from: rate, to: rate };
         let stages = lead.iter().chain(&[(rate, duration)]).map(hold).collect();
-        let (process, overload) = match self.load {
-            Load::Open { process, overload, .. } => (process, overload),
-            Load::Closed => (Process::Uniform, Overload::Queue),
+        let (process, rate_of, overload) = match self.load {
+            Load::Open { process, rate_of, overload, .. } => (process, rate_of, overload),
+            Load::Closed => (Process::Uniform, RateUnit::Iterations, Overload::Queue),
         };
         let interval = Nanos(unit.0 / INTERVALS).max(SHORTEST_INTERVAL);
         Ok(Self {
-            load: Load::Open { profile: Profile::new(stages)?, process, overload },
+            load: Load::Open { profile: Profile::new(stages)?, process, rate_of, overload },
             end: End { duration: Some(duration), iterations: None },
             users: None,
             phases: Vec::new(),

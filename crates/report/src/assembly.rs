@@ -88,6 +88,7 @@ impl RunResult {
             iterations: IterationResult::new(record),
             rate: Rate {
                 target_per_s: record.target_per_second,
+                paces_requests: record.paces_requests,
                 achieved_per_s: per_second(record.completed_in_window, record.duration),
                 started_per_s: per_second(record.accounting.started, record.duration),
                 iterations_started_per_s: per_second(record.iterations.started, record.duration),

@@ -19,11 +19,13 @@ impl RunResult {
         Pace::new(self.rate_unit(), *achieved_per_s, *iterations_started_per_s, *target_per_s)
     }
 
-    /// What rates are counted in: iterations if there is a scenario of several steps.
+    /// What rates are counted in: iterations if there is a scenario of several steps, and iterations were
+    /// asked for.
     pub(crate) fn rate_unit(&self) -> RateUnit {
         let of_one = |pair: &[crate::result::StepResult]| {
             pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO
         };
-        if self.by_step.windows(2).any(of_one) { RateUnit::Iterations } else { RateUnit::Requests }
+        let of_several = self.by_step.windows(2).any(of_one);
+        if of_several && !self.rate.paces_requests { RateUnit::Iterations } else { RateUnit::Requests }
     }
 }

@@ -552,8 +552,11 @@ pub struct IterationResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Mean of the iterations that the plan asked for, started or not; null in the closed model. Where every
-    /// iteration is one request, these are requests.
+    /// iteration is one request, or paces_requests is true, these are requests.
     pub target_per_s: Option<f64>,
+    /// Whether the plan asked for requests of iterations of any length (`rate_of: requests`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paces_requests: bool,
     /// Requests that ended with a whole response of any status within the measured part; null if that had no
     /// length.
     pub achieved_per_s: Option<f64>,

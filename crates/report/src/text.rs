@@ -327,7 +327,8 @@ pub(crate) fn iterations_differ(result: &RunResult) -> bool {
         failed: accounting.failed + accounting.timed_out + accounting.aborted,
         unfinished: accounting.in_flight_at_stop,
     };
-    iterations.started > 0 && (*iterations != as_requests || result.rate_unit() == RateUnit::Iterations)
+    let of_several = result.rate.paces_requests || result.rate_unit() == RateUnit::Iterations;
+    iterations.started > 0 && (*iterations != as_requests || of_several)
 }
 
 /// The accounts of iterations, unless each of them is one request.

@@ -93,6 +93,9 @@ pub enum Order {
     Random,
     /// Each once, in a random order that the seed of the plan chooses. After the end it is the same again.
     Shuffled,
+    /// From so many parts of equal length in turn, at least 1: the first row of each, then the second of
+    /// each. Of rows that are left over the first parts have one more.
+    Slices(u32),
 }
 
 /// What happens after the last row.

@@ -67,7 +67,7 @@ impl FieldList {
 /// A whole response. Of its fields and its body there is what the step [needs](Needs).
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// The status code.
+    /// The status code; 0 if there was no response.
     pub status: u16,
     /// The fields, without `:status`.
     pub fields: &'a FieldList,
@@ -90,6 +90,11 @@ impl<'a> Received<'a> {
     /// A response for which cookies do not matter.
     pub const fn new(status: u16, fields: &'a FieldList, body: &'a [u8]) -> Self {
         Self { status, fields, body, host: b"", authority: b"", secure: false, unix_s: 0, id: None }
+    }
+
+    /// Whether there was no response: only what belongs to the request can be taken.
+    pub const fn is_missing(&self) -> bool {
+        self.status == 0
     }
 }
 

@@ -308,6 +308,22 @@ impl Reaction {
         Ok(Verdict::Settled)
     }
 
+    /// Takes all values that are there of an exchange that has ended badly, whose iteration goes on all the
+    /// same: those of the request, and those of the response, if there is [one](Received::is_missing). Whether
+    /// no value is missing.
+    pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
+        let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut parsed = Parsed::default();
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        let take = |all, take: &Take| take.apply(&mut exchange, variables, known, looked_at, scratch) && all;
+        self.takes.iter().fold(true, take)
+    }
+
+    /// Whether it takes values into the session.
+    pub fn takes_values(&self) -> bool {
+        !self.takes.is_empty()
+    }
+
     /// Puts what is to be collected into the pools: of a response that [passed](Self::apply). Allocates
     /// nothing once the pools have been as full as they get, but for strings with escapes.
     ///

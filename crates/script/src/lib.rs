@@ -51,6 +51,7 @@ mod strings;
 mod text;
 mod wrk;
 
+pub use library::syntax_error;
 pub use options::{Host, ScriptOptions};
 pub use step::{StepScript, StepScripts};
 pub use text::ScriptText;

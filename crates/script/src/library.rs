@@ -205,6 +205,12 @@ pub(crate) fn compile(
     }
 }
 
+/// What is wrong with a script before it is run: it is no Lua. `None` if nothing is.
+pub fn syntax_error(source: &[u8]) -> Option<String> {
+    let lua = Lua::new_with(mlua::StdLib::NONE, mlua::LuaOptions::new()).ok()?;
+    compile(&lua, source, "=script", None).err().map(|error| reason(&error))
+}
+
 fn reason(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.clone(),

@@ -45,6 +45,7 @@ const SETTINGS: [(&str, &str); 66] = [
     ("stages", "--stages 2s@100,1s@=50"),
     ("users", "--users 9"),
     ("user_stages", "--user-stages 2s@5,1s@9"),
+    ("rate_of", "RATE 20 --rate-of requests"),
     ("arrival", "RATE 20 --arrival poisson"),
     ("overload", "RATE 20 -c 4 --overload drop"),
     ("warmup", "--warmup 1s"),

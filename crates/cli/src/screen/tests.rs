@@ -25,11 +25,13 @@ fn subject(steps: usize) -> Subject {
             scenarios: vec![ScenarioOutline { name: "browse".to_owned(), steps: all }],
             steps: names,
             phases: Vec::new(),
+            paces_requests: false,
         },
         basis: plimsoll_metrics::Basis {
             model: Model::Open,
             warmup: Nanos::from_secs(2),
             precise: false,
+            paces_requests: false,
             asked_per_second: None,
         },
         keeper: plimsoll_metrics::IntervalKeeper::new(SECOND, None, Vec::new(), Outline::default()),

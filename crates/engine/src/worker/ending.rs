@@ -115,12 +115,15 @@ impl<B: Backend> Worker<'_, B> {
         if at > resolved.at { at } else { self.now.max(resolved.at) }
     }
 
-    /// A request that failed; `status` is that of its response, 0 if there was none. In the closed model its
-    /// user goes on, after a pause if it was the connection that failed.
+    /// A request that failed; `status` is that of its response, 0 if there was none. Its iteration goes on if
+    /// its step wants that, and else, in the closed model, its user; after a pause if it was the connection
+    /// that failed.
     pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
         let home = self.home_of(request, lane);
+        self.do_without_response(request, lane);
         self.finish(request, Outcome::Failed(class), (status, 0), at);
-        if self.conclude(request, false) == Fate::Pending || !matches!(self.plan.load, Load::Closed) {
+        let fate = self.conclude(request, false);
+        if fate == Fate::Pending || fate == Fate::Over && !matches!(self.plan.load, Load::Closed) {
             return;
         }
         let now = self.now;
@@ -133,7 +136,10 @@ impl<B: Backend> Worker<'_, B> {
         } else {
             Nanos::ZERO
         };
-        self.retries.push(Reverse((now + pause, home)));
+        match fate {
+            Fate::GoesOn => self.sleep(request.session, now + pause),
+            _ => self.retries.push(Reverse((now + pause, home))),
+        }
     }
 
     /// Deals with every deadline that has come.
@@ -158,12 +164,16 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// No whole response came in time. In the closed model its user goes on.
+    /// No whole response came in time. Its iteration goes on if its step wants that, and else, in the closed
+    /// model, its user.
     pub(super) fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
         let home = self.home_of(request, lane);
+        self.do_without_response(request, lane);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
-        if self.conclude(request, false) == Fate::Over && matches!(self.plan.load, Load::Closed) {
-            self.retries.push(Reverse((now, home)));
+        match self.conclude(request, false) {
+            Fate::GoesOn => self.sleep(request.session, now),
+            Fate::Over if matches!(self.plan.load, Load::Closed) => self.retries.push(Reverse((now, home))),
+            Fate::Over | Fate::Pending => {}
         }
     }
 

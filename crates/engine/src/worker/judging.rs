@@ -9,7 +9,7 @@ use super::Worker;
 use crate::capture::{NO_CAPTURE, QUOTED_FROM};
 use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
-use crate::request::InFlight;
+use crate::request::{AT_SEND, InFlight};
 
 /// Calls of scripts that fail, without one request in between that ends well, before the run ends: what has
 /// failed so often on one worker fails for ever.
@@ -153,6 +153,8 @@ impl<B: Backend> Worker<'_, B> {
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, reaction.poll()) {
             return Judged::Pending(poll.pause(self.now.since(request.sent)));
         }
+        // What a failed request was to take, its iteration needs to go on.
+        let lacks_values = accepted.is_err() && step.goes_on && !reaction.salvage(&received, session);
         let accepted = accepted.and_then(|_| reaction.collect(&received, &mut self.feeds, &mut self.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
@@ -185,6 +187,9 @@ impl<B: Backend> Worker<'_, B> {
             // Those who read it know the step.
             self.reason = Some((class, reason));
         }
+        if lacks_values {
+            self.stop_session(request.session);
+        }
         if plan.scripts.is_some() {
             let is_quoted = match outcome {
                 Outcome::Failed(class) => self.lacks_example(request, class),
@@ -193,6 +198,40 @@ impl<B: Backend> Worker<'_, B> {
             self.remember(request, status, is_quoted);
         }
         Judged::Ended(outcome)
+    }
+
+    /// There is no response to a request that has failed: takes what belongs to the request itself into its
+    /// session, if that may go on. Its capture is still there.
+    pub(super) fn do_without_response(&mut self, request: &InFlight, lane: u32) {
+        if !self.plan.steps[request.step as usize].goes_on || self.sessions.get(request.session).is_none() {
+            return;
+        }
+        self.recall_sent(request);
+        let lane = &self.lanes[lane as usize];
+        let received = Received {
+            authority: lane.authority(),
+            secure: lane.https,
+            ..Received::new(0, &self.no_fields, &[])
+        };
+        let reaction = &self.reactions[request.step as usize];
+        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        session.state.last_status = 0;
+        session.state.last_fields.clear();
+        session.state.last_body.clear();
+        // What was never sent says nothing, either.
+        let is_whole = match request.sent {
+            AT_SEND => !reaction.takes_values(),
+            _ => reaction.salvage(&received, &mut session.state),
+        };
+        session.stops |= !is_whole;
+    }
+
+    /// Nothing comes after the requests of a session that are under way.
+    #[cold]
+    fn stop_session(&mut self, number: u32) {
+        if let Some(session) = self.sessions.get_mut(number) {
+            session.stops = true;
+        }
     }
 
     /// The response becomes the last one of its session: a script may make the next request of it. It stays

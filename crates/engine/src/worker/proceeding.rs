@@ -24,6 +24,15 @@ pub(super) struct Due {
     pub(super) begins: bool,
 }
 
+/// The next request of an iteration, where arrivals are requests: it waits for the next one of its scenario.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    session: u32,
+    step: u32,
+    /// The lane of the request before.
+    lane: u32,
+}
+
 /// What became of an iteration that was to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
@@ -66,14 +75,22 @@ impl<B: Backend> Worker<'_, B> {
                 Next::Send(step) => step..step + 1,
                 Next::Fork(steps) => steps,
                 Next::Pause(time) if time == Nanos::ZERO => continue,
-                Next::Pause(time) => return self.sleep(number, due.since + time),
+                Next::Pause(time) => {
+                    self.sleep(number, due.since + time);
+                    return Course::UnderWay;
+                }
                 Next::ScriptPause(script) => match self.script_pause(script) {
                     Ok(Nanos::ZERO) => continue,
-                    Ok(time) => return self.sleep(number, due.since + time),
+                    Ok(time) => {
+                        self.sleep(number, due.since + time);
+                        return Course::UnderWay;
+                    }
                     Err(reason) => return self.give_up(number, ErrorClass::Script, &reason),
                 },
                 Next::End => {
-                    self.counts.iterations.completed += u64::from(measured);
+                    let (completed, failed) = if session.failed { (0, 1) } else { (1, 0) };
+                    self.counts.iterations.completed += if measured { completed } else { 0 };
+                    self.counts.iterations.failed += if measured { failed } else { 0 };
                     self.end_session(number);
                     return Course::Over;
                 }
@@ -97,17 +114,30 @@ impl<B: Backend> Worker<'_, B> {
             }
             session.outstanding = steps.len() as u32;
             let mut slot = slot;
+            let mut has_arrival = due.begins || !self.paces_requests;
             for step in steps {
-                self.send_step(number, step, lane, slot.take(), due);
+                if has_arrival {
+                    self.send_step(number, step, lane, slot.take(), due, measured);
+                } else {
+                    self.turns[scenario as usize].push_back(Turn { session: number, step, lane });
+                }
+                has_arrival = !self.paces_requests;
             }
             return Course::UnderWay;
         }
     }
 
+    /// Arrivals are requests: the one that is intended at `intended` is that of an iteration under way.
+    pub(super) fn send_turn(&mut self, turn: Turn, intended: Nanos, measured: bool) {
+        let Turn { session, step, lane } = turn;
+        let due = Due { intended, ready: Nanos::MAX, since: intended, begins: false };
+        self.send_step(session, step, lane, None, due, measured);
+    }
+
     /// Starts the request of one step of an iteration.
-    fn send_step(&mut self, number: u32, step: u32, lane: u32, slot: Option<u32>, due: Due) {
+    fn send_step(&mut self, number: u32, step: u32, lane: u32, slot: Option<u32>, due: Due, measured: bool) {
         let Some(session) = self.sessions.get(number) else { return };
-        let (index, measured) = (session.index, session.measured);
+        let index = session.index;
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
         let next_lane = self.lane_of(self.plan.steps[step as usize].target, lane);
@@ -139,6 +169,11 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// The lane in which a request will be that waits for its arrival.
+    pub(super) fn lane_of_turn(&self, turn: Turn) -> u32 {
+        self.lane_of(self.plan.steps[turn.step as usize].target, turn.lane)
+    }
+
     pub(super) fn lane_of(&self, target: usize, likely: u32) -> u32 {
         if self.lanes[likely as usize].target == target {
             return likely;
@@ -154,10 +189,9 @@ impl<B: Backend> Worker<'_, B> {
         self.sessions.end(number);
     }
 
-    /// The iteration thinks until then.
-    fn sleep(&mut self, number: u32, until: Nanos) -> Course {
+    /// The iteration does nothing until then.
+    pub(super) fn sleep(&mut self, number: u32, until: Nanos) {
         self.sleepers.push(Reverse((until, number)));
-        Course::UnderWay
     }
 
     /// The iteration cannot go on.
@@ -198,11 +232,12 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// What the end of a request, which ended well or not, means for its iteration.
+    /// What the end of a request, which ended well or not, means for its iteration. After one that did not,
+    /// an iteration goes on if its step wants that, and if it was to take no value that is missing now.
     #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
-        let measured = u64::from(request.measured);
         let Some(session) = self.sessions.get_mut(request.session) else {
+            let measured = u64::from(request.measured);
             let iterations = &mut self.counts.iterations;
             iterations.completed += if ok { measured } else { 0 };
             iterations.failed += if ok { 0 } else { measured };
@@ -210,10 +245,11 @@ impl<B: Backend> Worker<'_, B> {
         };
         session.outstanding = session.outstanding.saturating_sub(1);
         session.failed |= !ok;
-        match (session.outstanding, session.failed) {
+        session.stops |= !ok && !self.plan.steps[request.step as usize].goes_on;
+        match (session.outstanding, session.stops) {
             (0, false) => Fate::GoesOn,
             (0, true) => {
-                self.counts.iterations.failed += measured;
+                self.counts.iterations.failed += u64::from(session.measured);
                 self.end_session(request.session);
                 Fate::Over
             }

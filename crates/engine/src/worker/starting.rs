@@ -1,6 +1,7 @@
 //! Starting: who begins an iteration, on which connection, and how its request is written.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
@@ -194,13 +195,14 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Open model: starts every arrival that is due, as far as connections allow.
+    /// Open model: starts every arrival that is due, as far as connections allow. Where arrivals are requests,
+    /// an iteration under way takes one before another begins.
     ///
     /// There is no queue of waiting arrivals: the schedule is an exact sequence, and an arrival that is not
     /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
-        if self.ended || self.complete {
+        if self.ended || self.has_begun_all() {
             return;
         }
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
@@ -235,12 +237,16 @@ impl<B: Backend> Worker<'_, B> {
                     break 'lanes;
                 }
                 let measured = intended >= self.times.measure;
-                if self.exhausted[scenario as usize] {
+                let turn = self.turns[scenario as usize].front().copied();
+                if turn.is_none() && self.exhausted[scenario as usize] {
                     self.lanes[lane as usize].take();
-                    self.pass_by(measured);
+                    if !self.complete {
+                        self.pass_by(measured);
+                    }
                     continue;
                 }
-                if !self.lanes[lane as usize].waiting.is_empty() || !self.can_place(lane, now) {
+                let there = turn.map_or(lane, |turn| self.lane_of_turn(turn));
+                if !self.lanes[there as usize].waiting.is_empty() || !self.can_place(there, now) {
                     if overload == Overload::Drop {
                         // In this pass no connection becomes free for those behind it, either.
                         let due = until.min(now + Nanos(1)).since(self.times.start);
@@ -254,10 +260,16 @@ impl<B: Backend> Worker<'_, B> {
                     }
                     blocked = true;
                     self.lanes[lane as usize].blocked = true;
-                    at_limit |= self.is_at_limit(lane);
+                    at_limit |= self.is_at_limit(there);
                     break;
                 }
                 self.lanes[lane as usize].take();
+                if let Some(turn) = turn {
+                    self.turns[scenario as usize].pop_front();
+                    self.send_turn(turn, intended, measured);
+                    started = true;
+                    continue;
+                }
                 let index = arrival.index;
                 let begin = Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured };
                 if self.begin(begin, None, now) {
@@ -265,7 +277,7 @@ impl<B: Backend> Worker<'_, B> {
                 } else if !self.complete {
                     self.pass_by(measured);
                 }
-                if self.complete || self.is_stopped_by_script(now) {
+                if self.has_begun_all() || self.is_stopped_by_script(now) {
                     break 'lanes;
                 }
             }
@@ -275,6 +287,11 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.ended = over && !(blocked && now < latest);
         self.note_blocked(blocked, at_limit, now.min(self.times.end));
+    }
+
+    /// Whether the load is complete before its end, and no request waits for an arrival.
+    pub(super) fn has_begun_all(&self) -> bool {
+        self.complete && self.turns.iter().all(VecDeque::is_empty)
     }
 
     /// An arrival whose scenario has no data any more, while others have.

@@ -24,7 +24,7 @@ impl<B: Backend> Worker<'_, B> {
             return false;
         }
         if self.complete {
-            return true;
+            return self.has_begun_all();
         }
         match self.counts.remaining {
             Some(remaining) => remaining == 0,
@@ -34,7 +34,7 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
         let over = now >= self.times.end;
-        let next_arrival = if over || self.complete {
+        let next_arrival = if over || self.has_begun_all() {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.

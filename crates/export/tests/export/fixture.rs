@@ -16,6 +16,7 @@ fn outline() -> Outline {
         scenarios: vec![scenario("buy \"now\"", 0..2), scenario("look", 2..3)],
         steps: ["add", "pay\\cash", "look"].map(str::to_owned).to_vec(),
         phases: Vec::new(),
+        paces_requests: false,
     }
 }
 

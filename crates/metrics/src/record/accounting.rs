@@ -63,12 +63,6 @@ impl Accounting {
         Ok(())
     }
 
-    /// Arrivals that the plan asked for within the measured time: each is the start of an iteration. With
-    /// scenarios of one step the same as `scheduled`.
-    pub const fn arrivals(&self, iterations: &IterationRecord) -> u64 {
-        iterations.started + self.dropped + self.never_started
-    }
-
     /// Adds another worker's counts.
     pub fn merge(&mut self, other: &Self) {
         self.scheduled += other.scheduled;

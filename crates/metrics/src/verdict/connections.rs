@@ -200,7 +200,7 @@ impl Judge<'_> {
         let slow = service.percentile(100.0 * (1.0 - (held / service.count() as f64).min(0.5)))?;
         let target = self.record.target_per_second?;
         // Each request of an iteration takes up its place for its own service time.
-        let steps = self.record.requests_per_iteration();
+        let steps = self.record.requests_per_arrival();
         let iterations = (steps > 1.0).then(|| {
             let steps = (steps * 10.0).round() / 10.0;
             format!("{} of {steps} requests", figure::per_second_of("iterations", target))

@@ -522,7 +522,7 @@ fn the_rate_is_one_of_iterations() {
     );
     let mut record = good(Model::Open);
     of_three_steps(&mut record, 9_710);
-    assert_eq!(record.accounting.arrivals(&record.iterations), 10_000);
+    assert_eq!(record.arrivals(), 10_000);
     assert_eq!(
         judge(&record).reasons[0].evidence,
         "9,710 of 10,000 scheduled iterations were started (97.1 %): 290 dropped, 0 never started"
@@ -562,7 +562,7 @@ fn the_requests_of_an_iteration_are_counted_by_scenario() {
                 ..StepRecord::default()
             })
             .collect();
-        record.requests_per_iteration()
+        record.requests_per_arrival()
     };
     assert_eq!(per_iteration(&[]), 1.0);
     assert_eq!(per_iteration(&[("", "a")]), 1.0);

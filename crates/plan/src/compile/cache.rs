@@ -51,6 +51,7 @@ impl Compiler<'_, '_> {
             None => None,
         };
         let timeout = self.step_timeout(spec);
+        let goes_on = self.goes_on(spec);
         self.check_reply(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
@@ -69,6 +70,7 @@ impl Compiler<'_, '_> {
             variables: self.variables.clone(),
             reaction,
             timeout: timeout?,
+            goes_on: goes_on?,
             place,
             ..Draft::new(name, wanted.method.to_owned(), wanted.key, wanted.value)
         };

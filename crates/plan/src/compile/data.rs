@@ -1,6 +1,7 @@
 //! Data sources: where rows are, and what their columns are called.
 
 use plimsoll_scenario::{AtEnd, FeedSpec, Order, Per, Rows, Share};
+use plimsoll_schedule::parse_count;
 use serde_json::Value;
 
 use super::variables::is_function;
@@ -44,6 +45,7 @@ impl Compiler<'_, '_> {
         for (name, place, spec) in &self.loaded.document.data.0 {
             let known = self.resolver.problems.len();
             let order = self.read(&spec.order, parse_order).flatten().unwrap_or(Order::Sequential);
+            let order = self.sliced(spec, order);
             let per = self.read(&spec.per, parse_per).flatten().unwrap_or(Per::Iteration);
             // A user without a row of its own is a mistake, unless the plan says otherwise.
             let at_end = if per == Per::User { AtEnd::Fail } else { AtEnd::Wrap };
@@ -77,6 +79,23 @@ impl Compiler<'_, '_> {
                 share,
                 per,
             });
+        }
+    }
+
+    /// The order, if rows are taken from several parts in turn.
+    fn sliced(&mut self, spec: &DataSpec, order: Order) -> Order {
+        let slices = self.read(&spec.slices, |text| match parse_count(text).map(u32::try_from) {
+            Ok(Ok(slices)) if slices > 0 => Ok(slices),
+            _ => Err(format!("`{text}` is not a number of parts: write a whole number above 0")),
+        });
+        match slices.flatten() {
+            None => order,
+            Some(_) if order != Order::Sequential => {
+                let problem = Problem::new("`slices` has no effect: rows are not taken one after the other");
+                self.report(spec.slices.place(), problem.with_hint("leave `slices` or `order` out"));
+                order
+            }
+            Some(slices) => Order::Slices(slices),
         }
     }
 

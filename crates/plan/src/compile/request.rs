@@ -46,6 +46,7 @@ impl Compiler<'_, '_> {
         let scenario = part.spec;
         let shared = self.own_headers(&scenario.headers, part, known);
         let timeout = self.step_timeout(spec);
+        let goes_on = self.goes_on(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
         let collect = self.collections(spec);
@@ -84,6 +85,7 @@ impl Compiler<'_, '_> {
             variables: self.variables.clone(),
             reaction,
             timeout: timeout?,
+            goes_on: goes_on?,
             script: script?,
             place,
             ..Draft::new(name, method, aim.path, body.body)
@@ -99,6 +101,16 @@ impl Compiler<'_, '_> {
             }
             timeout => timeout,
         }
+    }
+
+    /// Whether its iteration goes on if the request fails.
+    pub(super) fn goes_on(&mut self, spec: &StepSpec) -> Option<bool> {
+        let given = self.read(&spec.on_failure, |text| match text {
+            "continue" => Ok(true),
+            "end" => Ok(false),
+            _ => Err(format!("`{text}` is not one of end, continue")),
+        });
+        given.map(|given| given.unwrap_or(false))
     }
 
     /// The server of a step that names none in its path: its target, or that of the scenario.

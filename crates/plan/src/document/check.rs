@@ -92,6 +92,7 @@ impl Deed {
                 "canister",
                 "poll",
                 "timeout",
+                "on_failure",
                 "expect",
                 "extract",
                 "collect",
@@ -99,7 +100,9 @@ impl Deed {
                 "script",
                 "think",
             ],
-            Self::Cache => &["name", "cache", "target", "timeout", "expect", "extract", "think"],
+            Self::Cache => {
+                &["name", "cache", "target", "timeout", "on_failure", "expect", "extract", "think"]
+            }
             Self::Set => &["set"],
             Self::Keep => &["keep"],
             Self::Pick => &["pick"],
@@ -575,7 +578,7 @@ impl StepSpec {
             "name": name, "get": get, "post": post, "put": put, "patch": patch, "delete": delete, "head": head,
             "request": request, "method": method, "same_url": same_url, "cache": cache, "target": target, "body": body,
             "body_file": body_file, "template_file": template_file, "json": json, "batch": batch, "timeout": timeout,
-            "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
+            "on_failure": on_failure, "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
             "repeat": repeat, "while": while_condition, "pick": pick, "take": take,
         };
         all.push(("headers", self.headers.0.first().map(|(_, place, _)| *place)));

@@ -18,7 +18,7 @@ fn hold(rate: u64, duration: Nanos) -> Stage {
 
 fn open(plan: &Plan) -> (&Profile, Process, Overload) {
     match &plan.load {
-        Load::Open { profile, process, overload } => (profile, *process, *overload),
+        Load::Open { profile, process, overload, .. } => (profile, *process, *overload),
         Load::Closed => panic!("closed"),
     }
 }

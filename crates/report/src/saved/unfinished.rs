@@ -220,6 +220,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         started_unix: Nanos(beginning.started_unix_ns),
         started_monotonic: Nanos::ZERO,
         completed_in_window: completed,
+        paces_requests: false,
         target_per_second: None,
         rate_changes: Vec::new(),
         stopped_by: None,

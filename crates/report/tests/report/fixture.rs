@@ -597,6 +597,7 @@ pub(crate) fn thresholds() -> RunResult {
         scenarios: scenarios.map(|(name, steps)| ScenarioOutline { name: name.to_owned(), steps }).collect(),
         steps: ["pay", "search"].map(str::to_owned).to_vec(),
         phases: Vec::new(),
+        paces_requests: false,
     };
     let two = Some(SECOND * 2);
     let specs = [

@@ -23,6 +23,8 @@ enum Way {
     Sequential,
     Random,
     Shuffled(Permutation),
+    /// So many parts of a number of rows.
+    Slices(u64, u64),
 }
 
 impl Turn {
@@ -36,6 +38,7 @@ impl Turn {
             Order::Sequential => Way::Sequential,
             Order::Random => Way::Random,
             Order::Shuffled => Way::Shuffled(Permutation::new(count, shuffle)),
+            Order::Slices(parts) => Way::Slices(u64::from(parts.max(1)), count),
         };
         Self { first, step, own, taken: 0, order }
     }
@@ -64,7 +67,33 @@ impl Turn {
         self.taken += 1;
         Some(match &self.order {
             Way::Shuffled(permutation) => permutation.at(position),
+            Way::Slices(parts, count) => in_slices(position, *parts, *count),
             Way::Sequential | Way::Random => position,
         })
+    }
+}
+
+/// Which row comes at a position where so many parts of `count` rows take turns.
+const fn in_slices(position: u64, parts: u64, count: u64) -> u64 {
+    let (part, number) = (position % parts, position / parts);
+    let (length, longer) = (count / parts, count % parts);
+    part * length + if part < longer { part } else { longer } + number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_slices;
+
+    #[test]
+    fn parts_take_turns_and_every_row_comes_once() {
+        let rows = |parts, count| (0..count).map(|at| in_slices(at, parts, count)).collect::<Vec<_>>();
+        assert_eq!(rows(2, 6), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(rows(3, 8), [0, 3, 6, 1, 4, 7, 2, 5]);
+        assert_eq!((rows(1, 3), rows(5, 3)), (vec![0, 1, 2], vec![0, 1, 2]));
+        for (parts, count) in [(2, 995), (7, 50), (10, 9), (4, 4)] {
+            let mut all = rows(parts, count);
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>(), "{parts} of {count}");
+        }
     }
 }

@@ -138,6 +138,9 @@ impl Place {
         scratch: &'v mut Vec<u8>,
     ) -> Option<&'v [u8]> {
         let Exchange { received, sent, cookies, parsed } = exchange;
+        if received.is_missing() && self.is_of_response() {
+            return None;
+        }
         match self {
             Self::Status => {
                 scratch.clear();
