@@ -40,6 +40,10 @@ impl Ratio {
         Self::new(self.over.checked_mul(other.over)?, self.under.checked_mul(other.under)?)
     }
 
+    pub(crate) fn times_whole(&self, factor: u128) -> Option<Self> {
+        self.times(Self::new(factor, 1)?)
+    }
+
     pub(crate) fn divided_by(&self, other: Self) -> Option<Self> {
         self.times(Self::new(other.under, other.over)?)
     }
@@ -69,6 +73,11 @@ impl Ratio {
     /// As nanoseconds, if it is a number of seconds; `None` beyond 64 bits. Rounded down.
     pub(crate) fn nanos(&self) -> Option<u64> {
         u64::try_from(self.over.checked_mul(1_000_000_000)? / self.under).ok()
+    }
+
+    /// The same, rounded up.
+    pub(crate) fn nanos_up(&self) -> Option<u64> {
+        u64::try_from(self.over.checked_mul(1_000_000_000)?.div_ceil(self.under)).ok()
     }
 }
 

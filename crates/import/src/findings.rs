@@ -1,9 +1,9 @@
 //! What is found while a source is read: notes and problems.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use plimsoll_plan::document::{Document, Field, Settings};
+use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
 use plimsoll_plan::{Command, Files, KeyLogFile, Problem, Problems};
 
 use crate::Imported;
@@ -83,10 +83,39 @@ impl Findings {
     }
 
     /// The same for a source whose requests may be such as a plan refuses: what is wrong with them then is
-    /// what is wrong with the source.
-    pub(crate) fn finish_checked(mut self, document: Document) -> Result<Imported, Problems> {
+    /// what is wrong with the source. How the load is carried out is the importer's matter, and files need
+    /// not be there.
+    pub(crate) fn finish_checked(self, document: Document) -> Result<Imported, Problems> {
+        let mut protocol = Settings::default();
+        if let Some(run) = document.run.get() {
+            (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
+            protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
+        }
+        self.finish_with(document, protocol, Path::new(""), &AnyEmpty)
+    }
+
+    /// The same for one of which all is looked at but keys and certificates. The plan will be in `folder`,
+    /// with these files.
+    pub(crate) fn finish_whole(
+        self,
+        document: Document,
+        folder: &Path,
+        files: &dyn Files,
+    ) -> Result<Imported, Problems> {
+        let mut run = document.run.get().cloned().unwrap_or_default();
+        (run.cacert, run.cert, run.key) = (Field::Absent, Field::Absent, Field::Absent);
+        self.finish_with(document, run, folder, files)
+    }
+
+    fn finish_with(
+        mut self,
+        document: Document,
+        run: Settings,
+        folder: &Path,
+        files: &dyn Files,
+    ) -> Result<Imported, Problems> {
         if self.problems.is_empty() {
-            for problem in &refused(&document) {
+            for problem in &refused(&document, run, folder, files) {
                 let hint = problem.hint.clone();
                 let problem = Problem::new(format!("a plan refuses what it asks for: {}", problem.message));
                 self.problems.push(match hint {
@@ -109,29 +138,62 @@ impl Findings {
     }
 }
 
-/// What a plan refuses of the requests of a document, whatever is in the files that it names.
-fn refused(document: &Document) -> Problems {
+/// What a plan refuses of a document with these settings. Scripts and XPath are looked at where there is what
+/// runs them.
+fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files) -> Problems {
     let mut requests = document.clone();
-    let run = document.run.get();
-    let mut protocol = Settings::default();
-    if let Some(run) = run {
-        (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
-        protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
+    requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
+    for scenario in &mut requests.scenarios {
+        if let Field::Given(scenario, _) = scenario {
+            without_engines(&mut scenario.steps);
+        }
     }
-    requests.run = if protocol == Settings::default() { Field::Absent } else { Field::new(protocol) };
-    let files = OnlyPlan(requests.to_yaml());
-    let command = Command { plan: Some(PLAN.to_owned()), ..Command::default() };
+    let plan = folder.join("plan.yaml");
+    let name = plan.to_string_lossy().into_owned();
+    let files = WithPlan { plan, text: requests.to_yaml(), files };
+    let command = Command { plan: Some(name), ..Command::default() };
     command.resolve(&files).err().map(|refused| refused.problems).unwrap_or_default()
 }
 
-const PLAN: &str = "plan.yaml";
+fn without_engines(steps: &mut [Field<StepSpec>]) {
+    for step in steps {
+        if let Field::Given(step, _) = step {
+            step.script = Field::Absent;
+            for (_, _, extract) in &mut step.extract.0 {
+                if let Field::Given(extract, _) = extract
+                    && !extract.xpath.is_absent()
+                {
+                    (extract.xpath, extract.body) = (Field::Absent, Field::new(true));
+                }
+            }
+            without_engines(&mut step.parallel);
+        }
+    }
+}
 
-/// A plan, and any other file with nothing in it.
-struct OnlyPlan(String);
+/// A plan beside other files.
+struct WithPlan<'a> {
+    plan: PathBuf,
+    text: String,
+    files: &'a dyn Files,
+}
 
-impl Files for OnlyPlan {
+impl Files for WithPlan<'_> {
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        Ok(if path == Path::new(PLAN) { self.0.clone().into_bytes() } else { Vec::new() })
+        if path == self.plan { Ok(self.text.clone().into_bytes()) } else { self.files.read(path) }
+    }
+
+    fn key_log(&self, path: &Path) -> std::io::Result<KeyLogFile> {
+        self.files.key_log(path)
+    }
+}
+
+/// Any file, with nothing in it.
+struct AnyEmpty;
+
+impl Files for AnyEmpty {
+    fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
+        Ok(Vec::new())
     }
 
     fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {

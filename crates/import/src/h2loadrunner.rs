@@ -1,9 +1,8 @@
 //! h2loadrunner's JSON configuration.
 //!
 //! What it says about servers and connections becomes a target and settings, its scenarios become scenarios.
-//! Two things are counted differently: its rate is requests per second and client, ours iterations per second
-//! of the whole run; its weights are shares of requests, ours shares of iterations. Both are converted
-//! exactly.
+//! Its rate is requests per second and client, which a plan says with `rps` and `rate_of: requests`: there
+//! weights are shares of requests, as they are in the format. Without a rate they become shares of iterations.
 
 mod data;
 mod load;
@@ -41,6 +40,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
     importer.tls(&mut top);
     importer.http2(&mut top);
     importer.outputs(&mut top);
+    importer.refuse_old_format(&top);
     let shares = importer.scenarios(&mut top);
     importer.load(&mut top, &shares);
     top.rest(&mut importer.findings, is_comment);
@@ -122,7 +122,7 @@ impl<'a> Importer<'a> {
 
     fn finish(mut self) -> Result<Imported, Problems> {
         if !self.others.is_empty() {
-            let connections = self.clients.saturating_mul(self.others.len() as u64 + 1);
+            let connections = u128::from(self.clients).saturating_mul(self.origins());
             let becomes = format!(
                 "each client has a connection to each of the {} authorities: there are {connections}",
                 self.others.len() + 1
@@ -131,6 +131,23 @@ impl<'a> Importer<'a> {
             self.settings.connections = text(connections.to_string());
         }
         self.document.run = self.settings.into();
-        self.findings.finish(self.document)
+        self.findings.finish_whole(self.document, &self.folder, self.files)
+    }
+
+    /// Scenarios were not a list once, and their data stood at the top.
+    fn refuse_old_format(&mut self, top: &Object<'_>) {
+        const OLD: [&str; 5] = [
+            "scenario",
+            "variable-name-in-path-and-data",
+            "variable-range-start",
+            "variable-range-end",
+            "variable-range-slicing",
+        ];
+        if let Some(key) = OLD.iter().find(|key| top.has(key)) {
+            let hint = "write `Scenarios`, a list of objects with a `name` and `Requests`; ranges are \
+                        `user-id-range-start` and `-end` beside `user-id-variable-in-path-and-data` there";
+            let message = "the field is of an old format, which h2loadrunner itself no longer reads";
+            self.findings.hinted(&top.place(key), message, hint);
+        }
     }
 }

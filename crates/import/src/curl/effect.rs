@@ -79,10 +79,9 @@ impl Command {
             }
         }
         let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
-        let mut routes = |list: &mut Field<Vec<Field<Text>>>, used: Use| {
+        let mut routes = |list: &mut Field<Vec<Field<Text>>>, mut open: Vec<String>, used: Use| {
             let Field::Given(all, _) = list else { return };
             // The first one that is for a URL counts.
-            let mut open = authorities.clone();
             all.retain(|route| {
                 let route = route.get().map_or("", |text| text.as_str());
                 let kept = matches(route, &open);
@@ -100,8 +99,18 @@ impl Command {
                 *list = Field::Absent;
             }
         };
-        routes(&mut settings.resolve, Use::Resolve);
-        routes(&mut settings.connect_to, Use::ConnectTo);
+        routes(&mut settings.connect_to, authorities.clone(), Use::ConnectTo);
+        // Names are resolved of where connections go.
+        let detours: Vec<&str> = settings
+            .connect_to
+            .get()
+            .into_iter()
+            .flatten()
+            .filter_map(Field::get)
+            .map(Text::as_str)
+            .collect();
+        let places = authorities.iter().map(|authority| place(authority, &detours)).collect();
+        routes(&mut settings.resolve, places, Use::Resolve);
     }
 }
 
@@ -133,24 +142,40 @@ fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
     all
 }
 
+/// Host and port that a text begins with, and what is behind them.
+fn cut(text: &str) -> Option<(String, String, &str)> {
+    let (host, rest) = match text.strip_prefix('[') {
+        Some(inner) => {
+            let (host, rest) = inner.split_once(']')?;
+            (format!("[{host}]"), rest.strip_prefix(':')?)
+        }
+        None => text.split_once(':').map(|(host, rest)| (host.to_owned(), rest))?,
+    };
+    let (port, rest) = rest.split_once(':').unwrap_or((rest, ""));
+    Some((host.to_ascii_lowercase(), port.to_owned(), rest))
+}
+
+/// `host:port` that connections go to for an authority: that of the first detour (`host:port:host:port`) for
+/// it; what is empty there stays what it is.
+fn place(authority: &str, detours: &[&str]) -> String {
+    let own = [authority.to_owned()];
+    let detour = detours.iter().find(|detour| matches(detour, &own));
+    let to = detour.and_then(|detour| cut(cut(detour)?.2));
+    let (Some((to_host, to_port, _)), Some((host, port, _))) = (to, cut(authority)) else {
+        return authority.to_owned();
+    };
+    let or = |to: String, own: String| if to.is_empty() { own } else { to };
+    format!("{}:{}", or(to_host, host), or(to_port, port))
+}
+
 /// Whether `host:port:…` is for one of these; an empty part is for all.
 fn matches(route: &str, authorities: &[String]) -> bool {
-    let cut = |text: &str| -> Option<(String, String)> {
-        let (host, rest) = match text.strip_prefix('[') {
-            Some(inner) => {
-                let (host, rest) = inner.split_once(']')?;
-                (format!("[{host}]"), rest.strip_prefix(':')?)
-            }
-            None => text.split_once(':').map(|(host, rest)| (host.to_owned(), rest))?,
-        };
-        Some((host.to_ascii_lowercase(), rest.split(':').next().unwrap_or_default().to_owned()))
-    };
     // What is malformed is refused where it is read.
-    let Some((host, port)) = cut(route) else { return true };
+    let Some((host, port, _)) = cut(route) else { return true };
     authorities
         .iter()
         .filter_map(|authority| cut(authority))
-        .any(|(of, at)| (host.is_empty() || host == of) && (port.is_empty() || port == at))
+        .any(|(of, at, _)| (host.is_empty() || host == of) && (port.is_empty() || port == at))
 }
 
 #[cfg(test)]

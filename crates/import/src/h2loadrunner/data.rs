@@ -7,13 +7,33 @@ use super::variables::{Binding, Variables};
 use crate::draft::text;
 use crate::source::Object;
 
-/// Most rows of a file that is copied into the plan, because its columns need other names.
+/// Most rows of a file that is copied into the plan, because its columns need other names or its rows are of
+/// different lengths.
 const MOST_ROWS: usize = 10_000;
 
-/// A CSV file, as far as an import reads it.
+/// A CSV file, as far as an import reads it. Its rows may be of different lengths, and of others than its
+/// head.
 struct Table {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Whether the head names the values of every row, and there are no others.
+    fn is_regular(&self) -> bool {
+        self.rows.iter().all(|row| row.len() == self.columns.len())
+    }
+
+    /// The same with so many values in every row: where one has less, its last one stands for the others.
+    fn of_width(mut self, width: usize) -> Self {
+        for row in &mut self.rows {
+            let last = row.last().cloned().unwrap_or_default();
+            row.resize(width, last);
+        }
+        let last = self.columns.last().cloned().unwrap_or_default();
+        self.columns.resize(width, last);
+        self
+    }
 }
 
 impl Importer<'_> {
@@ -33,6 +53,7 @@ impl Importer<'_> {
                 }
             }
         }
+        let of_file: Vec<String> = variables.named.keys().cloned().collect();
         for mut range in scenario.objects("range-based-variables", &mut self.findings) {
             let name = self.named(&mut range);
             let start = range.count("variable-range-start", &mut self.findings);
@@ -41,6 +62,10 @@ impl Importer<'_> {
             let Some(name) = name else { continue };
             if let Some(source) = self.range(&range.at, name, start, end, split) {
                 sources.push(source.clone());
+                // Of a column and a range of the same name, the range is what is sent.
+                if of_file.iter().any(|column| column == name) {
+                    variables.named.remove(name);
+                }
                 self.bind(&range.at, &mut variables, name.to_owned(), Binding::Same(source));
             }
         }
@@ -155,13 +180,22 @@ impl Importer<'_> {
         let mut data = DataSpec::default();
         let end = end.to_string();
         data.range = vec![text(format!("{start:0width$}", width = end.len())), text(end)];
-        data.share = text(if split { "split" } else { "whole" });
+        self.share(&mut data, split);
         self.document.data.push(name.as_str(), data);
         Some(name)
     }
 
+    /// Who has which rows: each client a part of its own, or all have all.
+    fn share(&self, data: &mut DataSpec, split: bool) {
+        data.share = text(if split { "split" } else { "whole" });
+        if split && self.clients > 1 {
+            data.slices = text(self.clients.min(u64::from(u32::MAX)).to_string());
+        }
+    }
+
     /// A CSV file. Gives the name of the source, and for each column its name in the file and the variable
-    /// that it goes into. With `requests`, there has to be a column for each of them, or but one.
+    /// that it goes into. With `requests`, a row has a value for each of them, in order; else its values are
+    /// those of the variables that the head names.
     fn table(
         &mut self,
         at: &str,
@@ -181,19 +215,12 @@ impl Importer<'_> {
                 return None;
             }
         };
-        let columns = table.columns.len();
-        if let Some(requests) = requests.filter(|&requests| columns > 1 && columns < requests) {
-            let message = format!("{file} has {columns} columns, but the scenario has {requests} requests");
-            let hint = "give it one column for each request, or one for all";
-            self.findings.hinted(at, message, hint);
-            return None;
-        }
         let source = self.names.clone().take(file.rsplit('/').next().and_then(|n| n.split('.').next())?);
         let mut data = DataSpec::default();
-        data.share = text(if split { "split" } else { "whole" });
+        self.share(&mut data, split);
         let mut names = self.names.clone();
         let source = unused(&self.document, source);
-        if table.columns.iter().all(|column| names.take_exactly(column)) {
+        if table.is_regular() && table.columns.iter().all(|column| names.take_exactly(column)) {
             self.names = names;
             data.csv = text(file);
             self.document.data.push(source.as_str(), data);
@@ -201,14 +228,17 @@ impl Importer<'_> {
             return Some((source, columns));
         }
         if table.rows.len() > MOST_ROWS {
-            let message =
-                format!("the columns of {file} need other names: letters, digits and `_`, each once");
-            self.findings.hinted(at, message, "change the first line of the file");
+            let message = match table.is_regular() {
+                true => format!("the columns of {file} need other names: letters, digits and `_`, each once"),
+                false => format!("the rows of {file} do not all have as many values as its first line"),
+            };
+            self.findings.hinted(at, message, format!("change it: only {MOST_ROWS} rows are copied"));
             return None;
         }
-        // The names of the columns cannot be used: the rows are copied, with other names.
-        let becomes = "its columns need other names here, so its rows are copied into the plan";
-        self.findings.note(at, file, becomes);
+        // The rows are copied: with other names of their columns, or with as many values in each.
+        let most = table.rows.iter().map(Vec::len).max().unwrap_or(1);
+        let width = requests.map_or(table.columns.len(), |requests| most.min(requests).max(1));
+        let table = table.of_width(width);
         let columns: Vec<(String, String)> =
             table.columns.iter().map(|column| (column.clone(), self.names.take(column))).collect();
         data.columns = columns.iter().map(|(_, name)| text(name.as_str())).collect();
@@ -267,16 +297,20 @@ fn table(text: &str) -> Result<Table, String> {
         return Err("it has no row behind the names of its columns".to_owned());
     }
     let columns: Vec<String> = rows.remove(0).iter().map(|name| name.trim().to_owned()).collect();
-    if let Some(row) = rows.iter().position(|row| row.len() != columns.len()) {
-        let message = "of values has another number of columns than the first line";
-        return Err(format!("row {} {message}", row + 1));
-    }
     Ok(Table { columns, rows })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_value_of_a_short_row_stands_for_those_that_are_missing() {
+        let ragged = table("suci\na,b\nc,d,e\nf\n").unwrap();
+        assert!(!ragged.is_regular());
+        assert_eq!(ragged.of_width(2).rows, [["a", "b"], ["c", "d"], ["f", "f"]]);
+        assert!(table("a,b\n1,2\n").unwrap().is_regular());
+    }
 
     #[test]
     fn tables_are_read_by_rfc_4180() {
@@ -287,7 +321,6 @@ mod tests {
             ("", "it has no row behind the names of its columns"),
             ("a\n", "it has no row behind the names of its columns"),
             ("a\n\"x", "a quoted value does not end"),
-            ("a,b\n1,2\n1", "row 2 of values has another number of columns than the first line"),
         ] {
             assert_eq!(table(text).err().as_deref(), Some(wrong), "{text:?}");
         }

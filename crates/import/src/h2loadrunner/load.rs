@@ -23,11 +23,11 @@ impl Importer<'_> {
         let duration = top.number("duration", &mut self.findings);
         let total = top.count("total-requests", &mut self.findings);
         let warmup = self.time(top, "warm-up-time", 1);
-        let mean = self.weigh(shares);
-        if let (Some(rate), Some(mean)) = (rate, mean) {
-            self.rate(rate, mean, shares);
+        let mean = self.weigh(shares, rate.is_some());
+        if let Some(rate) = rate {
+            self.rate(rate, shares);
         }
-        self.feed(top, mean);
+        self.feed(top, rate.is_some());
 
         // A number of requests is the end only where there is no time; without either it is a minute.
         let timed = match (duration, total) {
@@ -37,7 +37,7 @@ impl Importer<'_> {
         };
         if let Some(nanos) = timed {
             self.settings.duration = text(amount::time(nanos));
-            if let Some(total) = total.filter(|_| top.has("duration")) {
+            if let Some(total) = total.filter(|total| top.has("duration") && *total != 1) {
                 let becomes = "it has no effect beside a `duration`, and is left out";
                 self.findings.note("/total-requests", &total.to_string(), becomes);
             }
@@ -47,24 +47,31 @@ impl Importer<'_> {
         if warmup.is_some() {
             self.findings.note("/warm-up-time", "", "it has no effect without a `duration`, and is left out");
         }
-        if let Some(mean) = mean {
-            self.iterations(total.unwrap_or(1).max(1), mean);
+        let total = total.unwrap_or(1).max(1);
+        match (rate, mean) {
+            (Some(rate), _) => self.time_of(total, rate),
+            (None, Some(mean)) => self.iterations(total, mean),
+            (None, None) => {}
         }
     }
 
-    /// Turns shares of requests into shares of iterations. Gives the mean of requests per iteration.
-    fn weigh(&mut self, shares: &[Share]) -> Option<Ratio> {
-        let iterations: Option<Vec<Ratio>> = shares
-            .iter()
-            .map(|share| Ratio::new(u128::from(share.weight), u128::from(share.requests)))
-            .collect();
+    /// Writes the weights, which are shares of requests: where requests are what arrives, they are the same
+    /// here; users of the closed model take iterations. Gives the mean of requests per iteration.
+    fn weigh(&mut self, shares: &[Share], of_requests: bool) -> Option<Ratio> {
+        let ratio = |share: &Share, of: u64| Ratio::new(u128::from(share.weight), u128::from(of));
+        let iterations: Option<Vec<Ratio>> =
+            shares.iter().map(|share| ratio(share, share.requests)).collect();
         let iterations = iterations?;
         let zero = Ratio::new(0, 1)?;
         let sum = iterations.iter().try_fold(zero, |sum, share| sum.plus(*share))?;
         let requests = shares.iter().map(|share| u128::from(share.weight)).sum();
         let mean = Ratio::new(requests, 1)?.divided_by(sum)?;
         if shares.len() > 1 {
-            let weights = proportions(&iterations)?;
+            let written: Option<Vec<Ratio>> = match of_requests {
+                true => shares.iter().map(|share| ratio(share, 1)).collect(),
+                false => Some(iterations),
+            };
+            let weights = proportions(&written?)?;
             let largest = weights.iter().copied().max().unwrap_or(1);
             // Weights are of 32 bits: beyond, they are made smaller, and rounded.
             let shrink = largest.div_ceil(u128::from(u32::MAX)).max(1);
@@ -80,40 +87,52 @@ impl Importer<'_> {
         Some(mean)
     }
 
-    /// The rate of the run in iterations: rate per client × clients / requests per iteration.
-    fn rate(&mut self, per_client: Ratio, mean: Ratio, shares: &[Share]) {
-        let at = "/request-per-second";
-        let total = Ratio::new(u128::from(self.clients), 1).and_then(|clients| per_client.times(clients));
-        let Some((requests, iterations)) = total.and_then(|all| Some((all, all.divided_by(mean)?))) else {
-            self.findings.problem(at, "the rate of all clients is too large");
+    /// The rate, which is that of every client, and counts requests.
+    fn rate(&mut self, per_client: Ratio, shares: &[Share]) {
+        // Where clients have connections to several authorities, the rate is that of all of them.
+        let per_connection = Ratio::new(self.origins(), 1).and_then(|origins| per_client.divided_by(origins));
+        let fits = per_client.times_whole(u128::from(self.clients)).is_some();
+        let Some(per_connection) = per_connection.filter(|_| fits) else {
+            self.findings.problem("/request-per-second", "the rate of all clients is too large");
             return;
         };
-        self.settings.rate = text(iterations.rate());
-        let requests_of = |share: &Share| share.requests;
-        if shares.iter().map(requests_of).min() != shares.iter().map(requests_of).max() {
-            let becomes = format!(
-                "{requests} requests per second of all clients are {iterations} iterations per second of \
-                 {mean} requests in the mean: the rate of requests is right in the mean, not at each instant"
-            );
-            self.findings.note(at, &per_client.to_string(), becomes);
+        self.settings.rps = text(per_connection.rate());
+        if shares.iter().any(|share| share.requests != 1) {
+            self.settings.rate_of = text("requests");
         }
     }
 
-    /// The file has the rate of all clients here.
-    fn feed(&mut self, top: &Object<'_>, mean: Option<Ratio>) {
-        let key = "request-per-second-feed-file";
-        let Some(file) = top.members().get(key).and_then(|file| file.as_str()).filter(|f| !f.is_empty())
-        else {
+    /// Servers that each client has a connection to.
+    pub(super) fn origins(&self) -> u128 {
+        self.others.len() as u128 + 1
+    }
+
+    /// The file has the rate of every client, as `request-per-second` has.
+    fn feed(&mut self, top: &mut Object<'_>, is_open: bool) {
+        const KEY: &str = "request-per-second-feed-file";
+        let Some(file) = top.filled(KEY, &mut self.findings) else { return };
+        if !is_open {
+            let becomes = "a run without `request-per-second` has no rate that could change: it is left out";
+            self.findings.note(top.place(KEY), file, becomes);
             return;
-        };
-        let clients = Ratio::new(u128::from(self.clients), 1);
-        let factor = clients.zip(mean).and_then(|(clients, mean)| clients.divided_by(mean));
-        if factor != Ratio::new(1, 1) {
-            let factor = factor.map(|factor| factor.to_string()).unwrap_or_default();
-            let becomes = format!(
-                "the file has iterations per second of the whole run now: write {factor} where it has 1"
-            );
-            self.findings.note(top.place(key), file, becomes);
+        }
+        self.settings.rate_file = text(file);
+        let origins = self.origins();
+        if origins > 1 {
+            let becomes =
+                format!("the file has the rate of every connection: a client has {origins} of them");
+            self.findings.note(top.place(KEY), file, becomes);
+        }
+    }
+
+    /// The time in which so many requests are due.
+    fn time_of(&mut self, requests: u64, per_client: Ratio) {
+        let seconds = per_client
+            .times_whole(u128::from(self.clients))
+            .and_then(|rate| Ratio::new(u128::from(requests), 1)?.divided_by(rate));
+        match seconds.and_then(|seconds| seconds.nanos_up()) {
+            Some(nanos) => self.settings.duration = text(amount::time(nanos)),
+            None => self.findings.problem("/total-requests", "the run would be too long"),
         }
     }
 
@@ -129,6 +148,14 @@ impl Importer<'_> {
             );
             self.findings.note("/total-requests", &requests.to_string(), becomes);
         }
-        self.settings.iterations = text(iterations.ceil().to_string());
+        let all = u64::try_from(iterations.ceil()).unwrap_or(u64::MAX);
+        self.settings.iterations = text(all.to_string());
+        if all < self.clients {
+            let becomes = format!("{all} iterations have work for as many of them only");
+            self.findings.note("/clients", &self.clients.to_string(), becomes);
+            (self.clients, self.threads) = (all, self.threads.min(all));
+            self.settings.connections = text(all.to_string());
+            self.settings.threads = text(self.threads.to_string());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests: where they go and what they send.
 
 use plimsoll_plan::document::{ExtractSpec, Field, StepSpec};
+use plimsoll_plan::script_syntax_error;
 
 use super::Importer;
 use super::variables::Variables;
@@ -218,11 +219,11 @@ impl Importer<'_> {
             // The colon in front of a pseudo-header is a part of its name.
             let colon = line.char_indices().skip(1).find(|(_, c)| *c == ':').map(|(colon, _)| colon);
             let Some(colon) = colon else {
-                self.findings.hinted(&at, format!("`{line}` is not a header"), "write name: value");
+                self.findings.note(at, line, "a header is `name: value`: it is left out, as there");
                 continue;
             };
             let (name, value) = (line[..colon].trim(), line[colon + 1..].trim());
-            let value = variables.template(value, position, &at, &mut self.findings);
+            let value = variables.header_template(value, position, &at, &mut self.findings);
             match name.to_ascii_lowercase().as_str() {
                 ":authority" | "host" => draft::header(step, "host", &value, &at, &mut self.findings),
                 "content-length" => {
@@ -283,11 +284,19 @@ impl Importer<'_> {
         for name in PROGRAM_MODE.iter().filter(|name| source.contains(**name)) {
             self.findings.note(at.as_str(), name, "the function is not there: a script that calls it fails");
         }
-        if !source.contains("make_request") && !source.contains("validate_response") {
-            let becomes = "the script defines neither make_request nor validate_response";
+        if let Some(error) = script_syntax_error(source.as_bytes()) {
+            let becomes = format!("the script is left out, as there: {error}");
             self.findings.note(at.as_str(), script, becomes);
+            return None;
         }
-        Some((script.to_owned(), source))
+        if !source.contains("make_request") && !source.contains("validate_response") {
+            let becomes = "the script defines neither make_request nor validate_response: it is left out";
+            self.findings.note(at.as_str(), script, becomes);
+            return None;
+        }
+        // A plan knows files of scripts by their ending.
+        let written = if script.ends_with(".lua") { script } else { &source };
+        Some((written.to_owned(), source))
     }
 }
 

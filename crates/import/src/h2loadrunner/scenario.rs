@@ -11,8 +11,8 @@ use crate::source::{self, Object};
 /// Weight of a scenario that names none.
 const WEIGHT: u64 = 100;
 
-/// Largest weight of the format.
-const LARGEST_WEIGHT: u64 = 65_535;
+/// Largest weight. The schema of the format says 65,535, its program and examples know no such limit.
+const LARGEST_WEIGHT: u64 = u32::MAX as u64;
 
 impl Importer<'_> {
     /// Reads all scenarios into the document. Gives their shares of the load, in the same order.
@@ -50,17 +50,22 @@ impl Importer<'_> {
             let hint = "`Requests` is a list of objects with a `uri` and a `method`";
             self.findings.hinted(&scenario.at, "the scenario has no requests", hint);
         }
+        let known = self.document.data.0.len();
         let (mut variables, sources) = self.data(scenario, requests.len());
         let count = requests.len();
         let steps = self.steps(requests, parallel, &mut variables);
         if weight == 0 {
             let becomes = "a scenario of weight 0 never begins: it is left out";
             self.findings.note(scenario.place("weight"), name, becomes);
+            self.document.data.0.truncate(known);
             return None;
         }
-        let mut spec = draft::scenario(name, steps);
+        let name = self.scenario_name(scenario, name);
+        let mut spec = draft::scenario(&name, steps);
         // Servers' cookies are always kept there.
         spec.cookies = Field::new(true);
+        // Nothing is sent but what is written.
+        spec.headers.push("user-agent", text(""));
         spec.start_after = start_after.unwrap_or_default();
         spec.data = sources.into_iter().map(text).collect();
         if let Some(dollar) = variables.dollar {
@@ -68,6 +73,22 @@ impl Importer<'_> {
         }
         self.document.scenarios.push(Field::new(spec));
         Some(Share { at: scenario.place("weight"), weight, requests: count.max(1) as u64 })
+    }
+
+    /// The name of a scenario, of which there is but one in a plan.
+    fn scenario_name(&mut self, scenario: &Object<'_>, wish: &str) -> String {
+        let is_taken = |name: &str| {
+            let mut others = self.document.scenarios.iter().filter_map(Field::get);
+            others.any(|other| other.name.get().is_some_and(|other| other.as_str() == name))
+        };
+        let names = (2..).map(|number: u32| format!("{wish} {number}"));
+        let name = std::iter::once(wish.to_owned()).chain(names).find(|name| !is_taken(name));
+        let name = name.unwrap_or_default();
+        if name != wish {
+            let becomes = format!("another scenario has this name: this one is called `{name}`");
+            self.findings.note(scenario.place("name"), wish, becomes);
+        }
+        name
     }
 
     fn weight(&mut self, scenario: &mut Object<'_>) -> u64 {
@@ -97,6 +118,8 @@ impl Importer<'_> {
             steps.push(this);
             if let Some(step) = steps.last_mut() {
                 step.extract.0.extend(picked.0);
+                // A request that fails does not end its scenario there.
+                step.on_failure = text("continue");
             }
             request.rest(&mut self.findings, super::is_comment);
         }

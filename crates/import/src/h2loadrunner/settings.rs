@@ -11,6 +11,16 @@ use crate::source::Object;
 /// most.
 const WINDOW_BITS: std::ops::RangeInclusive<u64> = 16..=31;
 
+/// Default of the sizes of sockets' buffers, in bytes.
+const SOCKET_BUFFER: u64 = 4_194_304;
+
+/// A limit that no response meets: without `stream-timeout`, or with 0, there is none.
+const NO_TIMEOUT: &str = "365d";
+
+/// In front of the names of the ciphers that are offered by default, there as here: with ephemeral keys on
+/// elliptic curves.
+const USUAL_CIPHER: &str = "ECDHE-";
+
 impl Importer<'_> {
     /// Where requests go.
     pub(super) fn server(&mut self, top: &mut Object<'_>) {
@@ -48,15 +58,21 @@ impl Importer<'_> {
             }
             more.rest(&mut self.findings, super::is_comment);
         }
-        if top.flag("connection-retry", &mut self.findings) == Some(false) {
-            target.fail_over = Field::new(false);
+        let is_pool = !target.share.is_empty();
+        let retries = top.flag("connection-retry", &mut self.findings) != Some(false);
+        if !retries {
+            if is_pool {
+                target.fail_over = Field::new(false);
+            }
             self.findings.note(
                 "/connection-retry",
                 "false",
                 "a lost connection is opened again all the same, to the same host",
             );
         }
-        if top.flag("switch-back-after-connection-retry", &mut self.findings) == Some(true) {
+        let moves_back = top.flag("switch-back-after-connection-retry", &mut self.findings) == Some(true);
+        // Without another host there is nothing to come back from, there as here.
+        if moves_back && is_pool && retries {
             target.fail_back = Field::new(true);
         }
         self.document.targets.push("server", target);
@@ -99,10 +115,11 @@ impl Importer<'_> {
             if let Some(rate) = period.and_then(|period| opened.divided_by(period)) {
                 self.settings.connection_rate = text(rate.rate());
             }
-        } else if period.is_some() && top.has("rate-period") {
+        } else if period.is_some_and(|period| Some(period) != Ratio::new(1, 1)) {
             self.findings.note("/rate-period", "", "without `rate` all connections are opened at once");
         }
-        self.settings.timeout = self.milliseconds(top, "stream-timeout").unwrap_or_else(|| text("5s"));
+        let limit = if top.has("stream-timeout") { NO_TIMEOUT } else { "5s" };
+        self.settings.timeout = self.milliseconds(top, "stream-timeout").unwrap_or_else(|| text(limit));
         if let Some(time) = self.milliseconds(top, "connection-active-timeout") {
             self.settings.connection_lifetime = time;
         }
@@ -110,7 +127,7 @@ impl Importer<'_> {
             self.settings.connection_inactivity = time;
         }
         for key in ["socket-receive-buffer-size", "socket-send-buffer-size"] {
-            if let Some(size) = top.count(key, &mut self.findings) {
+            if let Some(size) = top.count(key, &mut self.findings).filter(|size| *size != SOCKET_BUFFER) {
                 let becomes = "the kernel sizes the buffers of sockets as they are needed";
                 self.findings.note(top.place(key), &size.to_string(), becomes);
             }
@@ -169,7 +186,7 @@ impl Importer<'_> {
                 _ => self.settings.http2 = Field::new(true),
             }
             for (key, given) in [
-                ("ciphers", ciphers),
+                ("ciphers", ciphers.filter(|ciphers| !are_usual(ciphers))),
                 ("caCert", authorities),
                 ("cert", certificate),
                 ("privateKey", key),
@@ -185,7 +202,7 @@ impl Importer<'_> {
             }
             return;
         }
-        if let Some(ciphers) = ciphers {
+        if let Some(ciphers) = ciphers.filter(|ciphers| !are_usual(ciphers)) {
             self.findings.note(
                 "/ciphers",
                 ciphers,
@@ -242,13 +259,9 @@ impl Importer<'_> {
         for name in list.unwrap_or(default).split(',').map(str::trim).filter(|name| !name.is_empty()) {
             if ["h2", "http/1.1"].contains(&name) {
                 kept.push(name);
-            } else {
-                let becomes = if name.starts_with("h2-") {
-                    "drafts of HTTP/2 are not offered"
-                } else {
-                    "the protocol is not spoken, and not offered"
-                };
-                self.findings.note("/npn-list", name, becomes);
+            } else if !["h2-16", "h2-14"].contains(&name) {
+                // Those are drafts of HTTP/2, which the default names and no server speaks.
+                self.findings.note("/npn-list", name, "the protocol is not spoken, and not offered");
             }
         }
         kept.dedup();
@@ -319,7 +332,6 @@ impl Importer<'_> {
             ("statistics-file", &mut self.settings.stats),
             ("log-file", &mut self.settings.log),
             ("failed-request-log-file", &mut self.settings.failed),
-            ("request-per-second-feed-file", &mut self.settings.rate_file),
         ] {
             if let Some(file) = top.filled(key, &mut self.findings) {
                 *setting = text(file);
@@ -336,6 +348,11 @@ impl Importer<'_> {
             self.settings.control_h2loadrunner = Field::new(true);
         }
     }
+}
+
+/// Whether all ciphers of a list of OpenSSL's are among those that are offered in any case.
+fn are_usual(ciphers: &str) -> bool {
+    ciphers.split(':').all(|cipher| cipher.starts_with(USUAL_CIPHER))
 }
 
 fn authority(host: &str, port: u64) -> String {

@@ -10,7 +10,7 @@ use crate::names::Names;
 pub(super) enum Binding {
     /// This variable, in every request.
     Same(String),
-    /// A variable for each request, in order.
+    /// A variable for each request, in order; further requests have the last one.
     PerRequest(Vec<String>),
     /// This variable, in requests behind the one of this position, which takes its value.
     PickedBy(usize, String),
@@ -21,7 +21,7 @@ impl Binding {
     fn variable(&self, position: usize) -> Option<&str> {
         match self {
             Self::Same(name) => Some(name),
-            Self::PerRequest(names) => names.get(position).map(String::as_str),
+            Self::PerRequest(names) => names.get(position).or(names.last()).map(String::as_str),
             Self::PickedBy(by, name) => (*by < position).then_some(name),
         }
     }
@@ -71,6 +71,20 @@ impl Variables {
                 rest = &rest[first.len_utf8()..];
             }
         }
+        template
+    }
+
+    /// The same for the value of a header: the text of the deprecated form is no variable there.
+    pub(super) fn header_template(
+        &mut self,
+        text: &str,
+        position: usize,
+        at: &str,
+        findings: &mut Findings,
+    ) -> String {
+        let literal = self.literal.take();
+        let template = self.template(text, position, at, findings);
+        self.literal = literal;
         template
     }
 

@@ -1,10 +1,11 @@
-//! Whatever is imported from curl, HAR, OpenAPI and vegeta is a plan that makes a run.
+//! Whatever is imported is a plan that makes a run.
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_import::{Imported, curl, har, openapi, vegeta};
+use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Command, Files, KeyLogFile, Problems};
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::Named;
 
@@ -21,7 +22,8 @@ impl Files for WithPlan<'_> {
     }
 }
 
-const FILES: &[(&str, &[u8])] = &[("two.csv", b"x,y\n1,2\n")];
+const FILES: &[(&str, &[u8])] =
+    &[("two.csv", b"x,y\n1,2\n"), ("one.csv", b"one\n1\n"), ("ragged.csv", b"x\n1,2\n3\n")];
 
 /// What is wrong with the plan that was made, if one was.
 fn refused(imported: Result<Imported, Problems>) -> Option<String> {
@@ -162,6 +164,157 @@ const CURL: &[&[&str]] = &[
     &["http://H:80/$"],
     &["-g"],
 ];
+
+/// Fields of h2loadrunner's format with values of all kinds; `S` and `R` stand for its scenario and request.
+/// Scripts and certificates take more than files of these names.
+fn h2loadrunner_fields() -> Vec<(&'static str, serde_json::Value)> {
+    let of = |places: &[&'static str], values: serde_json::Value| -> Vec<(&'static str, serde_json::Value)> {
+        let values = values.as_array().unwrap().clone();
+        places.iter().flat_map(|place| values.iter().map(|value| (*place, value.clone()))).collect()
+    };
+    let counts = ["/threads", "/clients", "/total-requests", "/max-concurrent-streams", "/rate", "/port"];
+    let times = [
+        "/duration",
+        "/warm-up-time",
+        "/rate-period",
+        "/stream-timeout",
+        "/connection-active-timeout",
+        "/connection-inactivity-timeout",
+        "/interval-between-ping-frames",
+        "/statistics-interval",
+    ];
+    let bits =
+        ["/window-bits", "/connection-window-bits", "/header-table-size", "/encoder-header-table-size"];
+    let flags = [
+        "/connection-retry",
+        "/switch-back-after-connection-retry",
+        "/open-new-connection-based-on-authority-header",
+        "S/run-requests-in-parallel",
+        "S/user-id-range-slicing",
+        "R/clear-old-cookies",
+    ];
+    let files =
+        ["/log-file", "/failed-request-log-file", "/statistics-file", "/request-per-second-feed-file"];
+    let tables = ["S/user-id-list-file", "S/user-variables-input-file"];
+    [
+        of(&counts, json!([0, 1, 2, 3, 100, 70_000])),
+        of(&times, json!([0, 0.5, 1, 1.5, 5000])),
+        of(&["/request-per-second"], json!([0, 0.1, 1, 3, 100])),
+        of(&bits, json!([0, 1, 10, 16, 30, 31, 4096])),
+        of(&flags, json!([true, false])),
+        of(&files, json!(["", "a", "b"])),
+        of(&tables, json!(["", "two.csv", "ragged.csv", "one.csv"])),
+        of(&["/schema"], json!(["http", "https"])),
+        of(&["/host"], json!(["h", "127.0.0.1", "::1", "h_x"])),
+        of(&["/load-share-hosts"], json!([[], [{"host": "g"}], [{"host": "h", "port": 80}, {"host": "::1"}]])),
+        of(&["/no-tls-proto"], json!(["h2c", "http/1.1"])),
+        of(&["/npn-list"], json!(["h2", "http/1.1", "http/1.1,h2", "h2,h2-14,x", ""])),
+        of(&["/max-tls-version"], json!(["TLSv1.2", "TLSv1.3"])),
+        of(&["/builtin-server-listening-port"], json!([0, 8888])),
+        of(&["S/weight"], json!([0, 1, 7, 100_000, 4_294_967_295_u32])),
+        of(&["S/interval-to-wait-before-start"], json!([0, 30, 1000, 90_000])),
+        of(&["S/user-id-variable-in-path-and-data"], json!(["", "-ID", "$", "/", "${v}"])),
+        of(&["S/user-id-range-start", "S/user-id-range-end"], json!([0, 1, 5, 1000, u64::MAX])),
+        of(&["S/range-based-variables"], json!([
+            [{"variable-name": "v", "variable-range-end": 9}], [{"variable-name": "x", "variable-range-end": 3}],
+            [{"variable-name": "uuid", "variable-range-start": 1, "variable-range-end": 2}],
+        ])),
+        of(&["S/two-dimensional-variables"], json!([
+            [{"variable-name": "w", "file-name": "two.csv"}], [{"variable-name": "a b", "file-name": "ragged.csv"}],
+        ])),
+        of(&["R/uri/typeOfAction"], json!([
+            "input", "sameWithLastOne", "fromResponseHeader", "fromJsonPointer",
+        ])),
+        of(&["R/uri/input"], json!([
+            "/", "a", "", "/${v}/${x}", "/-ID", "${w}", "${f}", "location", "/a/0", "http://h/x", "http://i:1/${v}",
+            "https://h/", "/a b", "/$${v}", "*", ":status", "/%zz", "http://h",
+        ])),
+        of(&["R/method"], json!(["GET", "POST", "PURGE", "HEAD", "CONNECT", "OPTIONS", "get"])),
+        of(&["R/payload"], json!(["", "text-ID", "${v} $", "two.csv", "{\"a\": \"${f}\"}", "a.json"])),
+        of(&["R/additonalHeaders"], json!([
+            ["a:b"], ["x: ${v}", "x: -ID"], ["host: g"], [":authority: i"], ["content-length: 3"], ["connection: close"],
+            ["transfer-encoding: chunked"], ["cookie: a=b"], ["te: trailers"], ["e"], ["a:"], ["user-agent:u"],
+            ["authorization: $"], ["expect: 100-continue"], ["x: a\u{1}b"], ["upgrade: h2c"],
+        ])),
+        of(&["R/expected-status-code"], json!([0, 200, 404])),
+        of(&["R/response-match"], json!([
+            {"headers": [{"header-name": ":status", "matchType": "StartsWith", "input": "2"}], "payload": []},
+            {"payload": [{"JsonPointer": "/a", "matchType": "RegexMatch", "input": "${v}"}]},
+            {"payload": [{"JsonPointer": "", "matchType": "Contains", "input": ""}], "headers": [
+                {"header-name": "X", "input": "${v}"}, {"header-name": "x", "input": "b"}]},
+        ])),
+        of(&["R/value-pickers"], json!([
+            [{"where-to-pickup-from": "Response-Header", "source": "Location", "save-to-variable": "f"}],
+            [{"where-to-pickup-from": "Request-Header", "source": ":path", "regexp": "^(.*)$", "save-to-variable": "v"}],
+            [{"where-to-pickup-from": "Json-Pointer-In-Request-Payload", "source": "/a", "save-to-variable": "a b"}],
+            [{"where-to-pickup-from": "Json-Pointer-In-Response-Payload", "source": "", "save-to-variable": "x"}],
+        ])),
+        of(&["R/delay-before-executing-next"], json!([0, 10, 0.5])),
+    ]
+    .concat()
+}
+
+/// A configuration of two scenarios with these fields, each of one scenario and one request.
+fn h2loadrunner_text(fields: &[((&str, serde_json::Value), usize, usize)]) -> String {
+    let request = |path: &str| json!({"uri": {"typeOfAction": "input", "input": path}, "method": "GET"});
+    let scenario =
+        |name: &str| json!({"name": name, "Requests": [request("/a"), request("/b"), request("/c")]});
+    let mut value = json!({"schema": "http", "host": "h", "Scenarios": [scenario("s"), scenario("s")]});
+    for ((field, content), scenario, request) in fields {
+        let scenario = format!("/Scenarios/{scenario}");
+        let pointer = match field.split_once('/') {
+            Some(("S", key)) => format!("{scenario}/{key}"),
+            Some(("R", key)) => format!("{scenario}/Requests/{request}/{key}"),
+            _ => (*field).to_owned(),
+        };
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = value.pointer_mut(parent).and_then(serde_json::Value::as_object_mut);
+        parent.unwrap().insert(key.to_owned(), content.clone());
+    }
+    value.to_string()
+}
+
+#[test]
+fn settings_that_contradict_a_plan_are_imported_all_the_same() {
+    let field = |field, value| ((field, value), 0, 0);
+    for fields in [
+        vec![field("/connection-retry", json!(false))],
+        vec![field("/switch-back-after-connection-retry", json!(true))],
+        vec![
+            field("/load-share-hosts", json!([{"host": "g"}])),
+            field("/connection-retry", json!(false)),
+            field("/switch-back-after-connection-retry", json!(true)),
+        ],
+        vec![field("S/weight", json!(100_000))],
+        vec![field("/request-per-second", json!(3)), field("/total-requests", json!(100))],
+        vec![field("S/interval-to-wait-before-start", json!(1000)), field("/request-per-second", json!(3))],
+        // More clients than iterations, and data of a scenario that never begins.
+        vec![field("/total-requests", json!(4)), field("/clients", json!(9)), field("/threads", json!(3))],
+        vec![
+            field("S/weight", json!(0)),
+            field("S/range-based-variables", json!([{"variable-name": "v", "variable-range-end": 9}])),
+        ],
+    ] {
+        let text = h2loadrunner_text(&fields);
+        let imported = h2loadrunner::import(text.as_bytes(), Path::new(""), &Named(FILES));
+        assert!(imported.is_ok(), "{text}: {imported:?}");
+        assert_eq!(refused(imported), None, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_imported_from_h2loadrunner_is_a_plan(
+        fields in proptest::collection::vec(
+            (proptest::sample::select(h2loadrunner_fields()), 0..2_usize, 0..3_usize), 0..14
+        ),
+    ) {
+        let text = h2loadrunner_text(&fields);
+        is_plan(h2loadrunner::import(text.as_bytes(), Path::new(""), &Named(FILES)));
+    }
+}
 
 proptest! {
     #[test]

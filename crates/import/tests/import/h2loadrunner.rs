@@ -18,6 +18,8 @@ fn examples() {
         "basic_get",
         "cookies",
         "crud_location",
+        "data_get",
+        "defaults",
         "feed_file",
         "load_share",
         "lua",
@@ -25,8 +27,11 @@ fn examples() {
         "mtls",
         "parallel",
         "response_match",
+        "subscribe_update_delete",
+        "subscriptions_with_scripts",
         "two_dimensional",
         "user_ids",
+        "variables",
         "value_pickers",
     ] {
         let text = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
@@ -79,8 +84,8 @@ fn fields() -> Vec<(&'static str, Value, &'static str)> {
         ("/total-requests", json!(8), "iterations: 4"),
         ("/warm-up-time", json!(1.5), "warmup: 1500ms"),
         ("/max-concurrent-streams", json!(6), "max_concurrent_streams: 6"),
-        ("/request-per-second", json!(3), "rate: 3/2s"),
-        ("/request-per-second-feed-file", json!("r"), "rate_file: r"),
+        ("/request-per-second", json!(3), "rps: 3"),
+        ("/request-per-second-feed-file", json!("r"), "/request-per-second-feed-file: `r`"),
         ("/rate", json!(4), "connection_rate: 4"),
         ("/rate-period", json!(2), "/rate-period: without `rate`"),
         ("/stream-timeout", json!(1500), "timeout: 1500ms"),
@@ -213,26 +218,177 @@ fn cleartext_has_no_tls_settings() {
     assert!(text.contains("note: /window-bits: it has no effect with HTTP/1.1"), "{text}");
 }
 
+/// Lines of a plan that begin with one of these words.
+fn lines(text: &str, words: &[&str]) -> Vec<String> {
+    let is_meant = |line: &&str| words.iter().any(|word| line.starts_with(word));
+    text.lines().map(str::trim).filter(is_meant).map(str::to_owned).collect()
+}
+
 #[test]
-fn rates_and_weights_are_converted_exactly() {
+fn rates_and_weights_count_requests() {
     let request = json!({"uri": {"input": "/"}, "method": "GET"});
     let scenario = |weight: u64, requests: usize| json!({"name": "s", "weight": weight, "Requests": vec![request.clone(); requests]});
-    for (scenarios, rate, weights) in [
-        (vec![scenario(100, 1)], "rate: 6", vec![]),
-        (vec![scenario(100, 4)], "rate: 3/2s", vec![]),
-        // Equal shares of requests are equal shares of iterations if these have as many.
-        (vec![scenario(7, 2), scenario(7, 2)], "rate: 3", vec!["weight: 1", "weight: 1"]),
-        // Of 6 requests a second 3 are of each: 3 iterations of one and 1 of three.
-        (vec![scenario(50, 1), scenario(50, 3)], "rate: 4", vec!["weight: 3", "weight: 1"]),
-    ] {
-        let value = json!({
-            "schema": "http", "host": "h", "clients": 3, "request-per-second": 2, "Scenarios": scenarios
+    let lines = |rate: u64, scenarios: Vec<Value>, more: Value| {
+        let mut value = json!({
+            "schema": "http", "host": "h", "clients": 3, "request-per-second": rate, "Scenarios": scenarios
         });
-        let text = imported(&value);
-        assert!(text.lines().any(|line| line.trim() == rate), "{rate}: {text}");
-        let given: Vec<_> = text.lines().map(str::trim).filter(|line| line.starts_with("weight:")).collect();
-        assert_eq!(given, weights, "{text}");
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        lines(&imported(&value), &["rate", "rps", "weight", "iterations", "duration", "error"])
+    };
+    let minute = |all: &[&'static str]| [&["duration: 60s"], all].concat();
+    for (scenarios, expected) in [
+        (vec![scenario(100, 1)], minute(&["rps: 2"])),
+        (vec![scenario(100, 4)], minute(&["rps: 2", "rate_of: requests"])),
+        (
+            vec![scenario(7, 2), scenario(7, 2)],
+            minute(&["rps: 2", "rate_of: requests", "weight: 1", "weight: 1"]),
+        ),
+        // Shares of requests stay what they are, however long iterations are.
+        (
+            vec![scenario(50, 1), scenario(25, 3)],
+            minute(&["rps: 2", "rate_of: requests", "weight: 2", "weight: 1"]),
+        ),
+        // The shipped examples are beyond what the schema allows.
+        (
+            vec![scenario(100_000, 4), scenario(2, 1)],
+            minute(&["rps: 2", "rate_of: requests", "weight: 50000", "weight: 1"]),
+        ),
+        (
+            vec![scenario(4_294_967_295, 1), scenario(1, 1)],
+            minute(&["rps: 2", "weight: 4294967295", "weight: 1"]),
+        ),
+    ] {
+        assert_eq!(lines(2, scenarios, json!({})), expected);
     }
+    // Users of the closed model take iterations: of as many requests each, 3 iterations of one and 1 of three.
+    let closed = lines(0, vec![scenario(50, 1), scenario(50, 3)], json!({}));
+    assert_eq!(closed, ["duration: 60s", "weight: 3", "weight: 1"]);
+    // So many requests take their time.
+    let counted = lines(2, vec![scenario(1, 4)], json!({"total-requests": 100}));
+    assert_eq!(counted, ["duration: 16666666667ns", "rps: 2", "rate_of: requests"]);
+    let too_heavy = lines(2, vec![scenario(1 << 32, 1)], json!({}));
+    assert_eq!(too_heavy.len(), 1, "{too_heavy:?}");
+}
+
+/// Where the program has but one host, there is none to go to, or to come back from.
+#[test]
+fn settings_of_a_pool_are_left_out_without_one() {
+    let alone = with(base(), "/load-share-hosts", json!([]));
+    for (key, value) in [("connection-retry", false), ("switch-back-after-connection-retry", true)] {
+        let text = imported(&with(alone.clone(), &format!("/{key}"), json!(value)));
+        assert!(!text.contains("fail_"), "{text}");
+    }
+    let both = with(
+        with(base(), "/connection-retry", json!(false)),
+        "/switch-back-after-connection-retry",
+        json!(true),
+    );
+    assert!(!imported(&both).contains("fail_back"), "{}", imported(&both));
+}
+
+/// A file with every field at its default, as the editor of the format writes it, and a rate.
+fn defaults() -> Value {
+    let text = std::fs::read(folder().join("defaults.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn defaults_are_taken_over_without_a_note() {
+    for schema in ["http", "https"] {
+        let text = imported(&with(defaults(), "/schema", json!(schema)));
+        assert!(!text.contains("note:") && !text.contains("error:"), "{text}");
+    }
+    // What differs is noted, one by one.
+    for (key, value, note) in [
+        ("ciphers", json!("AES128-SHA"), "ciphers cannot be chosen"),
+        ("npn-list", json!("h2,spdy"), "`spdy`: the protocol is not spoken"),
+        ("socket-send-buffer-size", json!(1), "the kernel sizes the buffers"),
+        ("connection-retry", json!(false), "opened again all the same"),
+        ("rate-period", json!(2), "without `rate`"),
+        ("total-requests", json!(2), "no effect beside a `duration`"),
+    ] {
+        let https = with(defaults(), "/schema", json!("https"));
+        let text = imported(&with(https, &format!("/{key}"), value));
+        assert!(text.contains(&format!("note: /{key}: ")) && text.contains(note), "{text}");
+    }
+}
+
+/// The user id is replaced in paths and bodies alone, nothing but what is written is sent, and a limit of 0 is
+/// none.
+#[test]
+fn requests_are_sent_as_they_are_written() {
+    let value = with(defaults(), "/Scenarios/0/user-id-variable-in-path-and-data", json!("-ID"));
+    let value = with(value, "/Scenarios/0/user-id-range-end", json!(1000));
+    let value = with(value, "/Scenarios/0/Requests/0/additonalHeaders", json!(["x: a-ID", "e"]));
+    let value = with(value, "/Scenarios/0/Requests/0/payload", json!("b-ID"));
+    let value = with(value, "/stream-timeout", json!(0));
+    let text = imported(&value);
+    assert!(text.contains("x: a-ID\n") && text.contains("body: b${ID}\n"), "{text}");
+    assert!(text.contains("user-agent: \"\"\n") && text.contains("timeout: \"365d\"\n"), "{text}");
+    assert!(text.contains("note: /Scenarios/0/Requests/0/additonalHeaders/1: `e`: "), "{text}");
+    assert_eq!(text.matches("note:").count(), 1, "{text}");
+    assert_eq!(text.matches("on_failure: continue").count(), 2, "{text}");
+    assert!(imported(&defaults()).contains("timeout: 5s\n"));
+}
+
+#[test]
+fn every_client_has_a_slice_of_the_data() {
+    let value = with(
+        defaults(),
+        "/Scenarios/0/range-based-variables",
+        json!([
+        {"variable-name": "v", "variable-range-start": 5, "variable-range-end": 1000}]),
+    );
+    let value = with(value, "/clients", json!(2));
+    assert!(imported(&value).contains("slices: 2\n"), "{}", imported(&value));
+    let whole = with(value.clone(), "/Scenarios/0/user-id-range-slicing", json!(false));
+    assert!(!imported(&whole).contains("slices"), "{}", imported(&whole));
+    assert!(!imported(&with(value, "/clients", json!(1))).contains("slices"));
+}
+
+#[test]
+fn a_script_that_is_no_lua_is_left_out() {
+    for script in ["function make_request(", "return 5"] {
+        let text = imported(&with(defaults(), "/Scenarios/0/Requests/0/luaScript", json!(script)));
+        assert!(
+            text.contains("note: /Scenarios/0/Requests/0/luaScript: ") && !text.contains("script: "),
+            "{text}"
+        );
+        assert!(text.contains("left out"), "{text}");
+    }
+}
+
+/// Rows have as many values as they have, whatever the head says, and a range wins over a column.
+#[test]
+fn rows_decide_what_a_file_has() {
+    let value = with(defaults(), "/Scenarios/0/user-variables-input-file", json!("var.csv"));
+    let value = with(
+        value,
+        "/Scenarios/0/range-based-variables",
+        json!([
+        {"variable-name": "imsi", "variable-range-start": 0, "variable-range-end": 10000}]),
+    );
+    let value = with(
+        value,
+        "/Scenarios/0/two-dimensional-variables",
+        json!([
+        {"variable-name": "suci", "file-name": "id.csv"}]),
+    );
+    let value = with(value, "/Scenarios/0/Requests/0/uri/input", json!("/${imsi}/${supi}/${suci}"));
+    let value =
+        with(value, "/Scenarios/0/Requests/1/uri", json!({"typeOfAction": "input", "input": "/${suci}"}));
+    let files = Named(&[
+        ("var.csv", b"imsi,supi\n1,2\n3,4\n"),
+        ("id.csv", b"suci\ngenuine-suci1,fake-suci1\ngenuine-suci2,fake-suci2\nboth\n"),
+    ]);
+    let text = shown(&import(value.to_string().as_bytes(), Path::new(""), &files));
+    assert!(!text.contains("note:") && !text.contains("error:"), "{text}");
+    assert!(
+        text.contains("post: /${imsi_2}/${supi}/${suci}\n") && text.contains("get: /${suci_2}\n"),
+        "{text}"
+    );
+    assert!(text.contains("- \"00000\"\n") && text.contains("- both\n"), "{text}");
+    assert!(text.contains("csv: var.csv\n"), "{text}");
 }
 
 #[test]
@@ -280,6 +436,8 @@ fn mistakes() {
             {"variable-name": "a", "variable-range-end": 5}, {"variable-name": "a", "variable-range-end": 5}]})),
         scenario(json!({"two-dimensional-variables": [{"variable-name": "a", "file-name": "two.csv"}, {}],
             "Requests": vec![json!({"uri": {"input": "/"}, "method": "GET"}); 3]})),
+        json!({"schema": "http", "host": "h", "scenario": [], "variable-range-start": 1}),
+        request(json!({"uri": {"typeOfAction": "input", "input": "/a b"}})),
     ] {
         let line = value.to_string();
         text.push_str(&format!("# {line}\n{}\n", imported(&value)));
