@@ -137,8 +137,10 @@ impl Desk {
         let Some(total) = per_connection.total(requests) else {
             return ControlReply::problem(400, "the rate of all connections is too large");
         };
+        let unit =
+            if per_connection.iterations == per_connection.requests { "requests" } else { "iterations" };
         let note = format!(
-            "{} requests on each of {} connections: {} iterations in all",
+            "{} requests on each of {} connections: {} {unit} in all",
             per_second(requests.per_second_f64()),
             per_connection.connections,
             per_second(total.per_second_f64()),

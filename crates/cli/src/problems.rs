@@ -225,6 +225,12 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "-f" => "h2load's `-f` is --max-frame-size here",
         "-N" | "--connection-inactivity-timeout" => "the time without use is --connection-inactivity",
         "--connection-active-timeout" => "the age of a connection is --connection-lifetime",
+        "--config-file" => {
+            "h2loadrunner's configuration is --h2loadrunner FILE; a plan is named without a flag"
+        }
+        "--rps-input-file" | "--request-per-second-feed-file" => "the file with the rate is --rate-file",
+        "--log-file" => "the file with a line for every request is --log",
+        "--ciphers" => "ciphers cannot be chosen: the usual safe ones are offered",
         "--rate-period" => "connections per second are --connection-rate, requests per second --rate",
         "--warm-up-time" => "the time before measuring is --warmup",
         "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",

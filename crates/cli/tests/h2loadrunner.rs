@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+#[path = "h2loadrunner/mock.rs"]
+mod mock;
 #[path = "loopback/process.rs"]
 #[allow(dead_code, reason = "this test uses some of it")]
 mod process;
@@ -13,6 +15,7 @@ mod process;
 #[allow(dead_code, reason = "this test uses some of it")]
 mod truth;
 
+use mock::{Asked, Mock};
 use process::{Finished, Folder, Process};
 use truth::{account, assert_balance, delivered, errors};
 
@@ -114,6 +117,9 @@ fn plain_configurations_succeed() {
     let (result, _) = good("basic_get", "sink", "-d 1s");
     // 50 requests per second of each of two clients.
     assert_eq!(account(&result, "scheduled"), 100);
+    // Every field at its default: two requests of 100 per second.
+    let (result, _) = good("defaults", "sink", "-d 1s");
+    assert_eq!(account(&result, "scheduled"), 100);
     let (result, _) = good("cookies", "sink", "-n 50");
     assert_eq!(account(&result, "ok"), 100, "two requests an iteration");
     good("load_share", "sink", "-n 50");
@@ -128,7 +134,7 @@ fn resources_are_created_changed_and_deleted() {
     let counts: Vec<_> = steps.iter().map(|(_, ok)| *ok).collect();
     assert_eq!(counts.len(), 3);
     assert!(counts[0] >= counts[1] && counts[1] >= counts[2], "{steps:?}");
-    // A sink creates nothing: it answers 200 and no location, and nothing is changed.
+    // A sink creates nothing: it answers 200 and no location, so there is nothing that could be changed.
     let (result, _) = balanced("crud_location", "sink", "-d 1s");
     assert_eq!((account(&result, "ok"), account(&result, "timed_out")), (0, 0), "{}", result["errors"]);
     assert!(account(&result, "failed") > 0);
@@ -182,4 +188,130 @@ fn values_that_are_not_there_are_failures() {
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""));
     assert!(finished.stderr.contains("this build has no XPath"), "{}", finished.stderr);
     assert_eq!(server.stop(), 0);
+}
+
+/// Runs a configuration against a server with the right answers: the result, and the requests that came.
+fn mocked(name: &str, patched: u16, flags: &str) -> (Value, Vec<Asked>) {
+    let (folder, mock) = (copied(), Mock::start(patched));
+    let result = start(&folder, name, &mock.endpoint, flags).result();
+    assert_balance(&result);
+    let asked = mock.asked();
+    assert_eq!(asked.len() as u64, delivered(&result), "{name}: {}", result["accounting"]);
+    (result, asked)
+}
+
+fn of_method<'a>(asked: &'a [Asked], method: &str) -> Vec<&'a Asked> {
+    asked.iter().filter(|asked| asked.method == method).collect()
+}
+
+/// The first of the examples that h2loadrunner ships: there are as many requests as 2 clients at 100/s ask
+/// for, all of them are good, and scripts have made them.
+#[test]
+fn subscriptions_with_scripts() {
+    let (result, asked) = mocked("subscriptions_with_scripts", 204, "-d 2010ms");
+    assert_eq!((account(&result, "ok"), asked.len()), (402, 402), "{}", result["errors"]);
+    assert!(asked.iter().all(|asked| asked.header("user-agent").is_empty()), "{:?}", asked[0]);
+    let created = of_method(&asked, "POST");
+    // Each client has a half of the users.
+    let users: Vec<_> = created.iter().take(4).map(|asked| asked.path.split('/').nth(3)).collect();
+    let expected = ["imsi000000000", "imsi050000000", "imsi000000001", "imsi050000001"].map(Some);
+    assert_eq!(users, expected);
+    assert!(created.iter().all(|asked| asked.header("x-made-by") == "a script"));
+    assert!(created[1].body.contains("/notify/imsi050000000"), "{}", created[1].body);
+    for changed in of_method(&asked, "PATCH") {
+        assert_eq!(
+            (changed.header("x-last-status"), changed.header("x-last-location")),
+            ("201", &*changed.path)
+        );
+    }
+    assert_resources_are_deleted(&asked);
+}
+
+/// What was changed is deleted, but for what the end of the run has cut.
+fn assert_resources_are_deleted(asked: &[Asked]) {
+    let deleted = of_method(asked, "DELETE");
+    let changed = of_method(asked, "PATCH");
+    let is_left = |changed: &&&Asked| deleted.iter().all(|deleted| deleted.path != changed.path);
+    let left = changed.iter().filter(is_left).count();
+    assert!(changed.len() > 60 && left <= 10, "{left} of {} are left", changed.len());
+}
+
+/// The second one. Its PATCH expects 200: with 204 it fails, and the DELETE is sent all the same. (Seen with
+/// the program itself: 134 of each.)
+#[test]
+fn subscriptions_are_deleted_whatever_became_of_their_change() {
+    for (patched, failed) in [(200, false), (204, true)] {
+        let (result, asked) = mocked("subscribe_update_delete", patched, "-d 2010ms");
+        assert_eq!((account(&result, "scheduled"), asked.len()), (402, 402), "{}", result["errors"]);
+        let counts = ["POST", "PATCH", "DELETE"].map(|method| of_method(&asked, method).len());
+        assert!(counts[0] >= counts[1] && counts[1] >= counts[2] && counts[2] > 120, "{counts:?}");
+        let expected = if failed { counts[1] as u64 } else { 0 };
+        assert_eq!(account(&result, "failed"), expected, "{}", result["errors"]);
+        assert_eq!(account(&result, "ok"), 402 - expected);
+        assert_resources_are_deleted(&asked);
+        let created = of_method(&asked, "POST");
+        assert!(created[0].path.starts_with("/users/imsi00000000001/"), "{}", created[0].path);
+        assert!(created[0].body.contains(r#"\"quotes\""#), "{}", created[0].body);
+        assert!(created[0].body.len() > 1_400, "{}", created[0].body.len());
+    }
+}
+
+/// The third one, in as many requests as the program itself made.
+#[test]
+fn data_are_read_by_users_in_turn() {
+    let (result, asked) = mocked("data_get", 204, "-n 12384");
+    assert_eq!(account(&result, "ok"), 12_384, "{}", result["errors"]);
+    assert_eq!(asked[0].path, "/users/imsi000001/am-data?plmn-id=%7B%22mcc%22:%22262%22%7D");
+    assert!(asked.iter().all(|asked| asked.header("user-agent") == "h2loadrunner"));
+}
+
+/// The fourth one: the rows of a file decide its columns, a range wins over a column, and a picked value leads
+/// to the resource.
+#[test]
+fn variables_of_all_kinds() {
+    let (result, asked) = mocked("variables", 204, "-n 4054");
+    assert_eq!(account(&result, "ok"), 12_162, "{}", result["errors"]);
+    let first = |method: &str| of_method(&asked, method)[0].clone();
+    let (created, changed) = (first("POST"), first("PATCH"));
+    assert_eq!(created.path, "/users/00000/devices/0001/supi-1/genuine-suci1");
+    assert_eq!(
+        (created.body.as_str(), changed.body.as_str()),
+        (r#"{"id": "genuine-suci1"}"#, r#"{"id": "fake-suci1"}"#)
+    );
+    // Behind 41 rows of two values there are some of one.
+    let bodies: Vec<_> = asked.iter().filter(|asked| asked.body.contains("\"suci42\"")).collect();
+    assert!(
+        bodies.iter().any(|asked| asked.method == "POST")
+            && bodies.iter().any(|asked| asked.method == "PATCH")
+    );
+    let (changed, deleted) = (of_method(&asked, "PATCH"), of_method(&asked, "DELETE"));
+    assert_eq!((changed.len(), deleted.len()), (4054, 4054));
+    assert!(
+        changed[0].path.starts_with("/users/00000/devices/0001/supi-1/genuine-suci1/"),
+        "{}",
+        changed[0].path
+    );
+    assert_resources_are_deleted(&asked);
+}
+
+/// A scenario that joins later changes whose requests they are, and not how many. (Seen: 700 in place of 600,
+/// of which 247 in the first second.)
+#[test]
+fn requests_are_paced_while_a_scenario_waits_for_its_start() {
+    let folder = copied();
+    let text =
+        std::fs::read_to_string(folder.path().join("subscribe_update_delete.json")).expect("it is there");
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    let scenarios = value["Scenarios"].as_array_mut().expect("a list");
+    let mut late = scenarios[0].clone();
+    late["name"] = "late".into();
+    late["interval-to-wait-before-start"] = 1000.into();
+    late["Requests"].as_array_mut().expect("a list").truncate(1);
+    scenarios.push(late);
+    folder.write("late.json", value.to_string());
+    let mock = Mock::start(200);
+    let result = start(&folder, "late", &mock.endpoint, "-d 3s").result();
+    assert_balance(&result);
+    assert_eq!((account(&result, "scheduled"), mock.asked().len()), (600, 600), "{}", result["accounting"]);
+    assert_eq!(result["rate"]["target_per_s"], 200.0);
 }

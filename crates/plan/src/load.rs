@@ -193,6 +193,22 @@ impl Resolver<'_> {
         Some(unit)
     }
 
+    /// Refuses scenarios whose iterations would use up an arrival and send nothing.
+    pub(crate) fn check_first_requests(&mut self, patch: &PlanPatch, unit: RateUnit, scenarios: &[Scenario]) {
+        let Some(given) = patch.rate_of.as_ref().filter(|_| unit == RateUnit::Requests) else { return };
+        for scenario in scenarios {
+            let sends = |op: &&Op| !matches!(op, Op::Send(_) | Op::Fork(_));
+            let mut before = scenario.program.ops().iter().take_while(sends);
+            if before.any(|op| matches!(op, Op::Pause(_))) {
+                let name = &scenario.name;
+                let message =
+                    format!("{} counts requests, and `{name}` thinks before its first request", given.by);
+                let hint = "put the pause behind the request, or let the rate count iterations";
+                self.problems.push(given.problem(message).with_hint(hint));
+            }
+        }
+    }
+
     /// The constant rate of the run, in arrivals.
     fn rate(&mut self, patch: &PlanPatch, per_connection: Option<&PerConnection>) -> Option<Option<Rate>> {
         let rate = self.read(patch.rate.as_ref(), parse_rate);

@@ -202,6 +202,9 @@ impl Resolver<'_> {
         };
         let usage = self.connections(patch, &demand);
         let rate_of = self.rate_of(patch, open);
+        if let (Some(unit), Some(requests)) = (rate_of, &requests) {
+            self.check_first_requests(patch, unit, &requests.scenarios);
+        }
         let per_connection = match (&usage, &requests) {
             (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
             _ => None,

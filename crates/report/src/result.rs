@@ -542,7 +542,7 @@ pub struct IterationResult {
     pub started: u64,
     /// All of their requests ended well.
     pub completed: u64,
-    /// One of their requests failed or timed out, which ended them.
+    /// One of their requests failed or timed out, which ended them unless its step goes on.
     pub failed: u64,
     /// Neither when the run stopped.
     pub unfinished: u64,

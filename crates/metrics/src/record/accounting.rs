@@ -93,7 +93,7 @@ pub struct IterationRecord {
     pub started: u64,
     /// All of their requests ended well.
     pub completed: u64,
-    /// One request failed, timed out or was aborted, which ended the iteration.
+    /// One request failed, timed out or was aborted, which ended the iteration unless its step goes on.
     pub failed: u64,
     /// Neither when the run stopped.
     pub unfinished: u64,

@@ -3,6 +3,7 @@
 mod data;
 mod flow;
 mod lengths;
+mod pace;
 mod plans;
 mod programs;
 mod requests;
