@@ -130,10 +130,9 @@ fn plain_configurations_succeed() {
 #[test]
 fn resources_are_created_changed_and_deleted() {
     let (result, _) = good("crud_location", "target crud --drop 0 --fail 0", "-d 1s");
-    let steps = steps(&result);
-    let counts: Vec<_> = steps.iter().map(|(_, ok)| *ok).collect();
-    assert_eq!(counts.len(), 3);
-    assert!(counts[0] >= counts[1] && counts[1] >= counts[2], "{steps:?}");
+    // 4 clients at 10/s, after a warm-up whose resources are changed and deleted, too.
+    let counts: Vec<_> = steps(&result).into_iter().map(|(_, ok)| ok).collect();
+    assert_eq!((counts.len(), counts.iter().sum::<u64>()), (3, 40), "{counts:?}");
     // A sink creates nothing: it answers 200 and no location, so there is nothing that could be changed.
     let (result, _) = balanced("crud_location", "sink", "-d 1s");
     assert_eq!((account(&result, "ok"), account(&result, "timed_out")), (0, 0), "{}", result["errors"]);
@@ -171,7 +170,8 @@ fn weights_parallel_requests_and_scripts() {
 #[test]
 fn responses_that_do_not_match_are_failures() {
     let (result, _) = balanced("response_match", "sink --content-type application/json", "-n 50");
-    assert_eq!((account(&result, "ok"), errors(&result, "check")), (0, 50), "{}", result["errors"]);
+    // Each of the two requests of an iteration fails, and the second is sent all the same.
+    assert_eq!((account(&result, "ok"), errors(&result, "check")), (0, 100), "{}", result["errors"]);
 }
 
 /// Nothing in the sink's answers can be picked up: the first step of each iteration fails.
@@ -261,7 +261,9 @@ fn subscriptions_are_deleted_whatever_became_of_their_change() {
 fn data_are_read_by_users_in_turn() {
     let (result, asked) = mocked("data_get", 204, "-n 12384");
     assert_eq!(account(&result, "ok"), 12_384, "{}", result["errors"]);
-    assert_eq!(asked[0].path, "/users/imsi000001/am-data?plmn-id=%7B%22mcc%22:%22262%22%7D");
+    // Those of 32 streams come in any order.
+    let first = "/users/imsi000001/am-data?plmn-id=%7B%22mcc%22:%22262%22%7D";
+    assert!(asked[..32].iter().any(|asked| asked.path == first), "{}", asked[0].path);
     assert!(asked.iter().all(|asked| asked.header("user-agent") == "h2loadrunner"));
 }
 
@@ -271,13 +273,14 @@ fn data_are_read_by_users_in_turn() {
 fn variables_of_all_kinds() {
     let (result, asked) = mocked("variables", 204, "-n 4054");
     assert_eq!(account(&result, "ok"), 12_162, "{}", result["errors"]);
-    let first = |method: &str| of_method(&asked, method)[0].clone();
-    let (created, changed) = (first("POST"), first("PATCH"));
-    assert_eq!(created.path, "/users/00000/devices/0001/supi-1/genuine-suci1");
-    assert_eq!(
-        (created.body.as_str(), changed.body.as_str()),
-        (r#"{"id": "genuine-suci1"}"#, r#"{"id": "fake-suci1"}"#)
-    );
+    let path = "/users/00000/devices/0001/supi-1/genuine-suci1";
+    let of_first = |method: &str| {
+        let found = asked.iter().find(|asked| asked.method == method && asked.path.starts_with(path));
+        found.map(|asked| asked.body.as_str())
+    };
+    assert_eq!(of_first("POST"), Some(r#"{"id": "genuine-suci1"}"#));
+    // What was picked of the response leads to the resource.
+    assert_eq!(of_first("PATCH"), Some(r#"{"id": "fake-suci1"}"#));
     // Behind 41 rows of two values there are some of one.
     let bodies: Vec<_> = asked.iter().filter(|asked| asked.body.contains("\"suci42\"")).collect();
     assert!(
@@ -286,11 +289,6 @@ fn variables_of_all_kinds() {
     );
     let (changed, deleted) = (of_method(&asked, "PATCH"), of_method(&asked, "DELETE"));
     assert_eq!((changed.len(), deleted.len()), (4054, 4054));
-    assert!(
-        changed[0].path.starts_with("/users/00000/devices/0001/supi-1/genuine-suci1/"),
-        "{}",
-        changed[0].path
-    );
     assert_resources_are_deleted(&asked);
 }
 

@@ -156,7 +156,8 @@ impl Importer<'_> {
         }
         if !input.contains("://") {
             let mut path = variables.template(input, position, at, &mut self.findings);
-            if !path.starts_with(['/', '*']) {
+            // A variable in front is a whole path, as a server has named it.
+            if !path.starts_with(['/', '*']) && !path.starts_with("${") {
                 path.insert(0, '/');
             }
             return draft::request(method, path);
