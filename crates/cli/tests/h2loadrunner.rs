@@ -151,6 +151,18 @@ fn files_are_written_beside_the_configuration() {
     assert_eq!(rows("failed.txt"), 0);
 }
 
+/// The file has the rate of every client, as the configuration has.
+#[test]
+fn a_feed_file_has_requests_of_every_client() {
+    let (folder, server) = (copied(), Server::start("sink"));
+    folder.write("rate.txt", "20\n");
+    let result = start(&folder, "feed_file", &server.endpoint, "-d 1s --control 127.0.0.1:0").result();
+    assert_balance(&result);
+    let change = &result["rate"]["changes"][0];
+    assert_eq!((&change["from_per_s"], &change["to_per_s"]), (&20.0.into(), &80.0.into()), "{change}");
+    server.stop();
+}
+
 #[test]
 fn weights_parallel_requests_and_scripts() {
     let (result, _) = good("mixed_weights", "sink", "-d 1s");

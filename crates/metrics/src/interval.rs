@@ -308,6 +308,7 @@ mod tests {
                 .collect(),
             steps: ["x", "y", "z"].map(str::to_owned).to_vec(),
             phases: Vec::new(),
+            paces_requests: false,
         };
         let mut merger = IntervalMerger::new(2).with_length(SECOND * 2).with_outline(outline);
         let tally = |ok| Tally { started: ok + 1, ok, completed: ok, ..Tally::default() };
