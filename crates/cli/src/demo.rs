@@ -1,5 +1,6 @@
 //! `plimsoll demo`: a sink in this process, a closed and an open run against it.
 
+use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{BackendChoice, Disk, Given, Plan, PlanPatch};
@@ -7,11 +8,18 @@ use plimsoll_report::Style;
 use plimsoll_targets::{Delay, SinkOptions};
 
 use crate::control_flags::ControlSpec;
-use crate::flags::{DemoArgs, LiveArgs};
-use crate::output_flags::TableOutputFormat;
+use crate::flags::LiveArgs;
+use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::outputs::Outputs;
 use crate::screen::Look;
 use crate::{Exit, Failure, environment, run, serve};
+
+/// The flags.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    output: TableOutputArgs,
+}
 
 /// Length of each run.
 const LENGTH: &str = "5s";

@@ -21,7 +21,6 @@ use crate::find_flags::FindArgs;
 use crate::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::import_flags::ImportArgs;
 use crate::ingest_flags::IngestArgs;
-use crate::output_flags::TableOutputArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::report::ReportArgs;
@@ -138,7 +137,7 @@ pub(crate) enum Command {
     /// docs/clusters.md.
     Cluster(ClusterArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
-    Demo(DemoArgs),
+    Demo(crate::demo::DemoArgs),
     /// Print a description of another tool as a plan file
     ///
     /// What cannot be imported as it is, is noted on stderr.
@@ -313,9 +312,8 @@ pub(crate) struct LoadArgs {
     user_stages: Option<String>,
     /// What --rate and --stages count: iterations or requests [default: iterations]
     ///
-    /// With requests, each request of an iteration waits for its turn: of 100/s there are 100 requests in
-    /// every second, however many an iteration has. Iterations under way go before new ones, and weights of
-    /// scenarios are shares of the requests.
+    /// With requests, each request of an iteration waits for its turn: there are as many per second as asked
+    /// for, however many an iteration has. Weights of scenarios are shares of them.
     #[arg(long, value_name = "UNIT", hide_short_help = true)]
     rate_of: Option<String>,
     /// How arrivals are spread: uniform or poisson [default: uniform]
@@ -677,12 +675,6 @@ impl LiveArgs {
             ..self.clone()
         }
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DemoArgs {
-    #[command(flatten)]
-    pub(crate) output: TableOutputArgs,
 }
 
 /// What a run takes from its surroundings, besides its flags.

@@ -225,11 +225,13 @@ fn subscriptions_with_scripts() {
     assert!(asked.iter().all(|asked| asked.header("user-agent").is_empty()), "{:?}", asked[0]);
     let created = of_method(&asked, "POST");
     // Each client has a half of the users.
-    let users: Vec<_> = created.iter().take(4).map(|asked| asked.path.split('/').nth(3)).collect();
-    let expected = ["imsi000000000", "imsi050000000", "imsi000000001", "imsi050000001"].map(Some);
-    assert_eq!(users, expected);
+    let users: Vec<_> = created.iter().filter_map(|asked| asked.path.split('/').nth(3)).collect();
+    assert!(users.contains(&"imsi000000000") && users.contains(&"imsi050000000"), "{users:?}");
+    let of_second = users.iter().filter(|user| user.starts_with("imsi0500000")).count();
+    assert!(of_second.abs_diff(users.len() / 2) <= 2, "{users:?}");
     assert!(created.iter().all(|asked| asked.header("x-made-by") == "a script"));
-    assert!(created[1].body.contains("/notify/imsi050000000"), "{}", created[1].body);
+    let of_user = created.iter().find(|asked| asked.path.contains("imsi050000000")).expect("it is there");
+    assert!(of_user.body.contains("/notify/imsi050000000"), "{}", of_user.body);
     for changed in of_method(&asked, "PATCH") {
         assert_eq!(
             (changed.header("x-last-status"), changed.header("x-last-location")),
@@ -279,8 +281,8 @@ fn data_are_read_by_users_in_turn() {
     assert!(asked.iter().all(|asked| asked.header("user-agent") == "h2loadrunner"));
 }
 
-/// The fourth one: the rows of a file decide its columns, a range wins over a column, and a picked value leads
-/// to the resource.
+/// The fourth one: the rows of a file decide its columns, a range wins over a column, and a picked value
+/// leads to the resource.
 #[test]
 fn variables_of_all_kinds() {
     let (result, asked) = mocked("variables", 204, "-n 4054");

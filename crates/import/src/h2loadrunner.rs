@@ -2,7 +2,8 @@
 //!
 //! What it says about servers and connections becomes a target and settings, its scenarios become scenarios.
 //! Its rate is requests per second and client, which a plan says with `rps` and `rate_of: requests`: there
-//! weights are shares of requests, as they are in the format. Without a rate they become shares of iterations.
+//! weights are shares of requests, as they are in the format. Without a rate they become shares of
+//! iterations.
 
 mod data;
 mod load;

@@ -10,7 +10,8 @@ pub enum RateUnit {
     /// Requests, where every arrival is one: whole responses, against arrivals.
     #[default]
     Requests,
-    /// Iterations, where they have several requests and arrivals are iterations: those that were started, against arrivals.
+    /// Iterations, where they have several requests and arrivals are iterations: those that were started,
+    /// against arrivals.
     Iterations,
 }
 

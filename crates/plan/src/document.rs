@@ -709,8 +709,8 @@ pub struct DataSpec {
     /// `sequential` (default), `random` (with replacement) or `shuffled` (each once).
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub order: Field<Text>,
-    /// Take rows from so many equal parts in turn, as if each of so many clients had its own: the first row of
-    /// each, then the second of each. Goes with the order `sequential`.
+    /// Take rows from so many equal parts in turn, as if each of so many clients had its own: the first row
+    /// of each, then the second of each. Goes with the order `sequential`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub slices: Field<Text>,
     /// After the last row: `wrap` (default), `stop` or `fail`.

@@ -309,8 +309,8 @@ impl Reaction {
     }
 
     /// Takes all values that are there of an exchange that has ended badly, whose iteration goes on all the
-    /// same: those of the request, and those of the response, if there is [one](Received::is_missing). Whether
-    /// no value is missing.
+    /// same: those of the request, and those of the response, if there is [one](Received::is_missing).
+    /// Whether no value is missing.
     pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
         let mut parsed = Parsed::default();

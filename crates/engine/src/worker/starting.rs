@@ -195,8 +195,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Open model: starts every arrival that is due, as far as connections allow. Where arrivals are requests,
-    /// an iteration under way takes one before another begins.
+    /// Open model: starts every arrival that is due, as far as connections allow. Where arrivals are
+    /// requests, an iteration under way takes one before another begins.
     ///
     /// There is no queue of waiting arrivals: the schedule is an exact sequence, and an arrival that is not
     /// taken keeps its place and its intended time in it.

@@ -169,7 +169,7 @@ const CURL: &[&[&str]] = &[
 /// Scripts and certificates take more than files of these names.
 fn h2loadrunner_fields() -> Vec<(&'static str, serde_json::Value)> {
     let of = |places: &[&'static str], values: serde_json::Value| -> Vec<(&'static str, serde_json::Value)> {
-        let values = values.as_array().unwrap().clone();
+        let values = values.as_array().expect("a list").clone();
         places.iter().flat_map(|place| values.iter().map(|value| (*place, value.clone()))).collect()
     };
     let counts = ["/threads", "/clients", "/total-requests", "/max-concurrent-streams", "/rate", "/port"];
@@ -267,9 +267,9 @@ fn h2loadrunner_text(fields: &[((&str, serde_json::Value), usize, usize)]) -> St
             Some(("R", key)) => format!("{scenario}/Requests/{request}/{key}"),
             _ => (*field).to_owned(),
         };
-        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer has a slash");
         let parent = value.pointer_mut(parent).and_then(serde_json::Value::as_object_mut);
-        parent.unwrap().insert(key.to_owned(), content.clone());
+        parent.expect("it is an object").insert(key.to_owned(), content.clone());
     }
     value.to_string()
 }

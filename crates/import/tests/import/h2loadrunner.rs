@@ -260,7 +260,7 @@ fn rates_and_weights_count_requests() {
     ] {
         assert_eq!(lines(2, scenarios, json!({})), expected);
     }
-    // Users of the closed model take iterations: of as many requests each, 3 iterations of one and 1 of three.
+    // Users of the closed model take iterations: of as many requests each, 3 of one and 1 of three.
     let closed = lines(0, vec![scenario(50, 1), scenario(50, 3)], json!({}));
     assert_eq!(closed, ["duration: 60s", "weight: 3", "weight: 1"]);
     // So many requests take their time.
@@ -288,8 +288,8 @@ fn settings_of_a_pool_are_left_out_without_one() {
 
 /// A file with every field at its default, as the editor of the format writes it, and a rate.
 fn defaults() -> Value {
-    let text = std::fs::read(folder().join("defaults.json")).unwrap();
-    serde_json::from_slice(&text).unwrap()
+    let text = std::fs::read(folder().join("defaults.json")).expect("the file");
+    serde_json::from_slice(&text).expect("JSON")
 }
 
 #[test]
@@ -313,8 +313,8 @@ fn defaults_are_taken_over_without_a_note() {
     }
 }
 
-/// The user id is replaced in paths and bodies alone, nothing but what is written is sent, and a limit of 0 is
-/// none.
+/// The user id is replaced in paths and bodies alone, nothing but what is written is sent, and a limit of 0
+/// is none.
 #[test]
 fn requests_are_sent_as_they_are_written() {
     let value = with(defaults(), "/Scenarios/0/user-id-variable-in-path-and-data", json!("-ID"));
