@@ -196,9 +196,9 @@ impl Judge<'_> {
         );
     }
 
-    /// Whether as many arrivals were started as the plan asked for. Where they are iterations, later steps are
-    /// no part of this: they are due once they begin, so with them a dropped iteration would weigh less than
-    /// a started one.
+    /// Whether as many arrivals were started as the plan asked for. Where they are iterations, later steps
+    /// are no part of this: they are due once they begin, so with them a dropped iteration would weigh less
+    /// than a started one.
     fn rate(&mut self) -> Finding {
         let (accounting, started) = (&self.record.accounting, self.record.started_arrivals());
         // What had no data could not be started by any generator.
