@@ -127,11 +127,11 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let now = self.now;
-        // One that was never sent had no connection, and the next attempt would come at once.
+        // One that had no connection, be it to where it was redirected to, would be tried again at once.
         let pause = if matches!(class, ErrorClass::Script | ErrorClass::TooManyServers) {
             // It says nothing about the target.
             Nanos::from_millis(1)
-        } else if request.sent == AT_SEND || class == ErrorClass::Tls {
+        } else if request.sent == AT_SEND || class.is_connect() || class == ErrorClass::Tls {
             self.lanes[lane as usize].backoff(now)
         } else {
             Nanos::ZERO

@@ -4,7 +4,7 @@ use plimsoll_core::ErrorClass;
 use plimsoll_driver::Endpoint;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::Plan;
-use plimsoll_testkit::{Answer, Behaviour, SimOptions, TruthLog};
+use plimsoll_testkit::{Answer, Behaviour, Faults, SimOptions, TruthLog};
 
 use super::plans::{answering, good, good_by_step, iterations, of_text};
 use super::{carry_out, server, simulate};
@@ -84,6 +84,19 @@ fn users_who_were_led_away_come_back() {
             assert!(record.connections.opened <= 10, "{}", record.connections.opened);
         }
     }
+}
+
+/// A follower goes on naming a leader that is dead: that is no reason to ask it as fast as it answers.
+#[test]
+fn users_who_are_led_to_a_dead_server_wait_longer_each_time() {
+    let settings = "connections: 8, duration: 10s, follow_redirects: 1, no_preflight: true";
+    let moved = with_fields(307, &[("Location", &*format!("//{OTHER}/there"))]);
+    let dead = Behaviour { faults: Faults { refuse_connect: 1.0, ..Faults::default() }, ..good() };
+    let (record, _) = simulate(&plan(settings, "scenarios: [{steps: [{post: /}]}]"), both(moved, dead));
+    let (refused, accounting) = (errors(&record, ErrorClass::ConnectRefused), &record.accounting);
+    assert_eq!((accounting.ok, accounting.failed), (0, refused));
+    // Some ten until a user waits for a second each time, and then one a second.
+    assert!((8 * 10..8 * 40).contains(&refused), "{refused}");
 }
 
 /// In the open model the limit of connections is one of all servers together: an idle one makes room.
