@@ -43,8 +43,10 @@ pub struct Findings {
     pub recovered: u64,
     /// Part of them: writes of these overlapped, so that their content is not known.
     pub unchecked: u64,
-    /// Items that have to be there and are not.
+    /// Items that have to be there and are not: their last write was acknowledged.
     pub missing: Evidence,
+    /// Items that were there before and are not any more, although nobody has deleted them.
+    pub gone: Evidence,
     /// Items whose content is not that of their last acknowledged write.
     pub wrong: Evidence,
     /// Items that are there although their deletion was acknowledged.
@@ -61,6 +63,7 @@ impl Findings {
     /// Whether the server has what it should, and nothing else.
     pub const fn is_consistent(&self) -> bool {
         self.missing.count == 0
+            && self.gone.count == 0
             && self.wrong.count == 0
             && self.resurrected.count == 0
             && self.surplus.count == 0
@@ -151,23 +154,23 @@ impl<'l> Audit<'l> {
             let doubts = self.ledger.doubts.get(key).into_iter().flatten();
             doubts.into_iter().any(|doubt| matches!(doubt, Doubt::Delete))
         };
-        let mut lost: Vec<Key> = Vec::new();
-        let mut count = 0;
-        let living = self.ledger.items.iter().filter(|(_, state)| !state.is_deleted()).map(|(key, _)| key);
-        let known = |key: &Key| self.ledger.items.get(key).is_none();
-        let before = self.ledger.before.iter().map(|(key, ())| key).filter(known);
-        for key in living.chain(before) {
-            if self.seen.contains(&key.hash64()) || may_be_gone(&key) {
-                continue;
+        let seen = &self.seen;
+        let lost = |keys: &mut dyn Iterator<Item = Key>| {
+            let (mut lost, mut count) = (Vec::new(), 0);
+            for key in keys.filter(|key| !seen.contains(&key.hash64()) && !may_be_gone(key)) {
+                count += 1;
+                if lost.len() < Self::EXAMPLES {
+                    lost.push(key);
+                }
             }
-            count += 1;
-            if lost.len() < Self::EXAMPLES {
-                lost.push(key);
-            }
-        }
-        lost.sort();
-        let examples = lost.iter().map(Key::to_string).collect();
-        self.findings.missing = Evidence { count, examples };
+            lost.sort();
+            Evidence { count, examples: lost.iter().map(Key::to_string).collect() }
+        };
+        let items = self.ledger.items.iter();
+        let missing = lost(&mut items.filter(|(_, state)| !state.is_deleted()).map(|(key, _)| key));
+        let untouched = |key: &Key| self.ledger.items.get(key).is_none();
+        let gone = lost(&mut self.ledger.before.iter().map(|(key, ())| key).filter(untouched));
+        (self.findings.missing, self.findings.gone) = (missing, gone);
         self.findings
     }
 }

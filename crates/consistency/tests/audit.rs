@@ -394,3 +394,13 @@ fn what_one_thread_tells_late_does_not_undo_what_another_has_told() {
         assert_eq!(ledger.counts().reissued, reissued);
     }
 }
+
+/// What nobody has written was acknowledged by nobody.
+#[test]
+fn what_was_there_before_and_is_not_any_more_is_not_called_acknowledged() {
+    let mut world = World::new();
+    world.ledger.note_before(br#"{"id":"old"}"#);
+    let findings = world.ledger.audit().end();
+    assert_eq!((findings.missing.count, findings.gone.count), (0, 1));
+    assert_eq!((&*findings.gone.examples[0], findings.is_consistent()), ("old", false));
+}
