@@ -3,12 +3,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use plimsoll_cluster::pages::{self, Pages};
 use plimsoll_consistency::{Counts, Evidence, Findings, Ledger, Resource, Write};
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_metrics::FailedExchange;
+use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::reconciliation::ConsistencyFinding;
+use plimsoll_scenario::Needs;
 use plimsoll_scenario::pointer::JsonPointer;
 use serde_json::{Value, json};
 
@@ -16,12 +18,10 @@ use crate::errand::answers_with;
 use crate::request_log::WriteListener;
 use crate::{Failure, run};
 
-/// Items that are asked for at once.
-const PAGE: u64 = 1_000;
-/// Pages that are asked for in one go.
-const PAGES: u64 = 20;
-/// Bytes of a page, at most.
-const LONGEST_PAGE: usize = 64 << 20;
+/// Bytes of a page from which on it is not kept whole.
+const LONGEST_PAGE: usize = Needs::LONGEST_BODY;
+/// How often it is said how far the reading of a list has come.
+const PROGRESS: Nanos = Nanos::from_secs(2);
 
 /// Notes the writes of a load on one resource.
 #[derive(Clone)]
@@ -29,6 +29,7 @@ pub(crate) struct Bookkeeper {
     ledger: Arc<Mutex<Ledger>>,
     listing: Listing,
     flags: PlanPatch,
+    quiet: bool,
 }
 
 /// How all items of a server are asked for, page by page.
@@ -48,13 +49,13 @@ impl Listing {
     /// That of the collection at a path, as Lithair has it.
     pub(crate) fn new(path: &str) -> Self {
         let parameters = ["take".to_owned(), "skip".to_owned()];
-        Self { path: path.to_owned(), items: "/data".to_owned(), parameters, page: PAGE }
+        Self { path: path.to_owned(), items: "/data".to_owned(), parameters, page: pages::LARGEST }
     }
 
-    fn page_at(&self, skip: u64) -> String {
-        let Self { path, parameters: [take, skip_name], page, .. } = self;
+    fn page_at(&self, take: u64, skip: u64) -> String {
+        let Self { path, parameters: [take_name, skip_name], .. } = self;
         let separator = if path.contains('?') { '&' } else { '?' };
-        format!("{path}{separator}{take}={page}&{skip_name}={skip}")
+        format!("{path}{separator}{take_name}={take}&{skip_name}={skip}")
     }
 }
 
@@ -63,8 +64,14 @@ const LOOK: Nanos = Nanos::from_millis(500);
 
 impl Bookkeeper {
     /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say
-    /// how servers are reached.
-    pub(crate) fn new(server: &str, listing: Listing, id: &str, flags: PlanPatch) -> Result<Self, Failure> {
+    /// how servers are reached. If it is not to be `quiet` it says what it reads.
+    pub(crate) fn new(
+        server: &str,
+        listing: Listing,
+        id: &str,
+        flags: PlanPatch,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
         let behind_scheme = server.split_once("://").map_or(server, |(_, rest)| rest);
         let base = behind_scheme.find('/').map_or("", |at| behind_scheme[at..].trim_end_matches('/'));
         let path = listing.path.split('?').next().unwrap_or_default();
@@ -76,7 +83,7 @@ impl Bookkeeper {
             })
         })?;
         let ledger = Arc::new(Mutex::new(Ledger::new(resource)));
-        Ok(Self { ledger, listing, flags })
+        Ok(Self { ledger, listing, flags, quiet })
     }
 
     /// Notes what a server has before the load; how many items that are.
@@ -117,9 +124,8 @@ impl Bookkeeper {
         &self,
         servers: &[String],
         within: Nanos,
-        quiet: bool,
     ) -> Result<Vec<ConsistencyFinding>, Failure> {
-        let say = run::say(quiet);
+        let say = run::say(self.quiet);
         let mut all = vec![self.of_writes()];
         let start = clock::monotonic();
         for server in servers {
@@ -172,8 +178,12 @@ impl Bookkeeper {
             }
         }
         let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
-        let followed = created + updated + deleted + refused + uncertain;
-        let passed = reissued == 0 && (followed > 0 || elsewhere + undelivered == 0);
+        let acknowledged = created + updated + deleted > 0;
+        let tried = refused + uncertain + elsewhere + undelivered > 0;
+        if tried && !acknowledged {
+            said.push_str("; nothing was acknowledged");
+        }
+        let passed = reissued == 0 && (acknowledged || !tried);
         ConsistencyFinding::new("writes", passed, Nanos::ZERO, said, evidence)
     }
 
@@ -184,19 +194,33 @@ impl Bookkeeper {
     /// Gives every item of a server, which nobody writes meanwhile; how many there are.
     fn each_item(&self, origin: &str, mut each: impl FnMut(&[u8])) -> Result<u64, Failure> {
         let items = JsonPointer::parse(&self.listing.items).unwrap_or_default();
-        let mut skip = 0;
+        let say = run::say(self.quiet);
+        let mut said = clock::monotonic();
+        let mut pages = Pages::of(self.listing.page);
         loop {
-            let size = self.listing.page;
-            let page = |number: u64| self.listing.page_at(skip + number * size);
-            // A first look at one page: most collections are small.
-            let pages = if skip == 0 { 1 } else { PAGES };
-            let steps: Vec<Value> = (0..pages).map(|number| json!({ "get": page(number) })).collect();
-            let answers = answers_with(origin, &steps, self.flags.clone(), LONGEST_PAGE, |_| {})?;
+            let steps: Vec<Value> = pages
+                .pages()
+                .into_iter()
+                .map(|(take, skip)| json!({ "get": self.listing.page_at(take, skip) }))
+                .collect();
+            if steps.is_empty() {
+                return Ok(pages.items());
+            }
+            let answers = match answers_with(origin, &steps, self.flags.clone(), LONGEST_PAGE, |_| {}) {
+                Ok(answers) => answers,
+                // It may be more than it answers in time.
+                Err(failure) => match pages.shrink() {
+                    true => continue,
+                    false => return Err(failure),
+                },
+            };
             for answer in &answers {
-                let count = match answer.status {
-                    200 if answer.cut == 0 => items_of(&answer.body, &items, &mut each),
-                    _ => None,
-                };
+                let is_whole = answer.status == 200 && answer.cut == 0 && answer.body.len() < LONGEST_PAGE;
+                // Those that follow were asked for behind all that would have come.
+                if pages.pages().is_empty() || (!is_whole && pages.shrink()) || !pages.is_new(&answer.body) {
+                    break;
+                }
+                let count = if is_whole { items_of(&answer.body, &items, &mut each) } else { None };
                 let Some(count) = count else {
                     let problem = Problem::new(format!(
                         "what {origin}{} answers is no list of items: status {}",
@@ -205,10 +229,12 @@ impl Bookkeeper {
                     let hint = "it has to be an array, or an object with one (`data`), and to heed `take` and `skip`";
                     return Err(Failure::environment(problem.with_hint(hint)));
                 };
-                skip += count;
-                if count != size {
-                    return Ok(skip);
-                }
+                pages.came(count);
+            }
+            let now = clock::monotonic();
+            if now - said >= PROGRESS {
+                said = now;
+                say(&format!("{} items of {origin} so far", figure::count(pages.items())));
             }
         }
     }
@@ -266,6 +292,7 @@ fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFindin
     let Findings { stored, before, recovered, unchecked, .. } = findings;
     let kinds = [
         (&findings.missing, "missing", "acknowledged, and not there"),
+        (&findings.gone, "gone", "there before, and not any more"),
         (&findings.wrong, "different", "not as it was acknowledged"),
         (&findings.resurrected, "undeleted", "its deletion was acknowledged"),
         (&findings.surplus, "surplus", "nobody sent it"),
@@ -311,7 +338,8 @@ mod tests {
     }
 
     fn bookkeeper() -> Bookkeeper {
-        Bookkeeper::new("http://a", Listing::new("/api/products"), "/id", PlanPatch::default()).unwrap()
+        let listing = Listing::new("/api/products");
+        Bookkeeper::new("http://a", listing, "/id", PlanPatch::default(), true).unwrap()
     }
 
     #[test]

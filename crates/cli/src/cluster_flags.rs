@@ -201,7 +201,7 @@ impl ClusterRunArgs {
             None if sets.iter().any(|(_, values)| values.len() > 1) => Some(Suite {
                 name: "--set".to_owned(),
                 matrix: Vec::new(),
-                restart: sets.iter().any(|(name, _)| name == PROFILE),
+                restart: true,
                 preseed: None,
                 workload: None,
             }),

@@ -5,22 +5,25 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
+use plimsoll_cluster::check::{self, After};
 use plimsoll_cluster::cluster::provisional;
 use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::timeline::{self, Bell, Event};
-use plimsoll_cluster::{Cluster, Spec, Staleness, check};
-use plimsoll_core::Nanos;
+use plimsoll_cluster::{Cluster, Spec, Staleness};
+use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::clock;
 use plimsoll_engine::Control;
 use plimsoll_metrics::figure;
 use plimsoll_monitor::Named;
+use plimsoll_plan::plan::Step;
 use plimsoll_plan::{Plan, PlanPatch, Problem};
-use plimsoll_report::fault::{FaultMark, effects};
+use plimsoll_report::fault::{FaultMark, effects, errors_outside};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::Note;
 use plimsoll_report::{
-    SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
+    RunResult, SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
 };
+use plimsoll_scenario::Context;
 
 use crate::audit::{Bookkeeper, Listing};
 use crate::cluster::{Guarded, single_values, surroundings};
@@ -223,12 +226,22 @@ struct UnderTest {
     books: Vec<(Check, Bookkeeper)>,
     /// Who reads beside the load.
     probes: Vec<Staleness>,
+    /// The steps of the load that write to what is checked for taking writes.
+    writing: Vec<usize>,
     quiet: bool,
 }
 
 impl UnderTest {
     fn new(cluster: Arc<Cluster>, quiet: bool) -> Self {
-        Self { cluster, bell: Arc::default(), faults: None, books: Vec::new(), probes: Vec::new(), quiet }
+        Self {
+            cluster,
+            bell: Arc::default(),
+            faults: None,
+            books: Vec::new(),
+            probes: Vec::new(),
+            writing: Vec::new(),
+            quiet,
+        }
     }
 
     /// Ends the faults; what they were.
@@ -240,19 +253,35 @@ impl UnderTest {
 
     /// What is found of the system under test, once the load is over and nothing is broken any more: the
     /// place for whatever else is to be checked after a workload.
-    fn findings(&self, gone: &[String]) -> Vec<ConsistencyFinding> {
+    fn findings(&self, result: &RunResult, gone: Vec<String>) -> Vec<ConsistencyFinding> {
         let say = run::say(self.quiet);
-        let mut findings = check::survivors(&self.cluster, gone);
+        let mut findings = check::survivors(&self.cluster, &gone);
+        let checks = self.cluster.spec().checks.iter();
+        let shares = checks.filter(|check| check.kind == CheckKind::ErrorShare);
+        findings.extend(shares.filter_map(|check| error_share(check, result)));
         for (check, books) in &self.books {
-            let origins = check::origins(&self.cluster, check, gone);
-            match books.audit_all(&origins, check.within, self.quiet) {
+            let origins = check::origins(&self.cluster, check, &gone);
+            match books.audit_all(&origins, check.within) {
                 Ok(found) => findings.extend(found),
                 // That it does not answer is a finding, too.
                 Err(failure) => findings.push(unanswered(check, &failure)),
             }
         }
-        findings.extend(check::carry_out(&self.cluster, gone, &|text| say(text)));
+        let after = After { gone, last_write: self.last_write(result) };
+        findings.extend(check::carry_out(&self.cluster, &after, &|text| say(text)));
         findings
+    }
+
+    /// When the last write of the load was acknowledged, in words; `None` if it has none.
+    fn last_write(&self, result: &RunResult) -> Option<String> {
+        let last_ok = |step: &usize| result.by_step.get(*step).and_then(|step| step.last_ok_s);
+        let last = self
+            .writing
+            .iter()
+            .filter_map(last_ok)
+            .fold(None, |last: Option<f64>, at| Some(last.map_or(at, |last| last.max(at))));
+        let said = last.map_or("the begin of the load".to_owned(), |at| format!("{at:.1} s into the load"));
+        (!self.writing.is_empty()).then_some(said)
     }
 }
 
@@ -274,6 +303,9 @@ impl Workload for UnderTest {
             let checks = self.cluster.spec().checks.iter();
             checks.filter(move |check| check.kind == kind).cloned().collect::<Vec<_>>()
         };
+        let lists: Vec<String> =
+            of_kind(CheckKind::Writable).into_iter().map(|check| check.content.list).collect();
+        self.writing = writing(plan, &lists);
         // What it creates is there before the writes of the load are noted.
         for check in of_kind(CheckKind::Staleness) {
             let probe = Staleness::begin(&self.cluster, &check).map_err(|reason| {
@@ -294,7 +326,7 @@ impl Workload for UnderTest {
             };
             let origins = check::origins(&self.cluster, &check, &[]);
             let Some(first) = origins.first() else { continue };
-            let books = Bookkeeper::new(first, listing, &content.id, PlanPatch::default())?;
+            let books = Bookkeeper::new(first, listing, &content.id, PlanPatch::default(), self.quiet)?;
             books.note_before(first)?;
             self.books.push((check, books));
             // A request before the run may create something, and nobody would note it.
@@ -346,7 +378,7 @@ impl Workload for UnderTest {
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);
         }
-        let mut findings = self.findings(&gone);
+        let mut findings = self.findings(&run.result, gone);
         findings.extend(read);
         if findings.is_empty() {
             return Ok(Exit::Success);
@@ -363,6 +395,38 @@ impl Workload for UnderTest {
 /// One who tells all of these.
 fn all_of(mut listeners: Vec<WriteListener>) -> WriteListener {
     Box::new(move |writes| listeners.iter_mut().for_each(|listener| listener(writes)))
+}
+
+/// The steps of a plan that write to one of these collections, or to an item of it.
+fn writing(plan: &Plan, lists: &[String]) -> Vec<usize> {
+    let writes = |step: &Step| {
+        let mut path = Vec::new();
+        step.request.render_path(&Context::default(), &mut Random::new(plan.seed, 0), &mut path);
+        let path = String::from_utf8_lossy(&path);
+        !step.request.is_safe() && lists.iter().any(|list| path.contains(list.as_str()))
+    };
+    (0..).zip(&plan.steps).filter(|(_, step)| writes(step)).map(|(number, _)| number).collect()
+}
+
+/// Whether few enough requests of the load failed outside of faults; `None` if none ended.
+fn error_share(check: &Check, result: &RunResult) -> Option<ConsistencyFinding> {
+    let (bad, all) = errors_outside(result, check.within);
+    if all == 0 {
+        return None;
+    }
+    let share = bad as f64 / all as f64;
+    let place = if result.faults.is_empty() { "" } else { " outside of faults" };
+    let said = format!(
+        "{} of {} requests{place} failed: {:.2} %, and {} % may",
+        figure::count(bad),
+        figure::count(all),
+        share * 100.0,
+        check.most * 100.0,
+    );
+    let classes = result.errors.iter().map(|(class, count)| format!("{class}: {}", figure::count(*count)));
+    let passed = share <= check.most;
+    let evidence = if passed { Vec::new() } else { classes.collect() };
+    Some(ConsistencyFinding::new(check.kind.name(), passed, Nanos::ZERO, said, evidence))
 }
 
 fn unanswered(check: &Check, failure: &Failure) -> ConsistencyFinding {
@@ -397,27 +461,29 @@ fn run_suite(
     }
     let say = run::say(course.quiet());
     let mut made = Made { runs: Vec::new(), shown: Vec::new(), exit: Exit::Success };
-    let mut guarded: Option<Guarded> = None;
+    let mut kept: Option<Guarded> = None;
     for (number, values) in cells.iter().enumerate() {
         let name = cell_name(values);
         say(&format!("run {} of {}: {name}", number + 1, cells.len()));
-        if suite.restart
-            && let Some(guarded) = guarded.take()
-        {
-            guarded.end()?;
+        // Folders that were named are removed once: later ones are ours.
+        let clean: &[PathBuf] = if number == 0 { &args.start.clean } else { &[] };
+        match kept.take().map_or_else(|| course.up(values, clean), Ok) {
+            Err(failure) => made.fail(values, failure, &*say)?,
+            Ok(guarded) => match made.add(&course, &guarded, name, values, look) {
+                Ok(()) if suite.restart => guarded.end()?,
+                Ok(()) => kept = Some(guarded),
+                Err(failure) => {
+                    // Why there is no run is the news.
+                    let _ = guarded.end();
+                    made.fail(values, failure, &*say)?;
+                }
+            },
         }
-        let running = match guarded.take() {
-            Some(guarded) => guarded,
-            // Folders that were named are removed once: later ones are ours.
-            None => course.up(values, if number == 0 { &args.start.clean } else { &[] })?,
-        };
-        made.add(&course, &running, name, values, look)?;
-        guarded = Some(running);
         if matches!(made.exit, Exit::Interrupted(_)) {
             break;
         }
     }
-    guarded.map_or(Ok(()), Guarded::end)?;
+    kept.map_or(Ok(()), Guarded::end)?;
     let result = SuiteResult {
         schema_version: SUITE_SCHEMA_VERSION,
         tool: describe::tool(),
@@ -469,16 +535,46 @@ impl Made {
         let mut outcome = run::execute(plan, &args.output, (&live, &control), before)?;
         let more = under_test.conclude(&mut outcome.run)?;
         let exit = repeat::worse(outcome.exit, more);
-        self.exit = repeat::worse(self.exit, exit);
+        self.exit = match exit {
+            // Whatever was not made: this was found.
+            Exit::Inconsistent if self.exit == Exit::Environment => exit,
+            exit => repeat::worse(self.exit, exit),
+        };
         self.runs.push(SuiteRun {
             values: values.iter().cloned().collect(),
             exit_code: exit.code(),
-            result: outcome.run.result.clone(),
+            result: Some(outcome.run.result.clone()),
+            error: Vec::new(),
         });
         if args.report.is_some() {
             self.shown.push((name, vec![(*outcome.run).clone()]));
         }
         outcome.kept.map_or(Ok(()), |keeper| keeper.finish(outcome.run))
+    }
+
+    /// Notes a run that could not be made; the others are made all the same.
+    ///
+    /// # Errors
+    /// They could not be made either: the command line is wrong.
+    fn fail(
+        &mut self,
+        values: &[(String, String)],
+        failure: Failure,
+        say: &dyn Fn(&str),
+    ) -> Result<(), Failure> {
+        if failure.exit == Exit::Usage {
+            return Err(failure);
+        }
+        let lines = failure.problems.iter().flat_map(|problem| problem.message.lines());
+        let error: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+        error.iter().for_each(|line| say(&format!("error: {line}")));
+        // What was found of the others is not undone by a run that was not made.
+        if self.exit != Exit::Inconsistent {
+            self.exit = repeat::worse(self.exit, failure.exit);
+        }
+        let values = values.iter().cloned().collect();
+        self.runs.push(SuiteRun { values, exit_code: failure.exit.code(), result: None, error });
+        Ok(())
     }
 }
 

@@ -79,7 +79,9 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookk
             return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));
         }
     }
-    let books = Bookkeeper::new(&load.leader, Listing::new(&load.model.path), &load.model.id, flags)?;
+    let listing = Listing::new(&load.model.path);
+    let quiet = args.run.output.quiet;
+    let books = Bookkeeper::new(&load.leader, listing, &load.model.id, flags, quiet)?;
     books.note_before(&load.leader)?;
     Ok(books)
 }
@@ -134,7 +136,7 @@ impl Workload for Crud<'_> {
         let Some((books, within)) = &self.books else { return Ok(Exit::Success) };
         let mut servers = vec![self.load.leader.clone()];
         servers.extend(self.load.read_targets.iter().filter(|url| **url != self.load.leader).cloned());
-        let findings = books.audit_all(&servers, *within, output.quiet)?;
+        let findings = books.audit_all(&servers, *within)?;
         let checks = Reconciliation::new(&self.load.leader, Vec::new()).with_findings(findings);
         let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
         result.reconcile(checks);

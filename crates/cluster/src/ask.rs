@@ -21,6 +21,31 @@ pub(crate) struct Answer {
 /// # Errors
 /// Why there is no answer.
 pub(crate) fn get(address: SocketAddr, path: &str, patience: Nanos) -> Result<Answer, String> {
+    answer(&format!("GET {path}"), agent(patience).get(url(address, path)).call())
+}
+
+/// Sends JSON by POST, likewise.
+///
+/// # Errors
+/// Why there is no answer.
+pub(crate) fn post(address: SocketAddr, path: &str, json: &str, patience: Nanos) -> Result<Answer, String> {
+    let request = agent(patience).post(url(address, path)).header("content-type", "application/json");
+    answer(&format!("POST {path}"), request.send(json))
+}
+
+/// Asks by DELETE, likewise.
+///
+/// # Errors
+/// Why there is no answer.
+pub(crate) fn delete(address: SocketAddr, path: &str, patience: Nanos) -> Result<Answer, String> {
+    answer(&format!("DELETE {path}"), agent(patience).delete(url(address, path)).call())
+}
+
+fn url(address: SocketAddr, path: &str) -> String {
+    format!("http://{address}{path}")
+}
+
+fn agent(patience: Nanos) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(Duration::from_nanos(patience.0)))
         .http_status_as_error(false)
@@ -29,12 +54,18 @@ pub(crate) fn get(address: SocketAddr, path: &str, patience: Nanos) -> Result<An
         .max_idle_connections(0)
         .proxy(None)
         .build();
-    let agent = ureq::Agent::new_with_config(config);
-    let url = format!("http://{address}{path}");
-    let mut response = agent.get(&url).call().map_err(|error| format!("GET {path}: {error}"))?;
+    ureq::Agent::new_with_config(config)
+}
+
+fn answer(
+    request: &str,
+    response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+) -> Result<Answer, String> {
+    let said = |error: ureq::Error| format!("{request}: {error}");
+    let mut response = response.map_err(said)?;
     let status = response.status().as_u16();
-    let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
-    Ok(Answer { status, body: body.map_err(|error| format!("GET {path}: {error}"))? })
+    let body = response.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(said)?;
+    Ok(Answer { status, body })
 }
 
 /// The same for an answer of status 200 in JSON.

@@ -2,6 +2,9 @@
 
 mod content;
 mod files;
+mod writable;
+
+use std::cell::Cell;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
@@ -10,6 +13,7 @@ use plimsoll_report::reconciliation::ConsistencyFinding;
 use crate::cluster::Cluster;
 use crate::spec::{Check, CheckKind};
 use content::{Inventory, differences};
+use writable::{Moment, writable};
 
 /// Pause between two looks whether nodes have come to agree.
 const LOOK: Nanos = Nanos::from_millis(200);
@@ -38,19 +42,36 @@ pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String>
     asked(cluster, gone).into_iter().map(|index| format!("http://{}", address(index))).collect()
 }
 
-/// Carries out the checks of a cluster's spec in their order, but for those that [begin with the
-/// load](CheckKind::is_of_load). `gone` are the ids of nodes that were killed for good, which are
-/// not asked.
-pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
-    let checks = cluster.spec().checks.iter().filter(|check| !check.kind.is_of_load());
+/// What is known of a load that checks are made after.
+#[derive(Clone, Debug, Default)]
+pub struct After {
+    /// The ids of nodes that were killed for good, which are not asked.
+    pub gone: Vec<String>,
+    /// When the last write of the load was acknowledged, in words; `None` if the load has written nothing, so
+    /// that nobody has said whether the cluster is one that is written to.
+    pub last_write: Option<String>,
+}
+
+/// Carries out the checks of a cluster's spec in their order, but for those that [are about the
+/// load](CheckKind::is_of_load). After nodes were started again, it is checked once more whether writes are
+/// taken.
+pub fn carry_out(cluster: &Cluster, after: &After, say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
+    let After { gone, last_write } = after;
+    let is_due = |check: &&Check| !check.is_default || last_write.is_some();
+    let checks = || cluster.spec().checks.iter().filter(|check| !check.kind.is_of_load()).filter(is_due);
     let mut found = Vec::new();
-    for check in checks {
+    let of_load = Moment { after: "the load", since: last_write.as_deref().unwrap_or("the load") };
+    let again = "all nodes were killed and started again";
+    let of_restart = Moment { after: again, since: again };
+    let restarted = Cell::new(false);
+    let mut make = |check: &Check, moment: Moment<'_>| {
         say(&format!("checking {}", check.kind.name()));
         let begun = clock::monotonic();
         let judged = match check.kind {
             CheckKind::Convergence => convergence(cluster, check, gone),
-            CheckKind::Persistence => persistence(cluster, check, gone),
-            CheckKind::Acknowledged | CheckKind::Staleness => continue,
+            CheckKind::Persistence => persistence(cluster, check, gone, &restarted),
+            CheckKind::Writable => writable(cluster, check, gone, moment),
+            CheckKind::Acknowledged | CheckKind::Staleness | CheckKind::ErrorShare => return,
         };
         let took = clock::monotonic() - begun;
         let (passed, said, evidence) = match judged {
@@ -58,6 +79,14 @@ pub fn carry_out(cluster: &Cluster, gone: &[String], say: &dyn Fn(&str)) -> Vec<
             Err(Wrong { said, evidence, .. }) => (false, said, evidence),
         };
         found.push(ConsistencyFinding::new(check.kind.name(), passed, took, said, evidence));
+    };
+    let mut moment = of_load;
+    for check in checks() {
+        make(check, moment);
+        if check.kind == CheckKind::Persistence && restarted.get() {
+            moment = of_restart;
+            checks().filter(|check| check.kind == CheckKind::Writable).for_each(|check| make(check, moment));
+        }
     }
     found
 }
@@ -77,6 +106,14 @@ impl Wrong {
 
     fn with(said: impl Into<String>, evidence: Vec<String>) -> Self {
         Self { said: said.into(), evidence, is_final: false }
+    }
+
+    /// What does not hold either, after what is known already.
+    fn and(before: Option<Self>, said: String, evidence: Vec<String>) -> Self {
+        let Some(mut wrong) = before else { return Self::with(said, evidence) };
+        wrong.said = format!("{}; {said}", wrong.said);
+        wrong.evidence.extend(evidence);
+        wrong
     }
 }
 
@@ -142,13 +179,22 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
             one.said(),
             other.said()
         );
-        return Err(Wrong::with(said, differences((first, one), (id, other))));
+        return Err(Wrong::with(
+            said,
+            differences((&format!("node {first}"), one), (&format!("node {id}"), other)),
+        ));
     }
     Ok(one.said())
 }
 
-/// What is there outlives the nodes: all are killed, and started again on the same data.
-fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<String, Wrong> {
+/// What is there outlives the nodes: all are killed, and started again on the same data. `restarted` is set
+/// once they are killed.
+fn persistence(
+    cluster: &Cluster,
+    check: &Check,
+    gone: &[String],
+    restarted: &Cell<bool>,
+) -> Result<String, Wrong> {
     let nodes = asked(cluster, gone);
     let within = check.within;
     let read = |index: usize| {
@@ -167,12 +213,13 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
     if !evidence.is_empty() {
         return Err(Wrong::with("files are missing", evidence));
     }
+    restarted.set(true);
     for &index in &nodes {
         cluster.kill(index).map_err(|error| Wrong::new(error.to_string()))?;
     }
     let told = |error: crate::ClusterError| {
         let text = error.to_string();
-        let mut lines = text.lines().map(str::to_owned);
+        let mut lines = text.lines().map(|line| line.trim_start().to_owned());
         let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
         Wrong::with(said, lines.collect())
     };
@@ -186,27 +233,34 @@ fn persistence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<Stri
     let begun = clock::monotonic();
     loop {
         let now = clock::monotonic();
-        let looked = nodes.iter().zip(&before).try_for_each(|(&index, before)| {
-            let now = read(index)?;
-            if now.hash() == before.hash() {
-                return Ok(());
-            }
+        let mut kept = Vec::new();
+        let mut wrong: Option<Wrong> = None;
+        for (&index, before) in nodes.iter().zip(&before) {
             let id = &cluster.spec().nodes[index].id;
-            let said = format!(
-                "node {id} had {} before all nodes were killed, and has {} after",
-                before.said(),
-                now.said()
-            );
-            Err(Wrong::with(said, differences(("it before", before), ("it after", &now))))
-        });
-        match looked {
-            Ok(()) => {
+            match read(index) {
+                Ok(now) if now.hash() == before.hash() => kept.push(format!("node {id} {}", now.said())),
+                Ok(now) => {
+                    let (had, has) = (before.said(), now.said());
+                    let said =
+                        format!("node {id} had {had} before all nodes were killed, and has {has} after");
+                    let name = |when: &str| format!("node {id} {when}");
+                    let evidence = differences((&name("before"), before), (&name("after"), &now));
+                    wrong = Some(Wrong::and(wrong, said, evidence));
+                }
+                Err(unread) => wrong = Some(Wrong::and(wrong, unread.said, unread.evidence)),
+            }
+        }
+        match wrong {
+            None => {
                 let items = before.first().map_or(String::new(), Inventory::said);
+                // One figure where it is that of all.
+                let same = before.iter().all(|inventory| inventory.said() == items);
+                let items = if same { items } else { kept.join(", ") };
                 let took = after((now - begun).as_secs_f64());
                 return Ok(format!("{items} outlived the end of all nodes, {took}"));
             }
-            Err(wrong) if now - begun >= within => return Err(wrong),
-            Err(_) => clock::sleep_until(now + LOOK),
+            Some(wrong) if now - begun >= within => return Err(wrong),
+            Some(_) => clock::sleep_until(now + LOOK),
         }
     }
 }

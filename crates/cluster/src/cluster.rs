@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
+use plimsoll_driver::ports::is_free;
 use plimsoll_driver::{child, clock};
 use rustix::process::Signal;
 
@@ -87,6 +88,7 @@ impl Cluster {
         let begun = clock::monotonic();
         let starts: Vec<u64> =
             self.spec.nodes.iter().map(|node| readiness::length(&self.home.log(node))).collect();
+        self.ports_are_free()?;
         for (index, node) in self.spec.nodes.iter().enumerate() {
             clock::sleep_until(clock::monotonic() + node.delay);
             self.start_node(&mut self.node(index), index)?;
@@ -106,6 +108,23 @@ impl Cluster {
         Ok(())
     }
 
+    /// Whether nobody listens where nodes are to listen: an answer of somebody else is none of theirs.
+    fn ports_are_free(&self) -> Result<(), ClusterError> {
+        for (index, node) in self.spec.nodes.iter().enumerate() {
+            for (name, number) in self.wiring.ports(index) {
+                let address = self.wiring.own_address(index, name);
+                let is_free = self.wiring.network.at(index, || is_free(address));
+                let no_network =
+                    |error| ClusterError::System { what: "cannot enter the network of a node", error };
+                if !is_free.map_err(no_network)? {
+                    let (node, port, number) = (node.id.clone(), name.clone(), *number);
+                    return Err(ClusterError::PortTaken { node, port, number });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Starts a node in its network.
     fn start_node(&self, node: &mut Node, index: usize) -> Result<(), ClusterError> {
         let begun = self.wiring.network.at(index, || node.start());
@@ -120,7 +139,7 @@ impl Cluster {
         let failed = |reason: String| ClusterError::NotReady {
             node: plan.id.clone(),
             reason,
-            said: readiness::last_lines(&log),
+            said: readiness::told_lines(&log, before),
             log: log.clone(),
         };
         let asked = self.asked(index, &log, before);

@@ -202,7 +202,10 @@ pub struct CheckSpec {
     /// `convergence`: all nodes come to have the same content. `persistence`: it is the same after all nodes
     /// were killed and started again. `acknowledged`: every node has what was acknowledged of the load's
     /// writes, and nothing else. `staleness`: beside the load an item is changed and read, and no read is
-    /// behind by more than `within`, or goes back in time.
+    /// behind by more than `within`, or goes back in time. `writable`: whoever leads takes an `item`, shows
+    /// it and deletes it, after the load and after a restart; it is checked without being asked for where the
+    /// load writes to `list`. `error_share`: of the requests of the load outside of faults at most the share
+    /// `most` failed or timed out; it is always checked.
     pub check: Field<Text>,
     /// The port that is asked. Default: the first.
     pub port: Field<Text>,
@@ -220,10 +223,16 @@ pub struct CheckSpec {
     pub take: Field<Text>,
     /// The parameter with the number of items before a page. Default: skip.
     pub skip: Field<Text>,
-    /// Items of a page. Default: 1000.
+    /// Items of a page. Default: 100000, or as many as the server gives.
     pub page: Field<Text>,
-    /// How long it may take. Default: 30s.
+    /// How long it may take. Default: 30s; `writable`: 10s. `error_share`: how long after its end a fault may
+    /// be what requests fail for.
     pub within: Field<Text>,
+    /// `writable`: what is created, a JSON object. Default: a product of Lithair's (`name`, `price`,
+    /// `category`); of another `list` it has to be said.
+    pub item: Field<Text>,
+    /// `error_share`: the largest share. Default: 1%; `100%`: any.
+    pub most: Field<Text>,
     /// `persistence`: files in the data folder of each node that have to be there and not be empty; `*`
     /// stands for anything but `/`, `**` for folders.
     pub files: Vec<Field<Text>>,
@@ -237,8 +246,8 @@ spec! {
         /// The values of parameters; each is combined with each. The parameter `profile` is the storage
         /// profile.
         matrix: Keyed<Vec<Field<Text>>>,
-        /// Whether each run has a cluster of its own, started on empty folders. Default: true if a `profile`
-        /// is in the matrix.
+        /// Whether each run has a cluster of its own, started on empty folders. Default: true; without it a
+        /// run goes on with what the one before has left, unless that one could not be made.
         restart: Field<bool>,
         /// A plan that is carried out before, instead of that of the spec.
         preseed: Field<PlanText>,

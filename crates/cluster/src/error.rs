@@ -22,6 +22,15 @@ pub enum ClusterError {
     Runs(PathBuf),
     /// No cluster runs there.
     Nothing(PathBuf),
+    /// Somebody else listens where a node is to listen.
+    PortTaken {
+        /// The id of the node.
+        node: String,
+        /// The name of the port.
+        port: String,
+        /// Its number.
+        number: u16,
+    },
     /// A node could not be started.
     Start {
         /// Its id.
@@ -39,7 +48,7 @@ pub enum ClusterError {
         reason: String,
         /// The file of its log.
         log: PathBuf,
-        /// The end of it.
+        /// Its first error, and the end of it.
         said: Vec<String>,
     },
     /// Nobody leads.
@@ -64,6 +73,9 @@ impl fmt::Display for ClusterError {
             }
             Self::Runs(path) => write!(f, "a cluster runs in {}", path.display()),
             Self::Nothing(path) => write!(f, "no cluster runs in {}", path.display()),
+            Self::PortTaken { node, port, number } => {
+                write!(f, "cannot start node {node}: its port {port} ({number}) is taken by another process")
+            }
             Self::Start { node, command, error } => {
                 write!(f, "cannot start node {node}: {}: {error}", command.escape_debug())
             }
@@ -88,6 +100,9 @@ impl ClusterError {
             ),
             Self::Runs(_) => "`plimsoll cluster down` ends it".to_owned(),
             Self::Nothing(_) => "name the spec that `plimsoll cluster up` was given".to_owned(),
+            Self::PortTaken { number, .. } => {
+                format!("`ss -ltnp sport = :{number}` says by whom; `ports: {{http: 0}}` takes a free one")
+            }
             Self::Start { .. } => {
                 "name a program that is there: a path is relative to the working directory".to_owned()
             }

@@ -11,6 +11,7 @@ mod home;
 pub mod mark;
 mod network;
 mod node;
+pub mod pages;
 pub mod proxy;
 mod readiness;
 mod reading;

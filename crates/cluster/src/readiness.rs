@@ -14,7 +14,9 @@ use crate::spec::{Condition, Probe};
 pub(crate) const QUESTION: Nanos = Nanos::from_secs(2);
 /// Lines of a log that are shown where a node does not become ready.
 const LINES_SHOWN: usize = 5;
-/// Bytes of a log that are looked at for them.
+/// Lines of a log that are looked at for the first error.
+const LINES_READ: usize = 10_000;
+/// Bytes of a log that are looked at for the last ones.
 const TAIL: u64 = 16 << 10;
 
 /// What a sign needs to be asked for.
@@ -83,16 +85,42 @@ pub(crate) fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// The last lines of a log.
-pub(crate) fn last_lines(path: &Path) -> Vec<String> {
-    let text = since(path, length(path).saturating_sub(TAIL)).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LINES_SHOWN)..].iter().map(|line| (*line).to_owned()).collect()
+/// What a log says of a start that came to nothing: the first line that reads like an error, and the last
+/// lines. `before` is how long it was before that start.
+pub(crate) fn told_lines(path: &Path, before: u64) -> Vec<String> {
+    let start = since(path, before).unwrap_or_default();
+    let error = start.lines().take(LINES_READ).position(is_error);
+    // What is short was only just begun.
+    let tail = since(path, length(path).saturating_sub(TAIL).max(before)).unwrap_or_default();
+    let lines: Vec<&str> = tail.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
+    let first = error.and_then(|at| start.lines().nth(at)).filter(|line| !last.contains(line));
+    let told = first.into_iter().chain(last.iter().copied());
+    told.map(str::to_owned).collect()
+}
+
+/// Whether a line of a log reads like an error: by the words that programs have for it.
+fn is_error(line: &str) -> bool {
+    let line = line.to_lowercase();
+    ["error", "panic", "fatal", "failed", "cannot", "could not"].iter().any(|word| line.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_error_of_a_start_is_told_before_its_last_lines() {
+        let path = std::env::temp_dir().join(format!("plimsoll-log-{}", std::process::id()));
+        let old = "Error: of an earlier start\n";
+        let trace: String = (0..20).map(|frame| format!("  {frame}: __libc_start_main\n")).collect();
+        std::fs::write(&path, format!("{old}starting\nError: Address already in use\n{trace}")).unwrap();
+        let told = told_lines(&path, old.len() as u64);
+        assert_eq!((told.len(), told[0].as_str()), (LINES_SHOWN + 1, "Error: Address already in use"));
+        std::fs::write(&path, format!("{old}starting\nready\n")).unwrap();
+        assert_eq!(told_lines(&path, old.len() as u64), ["starting", "ready"]);
+        std::fs::remove_file(path).unwrap();
+    }
 
     #[test]
     fn conditions_hold_or_say_what_is_there() {

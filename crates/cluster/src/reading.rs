@@ -1,5 +1,6 @@
 //! From a spec as it is written to one in which nothing is left to parse, with everything that is wrong.
 
+mod check;
 mod fault;
 mod nodes;
 
@@ -11,16 +12,11 @@ use plimsoll_plan::{Place, Problem, Problems, Refused, Source};
 use plimsoll_scenario::suggest;
 use plimsoll_schedule::parse_duration;
 
-use crate::document::{CheckSpec, ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};
-use crate::spec::{
-    Check, CheckKind, Clean, Content, LeaderQuestion, Link, NetworkKind, PROFILE, PlanPlace, Profile, Spec,
-    Suite,
-};
+use crate::document::{ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};
+use crate::spec::{Clean, LeaderQuestion, Link, NetworkKind, PROFILE, PlanPlace, Profile, Spec, Suite};
 
 /// How long a cluster may take for what it is waited for, unless the spec says otherwise.
 const PATIENCE: Nanos = Nanos::from_secs(30);
-/// Items of a page of a list, unless the spec says otherwise: what Lithair gives without being asked.
-const PAGE: u64 = 1_000;
 
 impl Spec {
     /// Reads a spec.
@@ -84,8 +80,7 @@ impl Reading<'_> {
         );
         let network = network.unwrap_or_default();
         let faults = self.faults(&nodes, network, &links);
-        let checks = document.checks.iter();
-        let checks = checks.filter_map(|check| self.check(check.get()?, &ports, &first)).collect();
+        let checks = self.checks(&ports, &first);
         let suites = self.suites(&profiles);
         Spec {
             directory: PathBuf::from(directory),
@@ -211,35 +206,6 @@ impl Reading<'_> {
         }
     }
 
-    fn check(&mut self, check: &CheckSpec, ports: &[String], first: &str) -> Option<Check> {
-        let kinds = CheckKind::ALL.map(|kind| (kind.name(), kind));
-        let kind = self.word(&check.check, "check", &kinds);
-        if check.check.is_absent() {
-            self.wrong(Problem::new("a check has to say what is checked").with_hint("add `check`"), None);
-        }
-        let count = text(&check.count).unwrap_or_else(|| "/api/products/count".to_owned());
-        let page = self.number(&check.page, "page").unwrap_or(PAGE);
-        if page == 0 {
-            self.wrong(Problem::new("a page has at least one item"), check.page.place());
-        }
-        Some(Check {
-            kind: kind?,
-            content: Content {
-                port: self.port(&check.port, ports, first),
-                count: (count != "none").then_some(count),
-                count_pointer: self.pointer(&check.count_pointer, "count_pointer", "/count"),
-                list: text(&check.list).unwrap_or_else(|| "/api/products".to_owned()),
-                items: self.pointer(&check.items, "items", "/data"),
-                id: self.pointer(&check.id, "id", "/id"),
-                take: text(&check.take).unwrap_or_else(|| "take".to_owned()),
-                skip: text(&check.skip).unwrap_or_else(|| "skip".to_owned()),
-                page,
-            },
-            within: self.duration(&check.within, "within").unwrap_or(PATIENCE),
-            files: texts(&check.files),
-        })
-    }
-
     fn suites(&mut self, profiles: &[Profile]) -> Vec<Suite> {
         let suites = &self.document.suites.0;
         suites.iter().map(|(name, place, suite)| self.suite(&name.0, *place, suite, profiles)).collect()
@@ -257,10 +223,9 @@ impl Reading<'_> {
         }
         let matrix = suite.matrix.0.iter().map(|(name, _, values)| (name.0.clone(), texts(values)));
         let matrix: Vec<(String, Vec<String>)> = matrix.collect();
-        let restart = matrix.iter().any(|(name, _)| name == PROFILE);
         Suite {
             name: name.to_owned(),
-            restart: suite.restart.get().copied().unwrap_or(restart),
+            restart: suite.restart.get().copied().unwrap_or(true),
             preseed: self.plan(&suite.preseed),
             workload: self.plan(&suite.workload),
             matrix,

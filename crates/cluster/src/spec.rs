@@ -178,7 +178,7 @@ pub enum PlanPlace {
 }
 
 /// What has to hold after the load.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// What it is.
     pub kind: CheckKind,
@@ -188,6 +188,12 @@ pub struct Check {
     pub within: Nanos,
     /// Files that have to be there and not be empty.
     pub files: Vec<String>,
+    /// What is sent to create an item: JSON.
+    pub item: String,
+    /// The largest share of requests that may fail.
+    pub most: f64,
+    /// Whether nobody asked for it.
+    pub is_default: bool,
 }
 
 /// The kinds of checks.
@@ -201,15 +207,26 @@ pub enum CheckKind {
     Acknowledged,
     /// No read is further behind than is allowed, and none goes back in time.
     Staleness,
+    /// An item can be created, read and deleted after the load, and after a restart.
+    Writable,
+    /// Few requests of the load failed outside of faults. Who puts on the load knows how many.
+    ErrorShare,
 }
 
 impl CheckKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Convergence, Self::Persistence, Self::Acknowledged, Self::Staleness];
+    pub const ALL: [Self; 6] = [
+        Self::Convergence,
+        Self::Persistence,
+        Self::Acknowledged,
+        Self::Staleness,
+        Self::Writable,
+        Self::ErrorShare,
+    ];
 
-    /// Whether it begins with the load, and not after it.
+    /// Whether it is about the requests of the load, which whoever puts that on knows.
     pub const fn is_of_load(self) -> bool {
-        matches!(self, Self::Acknowledged | Self::Staleness)
+        matches!(self, Self::Acknowledged | Self::Staleness | Self::ErrorShare)
     }
 
     /// Its name in specs and results.
@@ -219,12 +236,14 @@ impl CheckKind {
             Self::Persistence => "persistence",
             Self::Acknowledged => "acknowledged",
             Self::Staleness => "staleness",
+            Self::Writable => "writable",
+            Self::ErrorShare => "error_share",
         }
     }
 }
 
 /// How the content of a node is read, page by page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// The name of the port.
     pub port: String,

@@ -1,6 +1,6 @@
 //! Free ports of this machine.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::{fs, io};
 
 /// The first port that is given: those below are of services that systems are known for.
@@ -37,6 +37,12 @@ pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
     }
 }
 
+/// Whether nobody listens at an address of this machine; not that somebody may not do so the moment after.
+pub fn is_free(address: SocketAddr) -> bool {
+    let bound = TcpListener::bind(address);
+    !bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,7 +54,9 @@ mod tests {
         ports.dedup();
         assert_eq!(ports.len(), 20);
         let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let taken = taken.local_addr().expect("it has one").port();
-        assert!(!ports.contains(&taken));
+        let address = taken.local_addr().expect("it has one");
+        assert!(!ports.contains(&address.port()) && !is_free(address));
+        drop(taken);
+        assert!(is_free(address));
     }
 }

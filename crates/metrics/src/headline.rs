@@ -121,8 +121,8 @@ pub struct RunFacts {
     pub is_over: bool,
     /// Whether it was interrupted by a signal.
     pub interrupted: bool,
-    /// Whether a check found that the system under test does not have what it should have.
-    pub inconsistent: bool,
+    /// What a check found to be wrong with the system under test, in a sentence.
+    pub inconsistent: Option<String>,
 }
 
 /// What a headline says about a threshold. That it does not hold is proven if the measurement is valid, if
@@ -178,7 +178,7 @@ impl RunFacts {
             limited_by: verdict.limited_by.what,
             is_over: true,
             interrupted: record.interrupted.is_some(),
-            inconsistent: false,
+            inconsistent: None,
         }
     }
 
@@ -213,7 +213,7 @@ impl RunFacts {
         let failed = |cause| (RunOutcome::Fail, Some(cause));
         let cut_short = self.interrupted || !self.is_over;
         let nothing_measured = self.started == 0 || (cut_short && self.ok + self.bad() == 0);
-        if self.inconsistent {
+        if self.inconsistent.is_some() {
             failed(Cause::Inconsistent)
         } else if self.script_errors > 0 {
             (RunOutcome::NoVerdict, Some(Cause::Script))
@@ -234,7 +234,7 @@ impl RunFacts {
 
     fn summary(&self, outcome: RunOutcome, cause: Option<Cause>) -> String {
         match (outcome, cause) {
-            (_, Some(Cause::Inconsistent)) => "the server does not have what it acknowledged".to_owned(),
+            (_, Some(Cause::Inconsistent)) => self.inconsistent.clone().unwrap_or_default(),
             (_, Some(Cause::Script)) => {
                 format!("the script failed {} times", figure::count(self.script_errors))
             }

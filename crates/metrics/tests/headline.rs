@@ -22,7 +22,7 @@ fn facts() -> RunFacts {
         limited_by: LimitedBy::None,
         is_over: true,
         interrupted: false,
-        inconsistent: false,
+        inconsistent: None,
     }
 }
 
@@ -93,7 +93,8 @@ fn every_combination_has_the_outcome_of_the_table() {
         for bits in 0..16_u8 {
             let [valid, interrupted, script, inconsistent] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
             let mut facts = made(requests, limits);
-            (facts.valid, facts.interrupted, facts.inconsistent) = (valid, interrupted, inconsistent);
+            (facts.valid, facts.interrupted) = (valid, interrupted);
+            facts.inconsistent = inconsistent.then(|| "the server has lost writes".to_owned());
             facts.script_errors = u64::from(script);
             let broken = match limits {
                 Limits::None | Limits::Hold => false,
@@ -196,8 +197,8 @@ fn the_first_line_says_what_happened() {
     assert_eq!(Headline::of(&alone).summary, "error_rate<0.1% is not shown to hold: no data");
     let two = RunFacts { thresholds: vec![threshold(true, false), threshold(true, false)], ..facts() };
     assert_eq!(Headline::of(&two).summary, "all 2 thresholds hold");
-    let lost = RunFacts { inconsistent: true, ..facts() };
-    assert_eq!(Headline::of(&lost).summary, "the server does not have what it acknowledged");
+    let lost = RunFacts { inconsistent: Some("the server has lost writes".to_owned()), ..facts() };
+    assert_eq!(Headline::of(&lost).summary, "the server has lost writes");
     let script = RunFacts { script_errors: 1_234, ..facts() };
     assert_eq!(Headline::of(&script).summary, "the script failed 1,234 times");
 }

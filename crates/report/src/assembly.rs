@@ -6,7 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::course::{self, Steadiness};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::slice::MOST_STEPS;
+use plimsoll_metrics::slice::{MOST_STEPS, Slice};
 use plimsoll_metrics::{
     Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer,
     RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdFacts,
@@ -412,12 +412,15 @@ impl StepResult {
     fn new(record: &StepRecord, number: usize, run: &RunRecord) -> Self {
         let (response_time, service_time) = times(record, run, Some(number));
         let scenario = if record.scenario.is_empty() { DEFAULT_SCENARIO } else { &record.scenario };
+        let has_ok = |slice: &&Slice| slice.steps.get(number).is_some_and(|step| step.ok > 0);
+        let last_ok = run.slices.iter().rev().find(has_ok);
         Self {
             scenario: scenario.to_owned(),
             step: record.name.clone(),
             ok: record.ok,
             failed: record.failed,
             timed_out: record.timed_out,
+            last_ok_s: last_ok.map(|slice| slice.at.as_secs_f64()),
             bytes: Bytes { sent: record.bytes_sent, received: record.bytes_received },
             response_time,
             service_time,

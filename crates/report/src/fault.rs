@@ -1,12 +1,13 @@
 //! What was broken on purpose while a run went on, and what that did to requests.
 
+use plimsoll_core::Nanos;
 use plimsoll_metrics::{Censored, Histogram, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SavedRun;
 use crate::result::IntervalResult;
 use crate::summary::Summary;
+use crate::{RunResult, SavedRun};
 
 /// A fault, and how the load fared in its window: from its begin until requests end well again, but at least
 /// until its own end, and at most until the next fault begins or the run ends.
@@ -78,6 +79,23 @@ pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     // An interval in which the next fault begins is that one's.
     let next = |number: usize| begins.get(number + 1).copied().unwrap_or(end).min(end);
     faults.into_iter().enumerate().map(|(number, fault)| effect(run, fault, next(number))).collect()
+}
+
+/// Requests of a run that failed or timed out, and all that ended, outside of what faults are blamed for:
+/// their windows, and of those no more than `grace` after the end of the fault itself.
+pub fn errors_outside(run: &RunResult, grace: Nanos) -> (u64, u64) {
+    let blamed = |interval: &IntervalResult| {
+        run.faults.iter().any(|fault| {
+            let over = fault.until_s.unwrap_or(fault.at_s);
+            let until = fault.window_until_s.min(over + grace.as_secs_f64()).max(over);
+            interval.at_s > fault.at_s && interval.at_s - interval.length_s < until
+        })
+    };
+    let others = run.intervals.iter().filter(|interval| !blamed(interval));
+    others.fold((0, 0), |(bad, all), interval| {
+        let lost = interval.failed + interval.timed_out;
+        (bad + lost, all + lost + interval.ok)
+    })
 }
 
 fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
@@ -172,7 +190,7 @@ impl FaultResult {
         } else {
             ""
         };
-        let times = p99.map(|p99| format!("{name} {at_least}{}", figure::nanos(plimsoll_core::Nanos(p99))));
+        let times = p99.map(|p99| format!("{name} {at_least}{}", figure::nanos(Nanos(p99))));
         [first, recovery, failed, times].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
@@ -184,11 +202,10 @@ fn rounded(seconds: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Nanos;
     use plimsoll_metrics::{Interval, Model, RunRecord};
 
     use super::*;
-    use crate::{RunContext, RunResult};
+    use crate::RunContext;
 
     /// A run of intervals of one second, each with requests that ended well, that failed, and that are in
     /// flight.
@@ -235,6 +252,16 @@ mod tests {
         let idle = effects(&self::run(&[(9, 0, 0), (9, 0, 0)]), vec![fault(0.5, None)]).remove(0);
         assert_eq!((idle.effect, idle.first_failure_s), (FaultEffect::None, None));
         assert_eq!(idle.said(), "no request failed");
+    }
+
+    #[test]
+    fn what_fails_long_after_a_fault_is_not_blamed_on_it() {
+        let mut run = run(&[(9, 1, 0), (5, 4, 0), (5, 4, 0), (5, 4, 0)]);
+        let outside = |run: &SavedRun, grace| errors_outside(&run.result, Nanos::from_secs(grace));
+        assert_eq!(outside(&run, 9), (13, 37), "there was no fault");
+        run.result.faults = effects(&run, vec![fault(1.0, Some(1.5))]);
+        assert_eq!(run.result.faults[0].effect, FaultEffect::Lasting);
+        assert_eq!((outside(&run, 9), outside(&run, 1)), ((1, 10), (5, 19)));
     }
 
     #[test]

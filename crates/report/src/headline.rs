@@ -104,11 +104,11 @@ impl RunResult {
     /// Takes over what a check after the run found: a system that does not have what it should have has
     /// failed, whatever the load came to.
     pub fn reconcile(&mut self, reconciliation: Reconciliation) {
-        if !reconciliation.consistent {
-            let facts = RunFacts { inconsistent: true, ..self.facts() };
+        self.reconciliation = Some(reconciliation);
+        let facts = self.facts();
+        if facts.inconsistent.is_some() {
             self.set_headline(&facts);
         }
-        self.reconciliation = Some(reconciliation);
     }
 
     /// The same with a headline, which results of earlier versions do not have.
@@ -157,7 +157,7 @@ impl RunResult {
             limited_by: LimitedBy::from_name(&self.verdict.limited_by.what).unwrap_or_default(),
             is_over: true,
             interrupted: self.run.interrupted_by_signal.is_some(),
-            inconsistent: self.reconciliation.as_ref().is_some_and(|found| !found.consistent),
+            inconsistent: self.reconciliation.as_ref().and_then(Reconciliation::inconsistency),
         }
     }
 }

@@ -4,6 +4,11 @@ use plimsoll_core::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The check whether a cluster takes writes: what does not is all that there is to say.
+const WRITABLE: &str = "writable";
+/// Checks of how a cluster works, and not of what it has stored.
+const OPERATION: [&str; 4] = [WRITABLE, "error_share", "survival", "staleness"];
+
 /// What a store has of a run, beside what it acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reconciliation {
@@ -69,6 +74,21 @@ impl Reconciliation {
         Self { store: store.to_owned(), consistent, checks, findings: Vec::new() }
     }
 
+    /// What is wrong, in a sentence; `None` if nothing is. That no writes are taken any more, or what else
+    /// does not work, is said as it was found.
+    pub(crate) fn inconsistency(&self) -> Option<String> {
+        let failed = || self.findings.iter().filter(|finding| !finding.passed);
+        let of_operation = |finding: &&ConsistencyFinding| OPERATION.contains(&finding.check.as_str());
+        let stored = self.checks.iter().all(ReconciliationCheck::is_consistent)
+            && failed().all(|finding| of_operation(&finding));
+        let writable = failed().find(|finding| finding.check == WRITABLE);
+        let first = writable.or_else(|| failed().find(|_| stored));
+        (!self.consistent).then(|| match first {
+            Some(finding) => finding.said.split(';').next().unwrap_or_default().to_owned(),
+            None => "the server does not have what it acknowledged".to_owned(),
+        })
+    }
+
     /// The same with what else was found.
     #[must_use]
     pub fn with_findings(mut self, findings: Vec<ConsistencyFinding>) -> Self {
@@ -119,5 +139,25 @@ mod tests {
         assert!(!check(100, Some(3)).is_consistent());
         let all = Reconciliation::new("arc", vec![check(100, None), check(90, None)]);
         assert!(!all.consistent && all.checks[0].is_consistent());
+    }
+
+    #[test]
+    fn a_sentence_says_what_is_wrong() {
+        let finding = |check: &str, passed, said: &str| {
+            ConsistencyFinding::new(check, passed, Nanos::ZERO, said.to_owned(), Vec::new())
+        };
+        let said = |findings: Vec<ConsistencyFinding>| {
+            Reconciliation::new("x", Vec::new()).with_findings(findings).inconsistency()
+        };
+        let errors = || finding("error_share", false, "3 of 4 requests failed: 75.00 %");
+        let lost = || finding("convergence", false, "node 0 has 3 items");
+        let writable =
+            || finding("writable", false, "takes no writes since 1.0 s into the load; waited for 10 s");
+        assert_eq!(said(vec![finding("writable", true, "takes writes")]), None);
+        assert_eq!(said(vec![errors()]).as_deref(), Some("3 of 4 requests failed: 75.00 %"));
+        let stored = "the server does not have what it acknowledged";
+        assert_eq!(said(vec![errors(), lost()]).as_deref(), Some(stored));
+        let none = "takes no writes since 1.0 s into the load";
+        assert_eq!(said(vec![errors(), lost(), writable()]).as_deref(), Some(none));
     }
 }

@@ -654,6 +654,11 @@ pub struct StepResult {
     pub failed: u64,
     /// Requests without a whole response within the timeout.
     pub timed_out: u64,
+    /// End of the last of the at most 30 parts of the measured time in which a request of it ended well, in
+    /// seconds since the start of the run, warm-up included. Left away if there is none, or if that is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ok_s: Option<f64>,
     /// Bytes on the wire.
     pub bytes: Bytes,
     /// As in the whole result.

@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::headline::together;
 use crate::layout::{Page, Row};
-use crate::result::{ModelKind, RunResult, Tool};
+use crate::result::{ModelKind, OutcomeResult, RunResult, Tool};
 use crate::summary::Summary;
 use crate::{Style, TableFormat};
 
-/// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
-pub const SUITE_SCHEMA_VERSION: u32 = 1;
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added. In
+/// version 1 every run had a result.
+pub const SUITE_SCHEMA_VERSION: u32 = 2;
 
 /// The result of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +43,11 @@ pub struct SuiteRun {
     pub values: BTreeMap<String, String>,
     /// With what code `cluster run` would have ended for it alone.
     pub exit_code: u8,
-    /// What `cluster run --output json` would have written.
-    pub result: RunResult,
+    /// What `cluster run --output json` would have written; null if the run could not be made.
+    pub result: Option<RunResult>,
+    /// Why it could not be made, line by line. Left away if it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error: Vec<String>,
 }
 
 /// Writes a suite; as text and CSV it is the table of its runs.
@@ -87,12 +91,12 @@ fn checked(result: &RunResult) -> &'static str {
 
 fn page(result: &SuiteResult, style: &Style) -> String {
     let mut page = Page::new(style);
-    let (outcome, summary) = together(result.runs.iter().map(|run| &run.result));
+    let (outcome, summary) = of_runs(&result.runs);
     page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
     let SuiteResult { tool, cluster, suite, parameters, runs, complete, .. } = result;
     page.heading(&format!("{} {} · {cluster}, suite {suite}", tool.name, tool.version));
-    if let Some(first) = runs.first() {
-        for line in &first.result.model.description {
+    if let Some(first) = runs.iter().find_map(|run| run.result.as_ref()) {
+        for line in &first.model.description {
             page.field("first run", line);
         }
     }
@@ -105,8 +109,12 @@ fn page(result: &SuiteResult, style: &Style) -> String {
     let rows: Vec<Row> = (1..).zip(runs).map(|(number, run)| row(number, parameters, run)).collect();
     page.table(&heads, &rows);
     for (number, run) in (1..).zip(runs) {
-        let findings = run.result.reconciliation.iter().flat_map(|found| &found.findings);
-        for finding in findings.filter(|finding| !finding.passed) {
+        if let Some((first, more)) = run.error.split_first() {
+            page.field(&format!("run {number}"), &format!("could not be made: {first}"));
+            more.iter().for_each(|line| page.field("", line));
+        }
+        let found = run.result.iter().flat_map(|result| &result.reconciliation);
+        for finding in found.flat_map(|found| &found.findings).filter(|finding| !finding.passed) {
             page.field(&format!("run {number}"), &format!("{}: {}", finding.check, finding.said));
             finding.evidence.iter().for_each(|evidence| page.field("", evidence));
         }
@@ -116,17 +124,38 @@ fn page(result: &SuiteResult, style: &Style) -> String {
     page.finish()
 }
 
+/// What the runs came to, in a word and a line. One that could not be made has failed.
+fn of_runs(runs: &[SuiteRun]) -> (OutcomeResult, String) {
+    let (outcome, summary) = together(runs.iter().filter_map(|run| run.result.as_ref()));
+    match runs.iter().filter(|run| run.result.is_none()).count() {
+        0 => (outcome, summary),
+        count if count == runs.len() => (OutcomeResult::Fail, "no run could be made".to_owned()),
+        count => {
+            (OutcomeResult::Fail, format!("{count} of {} runs could not be made; {summary}", runs.len()))
+        }
+    }
+}
+
 fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
     let SuiteRun { values, result, .. } = run;
-    let times = times(result);
-    let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
     let value = |name: &String| values.get(name).cloned().unwrap_or_default();
     let mut cells: Vec<String> = parameters.iter().map(value).collect();
-    cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
-    cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
-    cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
-    cells.push(checked(result).to_owned());
-    cells.push(result.verdict.outcome.word().to_owned());
+    match result {
+        Some(result) => {
+            let times = times(result);
+            let time =
+                |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+            cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
+            cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
+            cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
+            cells.push(checked(result).to_owned());
+            cells.push(result.verdict.outcome.word().to_owned());
+        }
+        None => {
+            cells.extend(["-"; 6].map(str::to_owned));
+            cells.push(OutcomeResult::Fail.word().to_owned());
+        }
+    }
     Row { label: format!("run {number}"), cells, note: String::new() }
 }
 
@@ -140,10 +169,14 @@ fn csv(result: &SuiteResult) -> String {
         text.push_str(&format!("{},", quoted(name)));
     }
     text.push_str("run_id,achieved_per_s,p50_ns,p95_ns,p99_ns,ok,failed,timed_out,checks,valid,exit_code\n");
-    for SuiteRun { values, exit_code, result: run } in &result.runs {
+    for SuiteRun { values, exit_code, result: run, .. } in &result.runs {
         for name in &result.parameters {
             text.push_str(&format!("{},", quoted(values.get(name).map_or("", String::as_str))));
         }
+        let Some(run) = run else {
+            text.push_str(&format!(",,,,,,,,,,{exit_code}\n"));
+            continue;
+        };
         let times = times(run);
         let time = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
         let [p50, p95, p99] = [times.p.p50, times.p.p95, times.p.p99].map(time);

@@ -117,7 +117,9 @@ fn a_cluster_is_started_loaded_and_ended_and_leaves_nothing_but_its_folder() {
     let target: Vec<&Value> = watched.iter().map(|server| &server["is_target"]).collect();
     assert_eq!(target, [&Value::Bool(true), &Value::Bool(false)], "the one with the load");
     assert!(watched.iter().all(|server| server["found_by"] == "node"));
-    assert!(result.get("faults").is_none() && result.get("reconciliation").is_none());
+    assert!(result.get("faults").is_none());
+    let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
+    assert_eq!((findings.len(), &findings[0]["check"]), (1, &"error_share".into()), "{findings:?}");
     let marker = |node| format!("cluster/{node}/.made-by-plimsoll");
     assert_eq!(
         stage.files(),
@@ -266,7 +268,8 @@ fn each_fault_is_marked_with_what_it_did_to_requests() {
     assert!(stop["timed_out"].as_u64() > Some(0), "who stands still answers too late: {stop}");
     // No load was on it, and it is not missed by the checks: it was ended for good.
     assert_eq!((&other["nodes"][0], &other["until_s"]), (&"1".into(), &Value::Null));
-    assert!(result.get("reconciliation").is_none(), "{result}");
+    let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
+    assert!(findings.iter().all(|finding| finding["check"] != "survival"), "{findings:?}");
     assert!(finished.stderr.contains("fault at 0.5 s: stop node 0"), "{}", finished.stderr);
     let watched = result["generator"]["watched"].as_array().expect("there are some");
     assert!(watched[0]["began"].as_u64() >= Some(1), "its new process is watched, too: {}", watched[0]);
@@ -309,7 +312,7 @@ fn a_node_that_ends_by_itself_is_a_finding() {
     assert_eq!(finished.code, Some(6), "{finished:?}");
     let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
-    assert_eq!((findings.len(), &findings[0]["check"]), (2, &"survival".into()));
+    assert_eq!((findings.len(), &findings[0]["check"]), (3, &"survival".into()));
     assert!(
         findings[0]["said"].as_str().is_some_and(|said| said.contains("it has ended with exit status: 0"))
     );
@@ -342,10 +345,11 @@ fn nodes_that_differ_are_found_and_shown_and_what_outlives_them_passes() {
     let reconciliation = &result["reconciliation"];
     assert_eq!(reconciliation["consistent"], false);
     let findings = reconciliation["findings"].as_array().expect("there are some");
-    let [persistence, convergence] = findings.as_slice() else { panic!("two: {findings:?}") };
+    let of = |check: &str| findings.iter().find(|one| one["check"] == check).expect("it was checked");
+    let (persistence, convergence) = (of("persistence"), of("convergence"));
     assert_eq!((&persistence["check"], &persistence["passed"]), (&"persistence".into(), &true.into()));
     let said = persistence["said"].as_str().expect("a text");
-    assert!(said.starts_with("30 items outlived"), "{said}");
+    assert!(said.starts_with("node 0 30 items, node 1 0 items outlived"), "{said}");
     assert_eq!((&convergence["check"], &convergence["passed"]), (&"convergence".into(), &false.into()));
     let said = convergence["said"].as_str().expect("a text");
     assert!(said.starts_with("node 0 has 30 items, node 1 has 0 items, and they are not the same"), "{said}");
@@ -365,7 +369,9 @@ fn a_full_disk_fails_writes_and_loses_none_that_was_acknowledged() {
     let fault = &result["faults"][0];
     assert!(fault["failed"].as_u64() > Some(0) && fault["error"].is_null(), "{fault}");
     assert_eq!(result["reconciliation"]["consistent"], true, "{result}");
-    let said = result["reconciliation"]["findings"][0]["said"].as_str().expect("a text");
+    let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
+    let of = |check: &str| findings.iter().find(|one| one["check"] == check).expect("it was checked");
+    let said = of("persistence")["said"].as_str().expect("a text");
     let kept: u64 = said.split(' ').next().and_then(|count| count.parse().ok()).expect("a number");
     // A write whose answer was lost may be there, too.
     assert!(
@@ -377,8 +383,10 @@ fn a_full_disk_fails_writes_and_loses_none_that_was_acknowledged() {
 
 #[test]
 fn a_suite_is_a_run_for_each_value_and_one_table() {
-    let stage = Stage::new(SINKS);
-    let finished = stage.run("--set iterations=10,20,30 -o json");
+    let stage = Stage::new(&format!(
+        "{SINKS}suites: {{one: {{restart: false, matrix: {{iterations: [10, 20, 30]}}}}}}\n"
+    ));
+    let finished = stage.run("--suite one -o json");
     assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
     let suite: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let ok = |run: &Value| run["result"]["accounting"]["ok"].as_u64();

@@ -13,6 +13,7 @@ mod canister;
 mod certificates;
 mod cluster;
 mod cluster_network;
+mod cluster_writes;
 mod contract;
 mod crud_cluster;
 mod crud_load;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::ask;
+use crate::pages::Pages;
 use crate::spec::Content;
 
 /// How long one page may take.
@@ -53,17 +54,28 @@ impl Inventory {
             let count = answer.pointer(pointer).and_then(Value::as_u64);
             inventory.count = Some(count.ok_or_else(|| format!("GET {path}: no number is at {pointer}"))?);
         }
-        let mut skip = 0;
-        loop {
-            let page = page(address, content, skip)?;
+        let mut pages = Pages::of(content.page);
+        while let Some(&(take, skip)) = pages.pages().first() {
+            let path = path(content, take, skip);
+            let answer = match ask::get(address, &path, PAGE) {
+                Ok(answer) if answer.status == 200 => answer,
+                _ if pages.shrink() => continue,
+                Ok(answer) => return Err(format!("GET {path}: status {}", answer.status)),
+                Err(reason) => return Err(reason),
+            };
+            if !pages.is_new(&answer.body) {
+                break;
+            }
+            let page = items(&path, &answer.body, content)?;
+            if page.len() as u64 > take {
+                return Err(format!("GET {path}: {} items on one page", page.len()));
+            }
             for item in &page {
                 inventory.add(item, content)?;
             }
-            skip += page.len() as u64;
-            if (page.len() as u64) < content.page {
-                return Ok(inventory);
-            }
+            pages.came(page.len() as u64);
         }
+        Ok(inventory)
     }
 
     fn add(&mut self, item: &Value, content: &Content) -> Result<(), String> {
@@ -131,15 +143,17 @@ impl Inventory {
     }
 }
 
-fn page(address: SocketAddr, content: &Content, skip: u64) -> Result<Vec<Value>, String> {
+fn path(content: &Content, take: u64, skip: u64) -> String {
     let separator = if content.list.contains('?') { '&' } else { '?' };
-    let Content { list, take, page, skip: skip_name, .. } = content;
-    let path = format!("{list}{separator}{take}={page}&{skip_name}={skip}");
-    let mut answer = ask::json(address, &path, PAGE)?;
-    match answer.pointer_mut(&content.items).map(Value::take) {
-        Some(Value::Array(items)) if items.len() as u64 > *page => {
-            Err(format!("GET {path}: {} items on one page", items.len()))
-        }
+    let Content { list, take: take_name, skip: skip_name, .. } = content;
+    format!("{list}{separator}{take_name}={take}&{skip_name}={skip}")
+}
+
+/// The items of a page.
+fn items(path: &str, page: &[u8], content: &Content) -> Result<Vec<Value>, String> {
+    let mut page: Value =
+        serde_json::from_slice(page).map_err(|error| format!("GET {path}: no JSON: {error}"))?;
+    match page.pointer_mut(&content.items).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),
         _ => Err(format!("GET {path}: no list is at {}", content.items)),
     }
@@ -170,12 +184,11 @@ fn folded(hash: Sha256) -> u128 {
     bytes[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// The first differences between what two nodes have.
+/// The first differences between what two nodes have, or one at two times.
 pub(super) fn differences(
-    (one_id, one): (&str, &Inventory),
-    (other_id, other): (&str, &Inventory),
+    (one_name, one): (&str, &Inventory),
+    (other_name, other): (&str, &Inventory),
 ) -> Vec<String> {
-    let name = |id: &str| if id.starts_with("it ") { id.to_owned() } else { format!("node {id}") };
     let mut found = Vec::new();
     let mut more = 0_u64;
     let mut add = |text: &dyn Fn() -> String| {
@@ -187,16 +200,16 @@ pub(super) fn differences(
     };
     for (id, hash) in &one.items {
         match other.items.get(id) {
-            None => add(&|| format!("only {} has {}", name(one_id), one.shown(id))),
+            None => add(&|| format!("only {one_name} has {}", one.shown(id))),
             Some(other_hash) if other_hash != hash => add(&|| {
                 let (one, other) = (one.shown(id), other.shown(id));
-                format!("{} has {one}, {} has {other}", name(one_id), name(other_id))
+                format!("{one_name} has {one}, {other_name} has {other}")
             }),
             Some(_) => {}
         }
     }
     for id in other.items.keys().filter(|id| !one.items.contains_key(*id)) {
-        add(&|| format!("only {} has {}", name(other_id), other.shown(id)));
+        add(&|| format!("only {other_name} has {}", other.shown(id)));
     }
     if more > 0 {
         found.push(format!("and {more} more differences"));
@@ -240,7 +253,7 @@ mod tests {
     fn differences_are_shown_by_their_ids() {
         let one = of(&[json!({"id": "a"}), json!({"id": "b", "n": 1}), json!({"id": "c"})]);
         let other = of(&[json!({"id": "b", "n": 2}), json!({"id": "c"}), json!({"id": "d"})]);
-        let found = differences(("0", &one), ("1", &other));
+        let found = differences(("node 0", &one), ("node 1", &other));
         assert_eq!(
             found,
             [

@@ -230,7 +230,7 @@ impl Reading<'_> {
         })
     }
 
-    fn share(&mut self, text: &str, place: Option<Place>) -> Option<f64> {
+    pub(super) fn share(&mut self, text: &str, place: Option<Place>) -> Option<f64> {
         let (number, factor) = match text.strip_suffix('%') {
             Some(percent) => (percent.trim(), 0.01),
             None => (text, 1.0),

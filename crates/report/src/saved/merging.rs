@@ -311,6 +311,7 @@ fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
         ok: step.ok,
         failed: step.failed,
         timed_out: step.timed_out,
+        last_ok_s: None,
         bytes: crate::result::Bytes { sent: step.bytes_sent, received: step.bytes_received },
         response_time: summary(&step.response_time, step.censored_response),
         service_time: summary(&step.service_time, step.censored_service),

@@ -76,7 +76,7 @@ pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
         let label = "checks";
         let rest = format!(" {}: {}", finding.check, finding.said);
         let (emphasis, word) =
-            if finding.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "INCONSISTENT") };
+            if finding.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "FAIL") };
         lines.push(Line { label, word: Some((emphasis, word.to_owned())), rest });
         lines.extend(finding.evidence.iter().map(|evidence| Line::plain("", evidence.clone())));
     }

@@ -1,0 +1,98 @@
+//! Whether a cluster takes writes: an item is created at whoever leads, read back and deleted.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use serde_json::Value;
+
+use super::{Wrong, asked};
+use crate::ask::{self, Answer};
+use crate::cluster::Cluster;
+use crate::spec::Check;
+
+/// How long one request may take.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Between two attempts: those that are answered by an error may have left something all the same.
+const AGAIN: Nanos = Nanos::from_millis(500);
+/// Characters of an answer that are shown.
+const SHOWN: usize = 200;
+
+/// When a cluster is asked to take writes, in words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment<'a> {
+    /// After what: "the load".
+    pub(super) after: &'a str,
+    /// Since when it takes none, if it takes none: "the begin of the load".
+    pub(super) since: &'a str,
+}
+
+/// Creates an item at whoever leads, reads it there and deletes it; at the first node that takes it where the
+/// spec does not say who leads.
+///
+/// # Errors
+/// No node takes writes in the time of the check, and since when.
+pub(super) fn writable(
+    cluster: &Cluster,
+    check: &Check,
+    gone: &[String],
+    Moment { after, since }: Moment<'_>,
+) -> Result<String, Wrong> {
+    let begun = clock::monotonic();
+    loop {
+        let now = clock::monotonic();
+        let refused = match takers(cluster, gone) {
+            Err(reason) => vec![format!("nobody leads: {reason}")],
+            Ok(nodes) => {
+                let mut refused = Vec::new();
+                for node in nodes {
+                    let id = &cluster.spec().nodes[node].id;
+                    match write(cluster, check, node) {
+                        Ok(()) => {
+                            let took = super::after((clock::monotonic() - begun).as_secs_f64());
+                            return Ok(format!("node {id} takes writes after {after}, {took}"));
+                        }
+                        Err(reason) => refused.push(format!("node {id}: {reason}")),
+                    }
+                }
+                refused
+            }
+        };
+        if now - begun >= check.within {
+            let waited = check.within.as_secs_f64();
+            let said = format!("takes no writes since {since}; waited for {waited:.0} s");
+            return Err(Wrong::with(said, refused));
+        }
+        clock::sleep_until(now + AGAIN);
+    }
+}
+
+/// Whom a write is sent to, in turn.
+fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
+    match cluster.spec().leader {
+        Some(_) => cluster.leader().map(|leader| vec![leader]),
+        None => Ok(asked(cluster, gone)),
+    }
+}
+
+/// Creates an item at a node, reads it back and deletes it.
+fn write(cluster: &Cluster, check: &Check, node: usize) -> Result<(), String> {
+    let content = &check.content;
+    let address = cluster.wiring.own_address(node, &content.port);
+    let list = content.list.split('?').next().unwrap_or_default();
+    let made = ask::post(address, list, &check.item, PATIENCE)?;
+    good(&format!("POST {list}"), &made)?;
+    let made: Option<Value> = serde_json::from_slice(&made.body).ok();
+    let id = made.as_ref().and_then(|item| item.pointer(&content.id)).map(ask::shown);
+    let id = id.ok_or_else(|| format!("POST {list}: nothing is at {} of the answer", content.id))?;
+    let item = format!("{list}/{id}");
+    good(&format!("GET {item}"), &ask::get(address, &item, PATIENCE)?)?;
+    good(&format!("DELETE {item}"), &ask::delete(address, &item, PATIENCE)?)
+}
+
+/// Whether it is an answer that says that it was done.
+fn good(request: &str, Answer { status, body }: &Answer) -> Result<(), String> {
+    if (200..300).contains(status) {
+        return Ok(());
+    }
+    let body: String = String::from_utf8_lossy(body).chars().take(SHOWN).collect();
+    Err(format!("{request} was answered by {status} {}", body.trim()).trim_end().to_owned())
+}
