@@ -62,6 +62,36 @@ fn every_spec_of_a_cluster_is_right_with_its_plans_and_suites() {
     }
 }
 
+/// Those of the bench script of the project, as they take effect there.
+#[test]
+fn the_profiles_and_suites_of_lithair_are_those_of_its_script() {
+    let text = std::fs::read_to_string(folder().join("cluster/lithair-node.yaml")).expect("the example");
+    for (profile, buffer, events, snapshot) in [
+        ("high_throughput", 8_388_608, 10_000, 10_000_000),
+        ("balanced", 2_097_152, 2_000, 500_000),
+        ("durable_security", 1_048_576, 1_000, 100_000),
+    ] {
+        let (_, rest) = text.split_once(&format!("  {profile}:\n    environment:\n")).expect("a profile");
+        let lines: Vec<&str> = rest.lines().take_while(|line| line.starts_with("      ")).collect();
+        for line in [
+            format!("      LT_BUFFER_SIZE: {buffer}"),
+            format!("      LT_MAX_EVENTS_BUFFER: {events}"),
+            format!("      LT_SNAPSHOT_EVERY: {snapshot}"),
+        ] {
+            assert!(lines.contains(&&*line), "{profile}: {line}: {lines:?}");
+        }
+    }
+    for line in ["LT_EVENT_MAX_BATCH: 65536", "LT_FLUSH_INTERVAL_MS: 5", "LT_FSYNC_ON_APPEND: 0"] {
+        assert_eq!(text.matches(line).count(), 1, "{line} is the same for all");
+    }
+    for suite in ["concurrency_scaling", "heavy_vs_light_reads", "bulk_vs_single", "durability_profiles"] {
+        assert!(text.contains(&format!("\n  {suite}:\n")), "{suite}");
+    }
+    let cluster =
+        std::fs::read_to_string(folder().join("cluster/lithair-cluster.yaml")).expect("the example");
+    assert!(cluster.contains("\n  - acknowledged\n") && cluster.contains("fault: kill, target: leader"));
+}
+
 #[test]
 fn no_example_shows_its_secret() {
     let output = plimsoll(&["explain", "secrets.yaml"], &NOWHERE);
