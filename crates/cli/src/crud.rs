@@ -6,7 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::Reconciliation;
-use plimsoll_report::result::StepResult;
+use plimsoll_report::result::{Note, StepResult};
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::Row;
 use plimsoll_scenario::header::is_value;
@@ -42,6 +42,7 @@ fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
     let (load, text) = made(args)?;
+    args.notes().iter().for_each(|note| run::say(args.run.output.quiet)(&format!("note: {note}")));
     let verify = args.verify_within().map_err(Failure::usage)?.is_some();
     let beside = [("--preseed", load.before().is_some()), ("--verify", verify)];
     PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
@@ -53,6 +54,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
         return printed(args)?.show(args.run.output.quiet);
     }
     let (load, text) = made(args)?;
+    args.notes().iter().for_each(|note| run::say(args.run.output.quiet)(&format!("note: {note}")));
     // It is asked for once in the life of the process.
     let _ = args.run.plan.made.set((NAME.to_owned(), text));
     // What is wrong with the plan is said before anybody is asked for anything.
@@ -128,7 +130,9 @@ impl Workload for Crud<'_> {
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
         let result = &mut run.result;
         let output = &self.args.run.output;
-        let text = summary(self.load, result);
+        result.notes.extend(self.redirected(result));
+        let asked = concurrency(self.load, &self.flags);
+        let text = summary(self.load, &asked, result);
         match output.format() {
             format if format.is_for_people() => run::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => run::say(output.quiet)(text.trim_end()),
@@ -142,6 +146,32 @@ impl Workload for Crud<'_> {
         result.reconcile(checks);
         Ok(exit)
     }
+}
+
+impl Crud<'_> {
+    /// What to do about writes that were answered by a redirect, which nobody follows.
+    fn redirected(&self, result: &RunResult) -> Option<Note> {
+        let status = |status: &str| -> u64 {
+            result.by_step.iter().filter_map(|step| step.statuses.get(status)).sum()
+        };
+        let count = status("307") + status("308");
+        let follows = self.flags.follow_redirects.is_some();
+        (count > 0 && !follows).then(|| Note {
+            code: "redirects".to_owned(),
+            text: format!(
+                "{} requests were redirected (307, 308): name the leader with --leader, or add --follow-redirects",
+                figure::count(count)
+            ),
+        })
+    }
+}
+
+/// Requests in flight that were asked for.
+fn concurrency(load: &CrudLoad, flags: &PlanPatch) -> String {
+    // What has a place stands in the plan that was made of the load.
+    let mut given = [&flags.users, &flags.connections].into_iter().flatten();
+    let given = given.find(|given| given.place.is_none());
+    given.map_or_else(|| load.size.concurrency.to_string(), |given| given.text.clone())
 }
 
 /// How servers are reached, and as whom.
@@ -262,7 +292,7 @@ fn aborted(step: &StepResult) -> u64 {
 
 /// The lines that the generator of the Lithair project prints, with figures that are what they are called:
 /// what was acknowledged is told from what was asked for, and items from requests.
-fn summary(load: &CrudLoad, result: &RunResult) -> String {
+fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     let of = |wanted: Operation| {
         result.by_step.iter().filter(move |step| Operation::of_step(&step.step) == Some(wanted))
     };
@@ -285,14 +315,13 @@ fn summary(load: &CrudLoad, result: &RunResult) -> String {
     let _ = write!(
         text,
         " acknowledged={done} {unit} requests={} failed={} timed_out={} in_flight_at_end={} dur={seconds:.2}s \
-         throughput={:.2} {unit}/s mode={mode} bulk_size={} concurrency={} leader={}",
+         throughput={:.2} {unit}/s mode={mode} bulk_size={} concurrency={concurrency} leader={}",
         all.ok + all.nothing + all.failed + all.timed_out + all.aborted,
         all.failed,
         all.timed_out,
         result.accounting.in_flight_at_stop,
         per_second(done),
         load.mode.bulk_size(),
-        result.connections.limit / if load.reads_elsewhere() { 2 } else { 1 },
         load.leader,
     );
     if all.aborted > 0 {
@@ -300,6 +329,11 @@ fn summary(load: &CrudLoad, result: &RunResult) -> String {
     }
     if all.nothing > 0 {
         let _ = write!(text, " found_nothing={}", all.nothing);
+    }
+    // Iterations that came to no operation: there was no item for it.
+    let skipped = result.iterations.completed.saturating_sub(all.ok + all.nothing);
+    if skipped > 0 {
+        let _ = write!(text, " skipped={skipped}");
     }
     text.push_str("\nLatency percentiles (milliseconds), of requests that were answered well:\n");
     for operation in Operation::ALL {

@@ -12,6 +12,12 @@ use crate::flags::RunArgs;
 const TOTAL: u64 = 10_000;
 /// Items of a bulk where nothing else is said.
 const BULK_SIZE: u32 = 100;
+/// Requests in flight where nothing else is said.
+const CONCURRENCY: u32 = 64;
+/// The same, and the limit for a response, as Lithair's generator has them.
+const OF_LITHAIR: (u32, &str) = (512, "10s");
+/// The largest share: more counts as much.
+const LARGEST_SHARE: u32 = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct CrudLoadArgs {
@@ -50,6 +56,9 @@ struct WorkloadArgs {
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
+    /// What is set as the generator of a project sets it, unless flags say otherwise
+    #[arg(long, value_enum, value_name = "PROJECT")]
+    preset: Option<Preset>,
     /// What is done: single creates, bulk creates, or a random mix [default: what other flags speak of, or
     /// single]
     #[arg(long, value_enum, value_name = "MODE")]
@@ -69,18 +78,18 @@ struct WorkloadArgs {
 #[command(next_help_heading = "Mix")]
 struct MixArgs {
     /// Share of creates [default: 80, and 15 reads, 5 updates; 0 if others are given]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT")]
     create_pct: Option<u32>,
     /// Share of reads
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT")]
     read_pct: Option<u32>,
     /// Share of updates
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT")]
     update_pct: Option<u32>,
     /// Share of deletes
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT")]
     delete_pct: Option<u32>,
-    /// URLs of the servers that are read from, separated by commas [default: the leader]
+    /// URLs of the servers that are read from, and verified, separated by commas [default: the leader]
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     read_targets: Vec<String>,
     /// What is read; ${id} stands for the id of an item that was created [default: the collection]
@@ -114,6 +123,12 @@ struct ModelArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    /// `http_loadgen_demo`: --mode bulk --concurrency 512 --timeout-s 10
+    Lithair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ModeName {
     /// One item with each request.
     Single,
@@ -138,13 +153,20 @@ impl CrudLoadArgs {
     pub(crate) fn to_load(&self) -> Result<CrudLoad, Problem> {
         let (args, mix) = (&self.workload, &self.mix);
         let model = self.model()?;
-        let read_targets = mix.read_targets.iter().map(|text| server("--read-targets", text));
         let plan = &self.run.plan;
+        let (concurrency, timeout) = match args.preset {
+            Some(Preset::Lithair) => (OF_LITHAIR.0, Some(OF_LITHAIR.1.to_owned())),
+            None => (CONCURRENCY, None),
+        };
         Ok(CrudLoad {
             leader: server("--leader", &args.leader)?,
             preseed: args.preseed,
-            read_targets: read_targets.collect::<Result<_, _>>()?,
-            read_path: mix.read_path.clone().unwrap_or_else(|| model.path.clone()),
+            read_targets: self.read_targets()?,
+            read_path: match &mix.read_path {
+                Some(path) if path.starts_with('/') => path.clone(),
+                Some(path) => format!("/{path}"),
+                None => model.path.clone(),
+            },
             model,
             mode: self.mode()?,
             update: match mix.update {
@@ -162,8 +184,8 @@ impl CrudLoadArgs {
                     None if plan.has_end() => None,
                     total => Some(total.unwrap_or(TOTAL)),
                 },
-                concurrency: args.concurrency.unwrap_or(64),
-                timeout: args.timeout_s.map(|seconds| format!("{seconds}s")),
+                concurrency: args.concurrency.unwrap_or(concurrency),
+                timeout: args.timeout_s.map(|seconds| format!("{seconds}s")).or(timeout),
             },
         })
     }
@@ -178,35 +200,76 @@ impl CrudLoadArgs {
         self.verify.as_ref().map(parse).transpose()
     }
 
-    fn mode(&self) -> Result<Mode, Problem> {
-        let (args, mix) = (&self.workload, &self.mix);
-        let shares = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
-        let is_mixed = shares.iter().any(Option::is_some);
-        let name = args.mode.unwrap_or(match (is_mixed, args.bulk_size) {
-            (true, _) => ModeName::Random,
-            (false, Some(_)) => ModeName::Bulk,
-            (false, None) => ModeName::Single,
-        });
-        let of_mix = [
-            ("--create-pct and the like have", is_mixed),
-            ("--read-targets has", !mix.read_targets.is_empty()),
-            ("--read-path has", mix.read_path.is_some()),
+    /// The servers that are read from, each once.
+    fn read_targets(&self) -> Result<Vec<String>, Problem> {
+        let mut all: Vec<String> = Vec::new();
+        for text in &self.mix.read_targets {
+            let server = server("--read-targets", text)?;
+            if all.contains(&server) {
+                let problem = Problem::new(format!("--read-targets: `{server}` is there twice"));
+                return Err(problem.with_hint("write each server once: all are read from as often"));
+            }
+            all.push(server);
+        }
+        Ok(all)
+    }
+
+    /// The shares of the mix, if any is given, as they count.
+    fn shares(&self) -> Option<Shares> {
+        let mix = &self.mix;
+        let given = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
+        let [create, read, update, delete] = given.map(|share| share.unwrap_or_default().min(LARGEST_SHARE));
+        given.iter().any(Option::is_some).then_some(Shares { create, read, update, delete })
+    }
+
+    fn mode_name(&self) -> ModeName {
+        let args = &self.workload;
+        let spoken_of = match (self.shares(), args.bulk_size) {
+            _ if args.preset == Some(Preset::Lithair) => ModeName::Bulk,
+            (Some(_), _) => ModeName::Random,
+            (None, Some(_)) => ModeName::Bulk,
+            (None, None) => ModeName::Single,
+        };
+        args.mode.unwrap_or(spoken_of)
+    }
+
+    /// The flags that have no effect, each with its verb.
+    fn idle(&self) -> Vec<&'static str> {
+        let (args, mix, name) = (&self.workload, &self.mix, self.mode_name());
+        let is_mixed = name == ModeName::Random;
+        let verifies = self.verify.is_some();
+        let all = [
+            ("--create-pct and the like have", self.shares().is_some() && !is_mixed),
+            ("--read-targets has", !mix.read_targets.is_empty() && !is_mixed && !verifies),
+            ("--read-path has", mix.read_path.is_some() && !is_mixed),
+            ("--bulk-size has", args.bulk_size.is_some() && name == ModeName::Single),
         ];
-        if let Some((flag, _)) = of_mix.iter().find(|(_, given)| *given && name != ModeName::Random) {
+        all.into_iter().filter(|(_, is_idle)| *is_idle).map(|(flag, _)| flag).collect()
+    }
+
+    /// What is to be known of the flags: command lines that were written for another generator name all of
+    /// them, whatever the mode.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mix = &self.mix;
+        let shares = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
+        let idle = self.idle().into_iter().map(|flag| format!("{flag} no effect in this mode"));
+        let cut = shares.into_iter().flatten().filter(|share| *share > LARGEST_SHARE);
+        idle.chain(cut.map(|share| format!("a share of {share} counts as {LARGEST_SHARE}"))).collect()
+    }
+
+    fn mode(&self) -> Result<Mode, Problem> {
+        let args = &self.workload;
+        let says_mode = args.mode.is_some() || args.preset.is_some();
+        // Who has not said what is done means something else.
+        if let Some(flag) = self.idle().first().filter(|_| !says_mode) {
             let problem = Problem::new(format!("{flag} no effect: items are created and nothing else"));
             return Err(problem.with_hint("add --mode random, or leave it out"));
         }
-        Ok(match (name, args.bulk_size) {
-            (ModeName::Single, Some(_)) => {
-                let problem = Problem::new("--bulk-size has no effect: items are created one by one");
-                return Err(problem.with_hint("write --mode bulk, or leave it out"));
-            }
-            (ModeName::Single, None) => Mode::Single,
-            (ModeName::Bulk, size) => Mode::Bulk(size.unwrap_or(BULK_SIZE)),
-            (ModeName::Random, size) => {
-                let [create, read, update, delete] = shares.map(Option::unwrap_or_default);
-                let given = Shares { create, read, update, delete };
-                Mode::Random(if is_mixed { given } else { Shares::DEFAULT }, size.unwrap_or(1))
+        Ok(match self.mode_name() {
+            ModeName::Single => Mode::Single,
+            ModeName::Bulk => Mode::Bulk(args.bulk_size.unwrap_or(BULK_SIZE)),
+            ModeName::Random => {
+                Mode::Random(self.shares().unwrap_or(Shares::DEFAULT), args.bulk_size.unwrap_or(1))
             }
         })
     }

@@ -431,7 +431,7 @@ impl CrudLoad {
         let mut any = read("READ of a random id");
         // Whoever reads it may be behind whoever has named it.
         any["expect"] = json!({ "status": ["2xx", 404] });
-        vec![json!({ "pick": ITEMS }), self.with_id(vec![read("READ")], vec![any])]
+        vec![json!({ "pick": ITEMS }), self.with_id(Operation::Read, vec![read("READ")], vec![any])]
     }
 
     fn updates(&self) -> Vec<Value> {
@@ -460,7 +460,7 @@ impl CrudLoad {
         };
         let known: Vec<Value> =
             known.into_iter().chain([json!({ "keep": { ITEMS: self.columns() } })]).collect();
-        vec![set, json!({ "take": ITEMS }), self.with_id(known, any)]
+        vec![set, json!({ "take": ITEMS }), self.with_id(Operation::Update, known, any)]
     }
 
     /// A PUT whose response is the item from then on. A server that does not send it has it as it was sent.
@@ -475,13 +475,14 @@ impl CrudLoad {
         // requests would fail.
         let creates = matches!(self.mode, Mode::Random(shares, _) if shares.create > 0);
         let any = (!creates).then(|| forgiving(delete("DELETE of a random id")));
-        vec![json!({ "take": ITEMS }), self.with_id(vec![delete("DELETE")], any.into_iter().collect())]
+        let any = any.into_iter().collect();
+        vec![json!({ "take": ITEMS }), self.with_id(Operation::Delete, vec![delete("DELETE")], any)]
     }
 
-    /// Steps with an id of the pool; if it has none, others with any that the server knows.
-    fn with_id(&self, known: Vec<Value>, any: Vec<Value>) -> Value {
+    /// Steps of an operation with an id of the pool; if it has none, others with any that the server knows.
+    fn with_id(&self, operation: Operation, known: Vec<Value>, any: Vec<Value>) -> Value {
         let ask = json!({
-            "name": Operation::RandomId.name(),
+            "name": format!("{} for {}", Operation::RandomId.name(), operation.name()),
             "get": format!("{}/random-id", self.model.path),
             // It may have none, either.
             "expect": { "status": ["2xx", 404] },
@@ -642,7 +643,7 @@ mod tests {
             ("UPDATE of a random id", Operation::Update),
             ("READ-FIRST", Operation::ReadFirst),
             ("READ", Operation::Read),
-            ("RANDOM-ID", Operation::RandomId),
+            ("RANDOM-ID for DELETE", Operation::RandomId),
         ] {
             assert_eq!(Operation::of_step(name), Some(operation), "{name}");
         }

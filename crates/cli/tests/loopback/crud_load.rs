@@ -212,8 +212,12 @@ fn lies_are_found_with_the_ids_that_they_were_told_of() {
 fn what_makes_no_sense_is_refused() {
     for (args, code, message) in [
         ("--total 0", 2, "there is nothing to do"),
-        ("--mode single --bulk-size 5", 2, "--bulk-size has no effect"),
-        ("--mode bulk --read-path /x", 2, "--read-path has no effect"),
+        ("--bulk-size 5 --read-path /x", 2, "--read-path has no effect"),
+        (
+            "--mode random --read-pct 1 --read-targets http://a,http://a/",
+            2,
+            "error: --read-targets: `http://a` is there twice",
+        ),
         ("--mode random --create-pct 0", 2, "all shares of the mix are 0"),
         ("--bulk-size 0", 2, "0 items are none"),
         ("--model orders", 2, "it is not said what one of `orders` is"),
@@ -234,6 +238,96 @@ fn what_makes_no_sense_is_refused() {
     let missing = load(&cluster, "--path /nothing/here");
     assert_eq!(missing.code, Some(1), "{}", missing.stderr);
     assert!(missing.stderr.contains("there is no resource at"), "{}", missing.stderr);
+}
+
+/// All flags of the generator of the Lithair project, whatever the mode, and its defaults.
+#[test]
+fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_mode() {
+    let cluster = Cluster::start(3, "");
+    let nodes = all_nodes(&cluster);
+    let mix = "--create-pct 150 --read-pct 15 --update-pct 5 --delete-pct 0 --read-path status";
+    let common =
+        format!("--preset lithair --total 300 --concurrency 8 --bulk-size 20 {mix} --read-targets {nodes}");
+    let leader = url(&cluster, cluster.leader());
+    for (args, notes, line) in [
+        (
+            "",
+            &["--create-pct and the like have", "--read-path has"][..],
+            "mode=bulk bulk_size=20 concurrency=8",
+        ),
+        ("--mode bulk", &["--create-pct and the like have", "--read-path has"], "mode=bulk bulk_size=20"),
+        ("--mode single", &["--read-path has", "--bulk-size has"], "mode=single bulk_size=1 concurrency=8"),
+        ("--mode random", &["a share of 150 counts as 100"], "mode=random bulk_size=20 concurrency=8"),
+    ] {
+        let finished = run(&format!("crud --leader {leader} {common} {args} --verify=30s"));
+        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {finished:?}");
+        for note in notes {
+            assert!(finished.stderr.contains(&format!("note: {note}")), "{args}: {}", finished.stderr);
+        }
+        // `/status` is there, `status` is no path.
+        assert!(finished.stdout.contains(" failed=0 "), "{args}: {}", finished.stdout);
+        assert!(finished.stdout.contains(line), "{args}: {}", finished.stdout);
+        let verified = finished.stdout.matches("acknowledged writes: http://").count();
+        assert_eq!(verified, 3, "{args}: {}", finished.stdout);
+    }
+    let printed = run(&format!("crud --leader {leader} --preset lithair --print-plan"));
+    let (bulk, limit) = ("connections: 100", "timeout: 10s");
+    assert!(printed.stdout.contains(bulk) && printed.stdout.contains(limit), "{}", printed.stdout);
+    let idle = run(&format!("crud --leader {leader} --mode single --total 10 --read-targets {nodes}"));
+    assert!(idle.stderr.contains("note: --read-targets has no effect in this mode"), "{}", idle.stderr);
+}
+
+/// More than one page can hold.
+#[test]
+fn lists_of_any_length_are_read_in_pages_that_can_be_kept() {
+    let cluster = Cluster::start(1, "");
+    let large = "{\"name\": \"${random_string(8)}\", \"price\": 1, \"category\": \"CATEGORY\"}";
+    let payload = large.replace("CATEGORY", &"x".repeat(2_000));
+    let folder = Folder::new();
+    let args = format!("--payload @{} --mode bulk --bulk-size 500", folder.write("item.json", payload));
+    let finished =
+        load(&cluster, &format!("{args} --total 12000 --concurrency 2 --timeout 60s --verify=60s"));
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    let audits = audits(&finished.result());
+    assert!(audits.len() == 1 && audits[0].0 && audits[0].1.contains("has 12000 items"), "{audits:?}");
+}
+
+#[test]
+fn operations_without_an_item_are_counted() {
+    let cluster = Cluster::start(1, "");
+    let args = "--mode random --create-pct 10 --update-pct 30 --delete-pct 60 --total 300 --concurrency 4";
+    let finished = run(&format!("crud --leader {} {args}", url(&cluster, 0)));
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let count = |name: &str| -> u64 {
+        let rest = finished.stdout.split_once(&format!(" {name}=")).map_or("0", |(_, rest)| rest);
+        rest.split([' ', '\n']).next().and_then(|text| text.parse().ok()).expect("a number")
+    };
+    assert!(count("skipped") > 100, "{}", finished.stdout);
+    let nothing = count("found_nothing") + count("failed");
+    assert_eq!(count("acknowledged") + count("skipped") + nothing, 300, "{}", finished.stdout);
+    for purpose in ["RANDOM-ID for DELETE (count=", "RANDOM-ID for UPDATE (count="] {
+        assert!(finished.stdout.contains(purpose), "{}", finished.stdout);
+    }
+}
+
+#[test]
+fn writes_that_a_follower_redirects_are_told_what_to_do_about() {
+    let cluster = Cluster::start(3, "");
+    let follower = url(&cluster, (cluster.leader() + 1) % 3);
+    let notes = |args: &str| {
+        let finished =
+            run(&format!("crud --leader {follower} --total 20 --concurrency 2 -o json --quiet {args}"));
+        let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+        let all = result["notes"].as_array().cloned().unwrap_or_default();
+        all.iter().filter(|note| note["code"] == "redirects").cloned().collect::<Vec<Value>>()
+    };
+    let told = notes("");
+    let text = told.first().and_then(|note| note["text"].as_str()).expect("a note");
+    assert!(
+        text.starts_with("20 requests were redirected") && text.contains("add --follow-redirects"),
+        "{text}"
+    );
+    assert_eq!(notes("--follow-redirects=3"), [Value::Null; 0]);
 }
 
 /// Three nodes of the reference cluster, of which some lie, under a mix of writes.
