@@ -229,7 +229,7 @@ pub struct CheckSpec {
     /// be what requests fail for.
     pub within: Field<Text>,
     /// `writable`: what is created, a JSON object. Default: a product of Lithair's (`name`, `price`,
-    /// `category`); of another `list` it has to be said.
+    /// `category`); of another `list` it has to be said. `none`: it is not checked.
     pub item: Field<Text>,
     /// `error_share`: the largest share. Default: 1%; `100%`: any.
     pub most: Field<Text>,

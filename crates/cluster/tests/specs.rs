@@ -79,6 +79,22 @@ fn what_needs_something_that_is_not_there_says_so() {
         ("network: vlan\nnodes: {command: a}\n", "it is one of proxy, namespaces, auto"),
         ("nodes: {command: a}\nfaults: [{fault: kill, target: leader, at: 1s}]\n", "nobody says who leads"),
         ("nodes: {command: a}\nchecks: [convergence]\n", "the nodes have no ports"),
+        (
+            "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: writable, list: /api/orders}]\n",
+            "nobody says what an item of /api/orders is",
+        ),
+        (
+            "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: writable, item: 3}]\n",
+            "`item` is no JSON object",
+        ),
+        (
+            "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: convergence, most: 3%}]\n",
+            "`most` means nothing to `convergence`",
+        ),
+        (
+            "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: error_share, most: 300%}]\n",
+            "`300%` is no share",
+        ),
         ("nodes: {command: a, count: 101}\n", "a cluster has 1 to 100 nodes"),
         ("", "the spec is empty"),
     ] {
@@ -113,6 +129,26 @@ fn a_plan_within_a_spec_keeps_its_lines() {
     assert_eq!(plan.len(), text.len());
     assert_eq!(plan.lines().nth(2), Some("  run: {duration: 1s}"));
     assert_eq!(plan.trim(), "run: {duration: 1s}\n  targets: {a: http://x/}");
+}
+
+/// The checks of a spec: their names, and whether nobody asked for them.
+fn checks(text: &str) -> Vec<(&'static str, bool)> {
+    let nodes = "nodes: {command: a, ports: {http: 0}}\n";
+    let spec = read(&format!("{nodes}{text}")).unwrap();
+    spec.checks.iter().map(|check| (check.kind.name(), check.is_default)).collect()
+}
+
+#[test]
+fn writes_and_errors_are_checked_unless_the_spec_says_how() {
+    assert_eq!(checks(""), [("writable", true), ("error_share", true)]);
+    let (writable, share) = (("writable", true), ("error_share", true));
+    assert_eq!(checks("checks: [persistence]\n"), [writable, ("persistence", false), share]);
+    let both = "checks: [{check: error_share, most: 5%}, {check: writable, within: 1s}]\n";
+    assert_eq!(checks(both), [("error_share", false), ("writable", false)]);
+    assert_eq!(checks("checks: [{check: writable, item: none}]\n"), [share]);
+    // Nobody knows what an item of it is.
+    let other = "checks: [{check: convergence, list: /api/orders}]\n";
+    assert_eq!(checks(other), [("convergence", false), share]);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::ask::{self, Answer};
 use crate::cluster::Cluster;
 use crate::spec::Check;
 
-/// How long one request may take.
-const PATIENCE: Nanos = Nanos::from_secs(5);
+/// How long one request may take at least, whatever is left of the time of the check.
+const LEAST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Between two attempts: those that are answered by an error may have left something all the same.
 const AGAIN: Nanos = Nanos::from_millis(500);
 /// Characters of an answer that are shown.
@@ -39,16 +39,17 @@ pub(super) fn writable(
     let begun = clock::monotonic();
     loop {
         let now = clock::monotonic();
+        let patience = (begun + check.within).since(now).max(LEAST_PATIENCE);
         let refused = match takers(cluster, gone) {
             Err(reason) => vec![format!("nobody leads: {reason}")],
             Ok(nodes) => {
                 let mut refused = Vec::new();
                 for node in nodes {
                     let id = &cluster.spec().nodes[node].id;
-                    match write(cluster, check, node) {
+                    match write(cluster, check, node, patience) {
                         Ok(()) => {
-                            let took = super::after((clock::monotonic() - begun).as_secs_f64());
-                            return Ok(format!("node {id} takes writes after {after}, {took}"));
+                            let took = (clock::monotonic() - begun).as_secs_f64();
+                            return Ok(format!("node {id} takes writes after {after}, in {took:.1} s"));
                         }
                         Err(reason) => refused.push(format!("node {id}: {reason}")),
                     }
@@ -56,7 +57,7 @@ pub(super) fn writable(
                 refused
             }
         };
-        if now - begun >= check.within {
+        if clock::monotonic() - begun >= check.within {
             let waited = check.within.as_secs_f64();
             let said = format!("takes no writes since {since}; waited for {waited:.0} s");
             return Err(Wrong::with(said, refused));
@@ -74,18 +75,18 @@ fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
 }
 
 /// Creates an item at a node, reads it back and deletes it.
-fn write(cluster: &Cluster, check: &Check, node: usize) -> Result<(), String> {
+fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Result<(), String> {
     let content = &check.content;
     let address = cluster.wiring.own_address(node, &content.port);
     let list = content.list.split('?').next().unwrap_or_default();
-    let made = ask::post(address, list, &check.item, PATIENCE)?;
+    let made = ask::post(address, list, &check.item, patience)?;
     good(&format!("POST {list}"), &made)?;
     let made: Option<Value> = serde_json::from_slice(&made.body).ok();
     let id = made.as_ref().and_then(|item| item.pointer(&content.id)).map(ask::shown);
     let id = id.ok_or_else(|| format!("POST {list}: nothing is at {} of the answer", content.id))?;
     let item = format!("{list}/{id}");
-    good(&format!("GET {item}"), &ask::get(address, &item, PATIENCE)?)?;
-    good(&format!("DELETE {item}"), &ask::delete(address, &item, PATIENCE)?)
+    good(&format!("GET {item}"), &ask::get(address, &item, patience)?)?;
+    good(&format!("DELETE {item}"), &ask::delete(address, &item, patience)?)
 }
 
 /// Whether it is an answer that says that it was done.

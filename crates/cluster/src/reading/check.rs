@@ -17,6 +17,8 @@ const ERROR_SHARE: f64 = 0.01;
 const LIST: &str = "/api/products";
 /// An item of it.
 const ITEM: &str = r#"{"name":"plimsoll_writable","price":1,"category":"writable"}"#;
+/// What `item` is where writes are not checked.
+const NONE: &str = "none";
 /// What to do about an item that is none.
 const ITEM_HINT: &str = "write it as in `item: '{\"name\": \"a\"}'`";
 
@@ -38,7 +40,8 @@ impl Reading<'_> {
         let writable = writable.filter(|check| check.content.list == LIST);
         let share = (!has(CheckKind::ErrorShare))
             .then(|| Check { is_default: true, ..Check::new(CheckKind::ErrorShare, Content::default()) });
-        writable.into_iter().chain(given).chain(share).collect()
+        let is_wanted = |check: &Check| check.kind != CheckKind::Writable || check.item != NONE;
+        writable.into_iter().chain(given).chain(share).filter(is_wanted).collect()
     }
 
     fn check(&mut self, check: &CheckSpec, ports: &[String], first: &str) -> Option<Check> {
@@ -61,7 +64,8 @@ impl Reading<'_> {
         }
         found.within = self.duration(&check.within, "within").unwrap_or(found.within);
         if let Some(item) = text(&check.item) {
-            if serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&item).is_err() {
+            let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&item);
+            if item != NONE && object.is_err() {
                 let problem = Problem::new("`item` is no JSON object");
                 self.wrong(problem.with_hint(ITEM_HINT), check.item.place());
             }
