@@ -359,7 +359,8 @@ mod tests {
         let counts = books.ledger().counts();
         assert_eq!((counts.undelivered, counts.elsewhere, counts.uncertain), (1, 0, 0));
         let finding = books.of_writes();
-        let said = "; 1 writes were redirected to a server that could not be reached, and changed nothing";
+        let said = "; 1 writes were redirected to a server that could not be reached, and changed nothing; \
+                    nothing was acknowledged";
         assert!(finding.said.ends_with(said), "{finding:?}");
         assert!(!finding.passed, "a load that wrote nothing shows nothing");
     }
