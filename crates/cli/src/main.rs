@@ -168,7 +168,9 @@ impl Exit {
             }
             Self::Regression => "`compare`: worse",
             Self::Undecided => "`compare --strict`: undecided",
-            Self::Inconsistent => "a consistency check failed: the server does not have what it acknowledged",
+            Self::Inconsistent => {
+                "a check failed: the server does not have what it acknowledged, or takes no writes any more"
+            }
             Self::Thresholds => {
                 "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
             }
