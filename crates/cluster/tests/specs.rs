@@ -134,7 +134,7 @@ fn a_plan_within_a_spec_keeps_its_lines() {
 /// The checks of a spec: their names, and whether nobody asked for them.
 fn checks(text: &str) -> Vec<(&'static str, bool)> {
     let nodes = "nodes: {command: a, ports: {http: 0}}\n";
-    let spec = read(&format!("{nodes}{text}")).unwrap();
+    let spec = read(&format!("{nodes}{text}")).expect("it is right");
     spec.checks.iter().map(|check| (check.kind.name(), check.is_default)).collect()
 }
 
