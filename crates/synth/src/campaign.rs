@@ -29,6 +29,10 @@ const LINES: usize = 5_000;
 const TRACES: usize = 1_000;
 const SERVICES: &[&str] = &["api-gateway", "order-service", "database"];
 
+/// Where all of it happens, as the script has it.
+const ENVIRONMENT: &[&str] = &["production"];
+const REGION: &[&str] = &["us-east-1"];
+
 /// One batch of the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryBatch {
@@ -86,20 +90,26 @@ fn table(kind: Kind, rows: usize, columns: Vec<Column>) -> Table {
     Table::new(&[kind.measurement()], rows, columns)
 }
 
+/// The machines that metrics and lines are of.
+fn hosts() -> Lexicon {
+    Lexicon::Numbered { prefix: "web-server-", from: 1, digits: 2, count: HOSTS }
+}
+
 /// Two shares of use of five hosts at 180 instants, in thousandths of a percent before, during and after.
 fn metrics(begin: u64, random: &mut Random) -> Table {
     const SHARES: [[(u64, u64); 3]; 2] = [
         [(20_000, 30_000), (75_000, 95_000), (25_000, 40_000)],
         [(40_000, 50_000), (65_000, 85_000), (45_000, 55_000)],
     ];
-    let hosts = Lexicon::Numbered { prefix: "web-server-", from: 1, digits: 2, count: HOSTS };
     let columns = vec![
-        Column::tag("host", hosts),
+        Column::tag("host", hosts()),
         Column::tag("metric", Lexicon::Fixed(&["cpu_usage", "memory_usage"])),
         Column::field("value", Cells::Milli(Vec::new())),
+        Column::tag("environment", Lexicon::Fixed(ENVIRONMENT)),
     ];
     let mut table = table(Kind::Metrics, INSTANTS as usize * HOSTS as usize * 2, columns);
-    let [hosts, metrics, values] = &mut table.columns[..] else { unreachable!("there are three columns") };
+    // The environment is the same everywhere.
+    let [hosts, metrics, values, _] = &mut table.columns[..] else { unreachable!("there are four columns") };
     let mut row = 0;
     for instant in 0..INSTANTS {
         let at = instant * (STORY / INSTANTS);
@@ -141,11 +151,15 @@ fn logs(begin: u64, random: &mut Random, seed: u64) -> Table {
         Column::field("response_time_ms", Cells::Count(5_000, Vec::new())),
         Column::field("status_code", Cells::Count(599, Vec::new())),
         Column::field("request_id", Cells::Id(Vec::new())),
+        Column::tag("host", hosts()),
+        Column::tag("environment", Lexicon::Fixed(ENVIRONMENT)),
     ];
     let mut table = table(Kind::Logs, LINES, columns);
     let requests = Unique::new(seed, 1);
-    let [levels, services, messages, times, statuses, ids] = &mut table.columns[..] else {
-        unreachable!("there are six columns")
+    // Beside the kinds', which have the first four.
+    let mut of_hosts = Random::new(seed, Kind::ALL.len() as u64);
+    let [levels, services, messages, times, statuses, ids, hosts, _] = &mut table.columns[..] else {
+        unreachable!("there are eight columns")
     };
     for row in 0..LINES {
         let at = row as u64 * STORY / LINES as u64;
@@ -157,6 +171,7 @@ fn logs(begin: u64, random: &mut Random, seed: u64) -> Table {
         times.counts_mut()[row] = within(random, TIMES[part(at)]);
         statuses.counts_mut()[row] = STATUSES[level as usize][random.below(3) as usize];
         ids.ids_mut()[row] = requests.id(row as u64);
+        hosts.words_mut()[row] = of_hosts.below(HOSTS.into()) as u32;
     }
     table
 }
@@ -180,13 +195,16 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
         Column::field("duration_ns", Cells::Count(u64::from(u32::MAX), Vec::new())),
         Column::field("status_code", Cells::Count(599, Vec::new())),
         Column::field("error", Cells::Flag(Vec::new())),
+        Column::tag("http_method", Lexicon::Fixed(&["POST", ""])),
+        Column::tag("environment", Lexicon::Fixed(ENVIRONMENT)),
+        Column::tag("region", Lexicon::Fixed(REGION)),
     ];
     let mut table = table(Kind::Traces, TRACES * 3, columns);
     let ids = [2, 3, 4].map(|purpose| Unique::new(seed, purpose));
-    let [traces, spans, parents, services, operations, kinds, durations, statuses, errors] =
+    let [traces, spans, parents, services, operations, kinds, durations, statuses, errors, methods, _, _] =
         &mut table.columns[..]
     else {
-        unreachable!("there are nine columns")
+        unreachable!("there are twelve columns")
     };
     for trace in 0..TRACES {
         let at = trace as u64 * STORY / TRACES as u64;
@@ -210,6 +228,8 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
                 _ => 0,
             };
             errors.flags_mut()[row] = is_error;
+            // The gateway alone is asked over HTTP.
+            methods.words_mut()[row] = u32::from(span > 0);
         }
     }
     table
@@ -226,26 +246,32 @@ fn events(begin: u64) -> Table {
         r#"{"alert":"database connection pool used up","pool_size":100}"#,
         r#"{"campaign":"autumn-sale","orders":12475}"#,
     ];
+    const RESOURCES: &[&str] = &["campaign-autumn-sale", "order-service", "database"];
     let columns = vec![
         Column::tag("event_type", Lexicon::Fixed(TYPES)),
         Column::tag("event_category", Lexicon::Fixed(&["business", "infrastructure"])),
         Column::tag("severity", Lexicon::Fixed(&["info", "warning", "critical"])),
         Column::tag("source", Lexicon::Fixed(&["marketing", "autoscaler", "monitor"])),
+        Column::text("resource_id", Lexicon::Fixed(RESOURCES)),
         Column::text("metadata", Lexicon::Fixed(METADATA)),
+        // The same of all events: nobody in particular has caused them.
+        Column::tag("environment", Lexicon::Fixed(ENVIRONMENT)),
+        Column::text("user_id", Lexicon::Fixed(&[""])),
         Column::field("duration_ms", Cells::Count(u64::from(u32::MAX), Vec::new())),
         Column::field("amount", Cells::Milli(Vec::new())),
         Column::field("success", Cells::Flag(Vec::new())),
     ];
     let mut table = table(Kind::Events, 4, columns);
-    let words: [[u32; 4]; 5] = [[0, 1, 2, 3], [0, 1, 1, 0], [0, 1, 2, 0], [0, 1, 2, 0], [0, 1, 2, 3]];
+    let words: [[u32; 4]; 6] =
+        [[0, 1, 2, 3], [0, 1, 1, 0], [0, 1, 2, 0], [0, 1, 2, 0], [0, 1, 2, 0], [0, 1, 2, 3]];
     for (column, words) in table.columns.iter_mut().zip(words) {
         column.words_mut().copy_from_slice(&words);
     }
     let minutes = [0, 5, 10, 30];
     table.times.iter_mut().zip(minutes).for_each(|(time, minute)| *time = begin + PART + minute * MINUTE);
     // How long the campaign takes, so that what happened within it can be asked for.
-    table.columns[5].counts_mut().copy_from_slice(&[PART, 2 * MINUTE, 20 * MINUTE, 0]);
-    table.columns[6].millis_mut()[3] = 1_247_500_000;
-    table.columns[7].flags_mut().copy_from_slice(&[true, true, false, true]);
+    table.columns[8].counts_mut().copy_from_slice(&[PART, 2 * MINUTE, 20 * MINUTE, 0]);
+    table.columns[9].millis_mut()[3] = 1_247_500_000;
+    table.columns[10].flags_mut().copy_from_slice(&[true, true, false, true]);
     table
 }

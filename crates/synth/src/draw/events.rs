@@ -4,7 +4,7 @@
 //! and no success; what was completed, succeeded or recovered is information; what was started or opened is
 //! information or a warning; of the others nine of ten are a success, and any severity comes equally often.
 
-use super::{Moment, REGIONS, Steps, between, halves, pick, purpose, random};
+use super::{ENVIRONMENTS, Moment, REGIONS, Steps, between, halves, pick, purpose, random};
 use crate::lexicon::Lexicon;
 use crate::spec::{Shape, Spec};
 use crate::table::{Cells, Column, Table};
@@ -130,6 +130,7 @@ impl Events {
             categories,
             severities,
             sources,
+            environments,
             users,
             resources,
             metadata,
@@ -138,14 +139,14 @@ impl Events {
             successes,
         ] = &mut table.columns[..]
         else {
-            unreachable!("events have ten columns")
+            unreachable!("events have eleven columns")
         };
         for row in 0..rows {
             let (for_type, for_source) = halves(&mut random);
             let (for_severity, for_success) = halves(&mut random);
             let (for_user, for_resource) = halves(&mut random);
             let (for_duration, for_amount) = halves(&mut random);
-            let (for_metadata, _) = halves(&mut random);
+            let (for_metadata, for_environment) = halves(&mut random);
             let type_ = between(for_type, 0, TYPES.len() as u32 - 1);
             let at = type_ as usize;
             let (severity, success) = ending(self.courses[at], for_severity, for_success);
@@ -154,6 +155,7 @@ impl Events {
             severities.words_mut()[row] = severity;
             successes.flags_mut()[row] = success;
             sources.words_mut()[row] = between(for_source, 0, SOURCES.len() as u32 - 1);
+            environments.words_mut()[row] = between(for_environment, 0, ENVIRONMENTS.len() as u32 - 1);
             users.words_mut()[row] = between(for_user, 0, 8_999);
             resources.words_mut()[row] = between(for_resource, 0, 999);
             metadata.words_mut()[row] = type_ * VARIANTS + between(for_metadata, 0, VARIANTS - 1);
@@ -210,6 +212,7 @@ fn columns() -> Vec<Column> {
         Column::tag("event_category", Lexicon::Fixed(CATEGORIES)),
         Column::tag("severity", Lexicon::Fixed(SEVERITIES)),
         Column::tag("source", Lexicon::Fixed(SOURCES)),
+        Column::tag("environment", Lexicon::Fixed(ENVIRONMENTS)),
         Column::text("user_id", Lexicon::Numbered { prefix: "user-", from: 1_000, digits: 4, count: 9_000 }),
         Column::text(
             "resource_id",

@@ -46,6 +46,33 @@ fn it_has_as_many_records_as_the_guide_says_and_the_same_ones_by_seed() {
 }
 
 #[test]
+fn its_tables_have_the_columns_of_the_script() {
+    let told = told(7);
+    for (kind, columns) in [
+        (
+            "events",
+            "time event_type event_category severity source environment user_id resource_id metadata \
+             duration_ms success amount",
+        ),
+        ("metrics", "time host metric value environment"),
+        ("logs", "time level message service host environment"),
+        (
+            "traces",
+            "time trace_id span_id parent_span_id service_name operation_name span_kind duration_ns \
+             status_code http_method environment region error",
+        ),
+    ] {
+        for column in columns.split(' ') {
+            assert!(told[kind].iter().all(|record| record.contains_key(column)), "{kind} {column}");
+        }
+        assert!(told[kind].iter().all(|record| record["environment"].text() == "production"), "{kind}");
+    }
+    let asked = told["traces"].iter().filter(|span| span["http_method"].text() == "POST");
+    assert!(asked.clone().all(|span| span["service_name"].text() == "api-gateway"));
+    assert_eq!(asked.count(), 1_000);
+}
+
+#[test]
 fn events_tell_what_happens() {
     let events = &told(7)["events"];
     let lines = events.iter().map(|event| {

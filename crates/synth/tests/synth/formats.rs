@@ -56,7 +56,7 @@ fn columns_are_those_of_their_kind() {
     );
     assert_eq!(
         names(r#"{"kind":"events"}"#),
-        "amount duration_ms event_category event_type metadata resource_id severity source success time user_id"
+        "amount duration_ms environment event_category event_type metadata resource_id severity source success time user_id"
     );
     assert_eq!(names(r#"{"shape":"small"}"#), "metric_name node time value");
     assert_eq!(names(r#"{"shape":"small","kind":"logs"}"#), "level message service time");
