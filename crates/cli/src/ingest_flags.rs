@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::{parse_count, parse_rate};
-use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
+use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit, precision_in};
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, Preset, Stream, unified_rate};
 
@@ -137,14 +137,20 @@ pub(crate) struct StoreArgs {
     /// Database of Arc, sent as x-arc-database
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
-    /// Ask the store afterwards whether it has every record that it acknowledged, and each once
+    /// Databases that share the load, as those of many tenants do: NAME_1, NAME_2 and so on
     ///
-    /// Before the run and after it the store is asked how many it has: Arc and `plimsoll target ingest` by
-    /// SQL after a flush, InfluxDB and Prometheus by their query APIs. What is missing, was never sent or is
-    /// there twice is exit code 6.
+    /// NAME is that of --database, else `default`. Each of them has its own figures, and with --verify its
+    /// own count.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    databases: Option<u32>,
+    /// Ask the store afterwards whether it has every record that it acknowledged, each once and at its time
+    ///
+    /// Before the run and after it the store is asked how many it has, and from when to when: Arc and
+    /// `plimsoll target ingest` by SQL after a flush, InfluxDB and Prometheus by their query APIs. What is
+    /// missing, was never sent, is there twice or at a time that nobody sent is exit code 6.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Connections [default: enough for the rate if the store answers within 10 ms; of remote-write 1]
+    /// Connections [default: a tenth of the batches per second, from 50 to 500; of remote-write 1]
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     workers: Option<u32>,
 }
@@ -280,12 +286,19 @@ impl IngestArgs {
             (None, 1) => Shape::Seed,
             (None, _) => Shape::Small,
         };
-        let time_unit = args.time_unit.unwrap_or(match kinds.len() {
+        // Of line protocol the URL may say the unit already.
+        let of_url = precision_in(&self.store.url).filter(|_| args.format == Format::InfluxLine);
+        let of_url = of_url.and_then(TimeUnit::of_precision);
+        let time_unit = args.time_unit.or(of_url).unwrap_or(match kinds.len() {
             2.. if args.format.has_unit() => TimeUnit::Us,
             _ => TimeUnit::Ms,
         });
         let all: f64 = kinds.iter().copied().map(unified_rate).sum();
+        // Of several kinds a flag is about those that it can be about; of one alone it has to be.
+        let is_about = |kind: Kind, about: &[Kind]| kinds.len() == 1 || about.contains(&kind);
+        let is_about_series = |kind: Kind| is_about(kind, &[Kind::Metrics]);
         let stream = |kind: Kind| Stream {
+            database: self.store.database.clone(),
             spec: Spec {
                 kind,
                 format: args.format,
@@ -293,20 +306,19 @@ impl IngestArgs {
                 measurement: args.measurement.clone(),
                 batch_size: batch_size.unwrap_or(BATCH_SIZE),
                 shape,
-                services: args.services.filter(|_| matches!(kind, Kind::Logs | Kind::Traces)),
-                hosts: args.hosts.filter(|_| kind == Kind::Metrics),
-                cardinality: args.cardinality.filter(|_| kind == Kind::Metrics),
-                churn: churn.filter(|_| kind == Kind::Metrics).unwrap_or(0.0),
+                services: args.services.filter(|_| is_about(kind, &[Kind::Logs, Kind::Traces])),
+                hosts: args.hosts.filter(|_| is_about_series(kind)),
+                cardinality: args.cardinality.filter(|_| is_about_series(kind)),
+                churn: churn.filter(|_| is_about_series(kind)).unwrap_or(0.0),
                 start_ms: start,
                 time_unit,
                 ..Spec::default()
             },
             records_per_second: rate.map(|rate| rate * unified_rate(kind) / all),
         };
-        Ok(IngestLoad {
+        let load = IngestLoad {
             url: self.store.url.clone(),
-            database: self.store.database.clone(),
-            streams: kinds.into_iter().map(stream).collect(),
+            streams: kinds.iter().copied().map(stream).collect(),
             batches: self.run.plan.load.iterations.as_deref().and_then(|text| parse_count(text).ok()),
             connections: self.store.workers.or(args.preset.map(|preset| preset.connections)),
             seconds: args.preset.filter(|_| !self.run.plan.has_end()).map(|preset| preset.seconds),
@@ -314,7 +326,16 @@ impl IngestArgs {
                 (Some(ThresholdSet::Arc), Some(preset)) => preset.thresholds(),
                 _ => Vec::new(),
             },
-        })
+        };
+        match self.store.databases {
+            Some(_) if load.database_of_url().is_some() => {
+                let problem =
+                    Problem::new("--databases and the database that --url names exclude each other");
+                Err(problem.with_hint("leave one of them out").into())
+            }
+            Some(count) => Ok(load.over_databases(count)),
+            None => Ok(load),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use plimsoll_driver::clock;
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::RunResult;
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
-use plimsoll_workloads::ingest::{Check, Found, IngestLoad, OWN_STORE, Store};
+use plimsoll_workloads::ingest::{Check, Found, IngestLoad, Interface, Store, Window};
 use serde_json::{Value, json};
 
 use crate::errand::answers;
@@ -33,20 +33,21 @@ pub(crate) struct Verification<'a> {
 impl<'a> Verification<'a> {
     /// Asks the store what it has, with flags that name how it is reached.
     pub(crate) fn begin(load: &'a IngestLoad, args: &IngestArgs, flags: PlanPatch) -> Result<Self, Failure> {
-        let own = answers(load.origin(), &[json!({ "get": OWN_STORE })], flags.clone())?;
-        let own = own.iter().all(|answer| answer.status == 200);
+        let told = answers(load.origin(), &Interface::steps(), flags.clone())?;
+        let told: Vec<(u16, &[u8])> = told.iter().map(|answer| (answer.status, &answer.body[..])).collect();
+        let interface = Interface::of(&told);
         let of_load = |error| Failure::usage(problem(&error));
         let mut verification = Self {
             load,
             flags,
-            store: load.store(own).map_err(of_load)?,
-            checks: load.checks(own).map_err(of_load)?,
+            store: load.store(interface).map_err(of_load)?,
+            checks: load.checks(interface).map_err(of_load)?,
             before: Vec::new(),
-            since_s: load.starts_ms().map_or_else(seconds, |start| start / 1_000),
+            since_s: seconds(),
             fresh: args.pregenerated().is_none(),
             quiet: args.run.output.quiet,
         };
-        (verification.before, _) = verification.look(None, false)?;
+        (verification.before, _) = verification.look(None, verification.window(0), false)?;
         Ok(verification)
     }
 
@@ -57,8 +58,10 @@ impl<'a> Verification<'a> {
         let mut first = self.store.flush();
         let mut looks = 0;
         let mut flushed = first.is_none();
+        let accounting = &result.accounting;
+        let window = self.window(accounting.started + accounting.unmeasured);
         let reconciliation = loop {
-            let (found, status) = self.look(first, self.fresh)?;
+            let (found, status) = self.look(first, window, self.fresh)?;
             flushed |= status == Some(200);
             let reconciliation = self.reconcile(&sent, &found);
             looks += 1;
@@ -73,9 +76,19 @@ impl<'a> Verification<'a> {
         Ok(exit)
     }
 
+    /// The times that records may have if so many batches were sent until now.
+    fn window(&self, batches: u64) -> Window {
+        self.load.window(self.since_s, seconds(), batches)
+    }
+
     /// What each check finds, after a step that comes first; if that was a request, its status.
-    fn look(&self, first: Option<Value>, ids: bool) -> Result<(Vec<Found>, Option<u16>), Failure> {
-        let of_check = |check: &Check| check.steps(self.since_s, seconds(), ids);
+    fn look(
+        &self,
+        first: Option<Value>,
+        window: Window,
+        ids: bool,
+    ) -> Result<(Vec<Found>, Option<u16>), Failure> {
+        let of_check = |check: &Check| check.steps(window, ids);
         let questions: Vec<Vec<Value>> = self.checks.iter().map(of_check).collect();
         let asks_first = first.as_ref().is_some_and(|step| step.get("think").is_none());
         let steps: Vec<Value> = first.into_iter().chain(questions.iter().flatten().cloned()).collect();
@@ -118,7 +131,9 @@ impl<'a> Verification<'a> {
         let checks = checks
             .map(|((check, &sent), (before, now))| {
                 let stored = now.records.saturating_sub(before.records);
+                let misdated = now.misdated.map(|count| count.saturating_sub(before.misdated.unwrap_or(0)));
                 ReconciliationCheck::new(&check.name, sent, stored, now.duplicates)
+                    .with_times(misdated, now.times_ms)
             })
             .collect();
         Reconciliation::new(self.store.name(), checks)

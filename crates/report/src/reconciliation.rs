@@ -57,6 +57,13 @@ pub struct ReconciliationCheck {
     pub surplus: u64,
     /// Records with an id that another one has; null where they have none, or where batches are sent again.
     pub duplicates: Option<u64>,
+    /// Records that it has at times that no record of the load has; null where it cannot be asked for them.
+    #[serde(default)]
+    pub misdated: Option<u64>,
+    /// The least and the greatest time of all records of the tables, in milliseconds since the epoch; null
+    /// where nobody asked.
+    #[serde(default)]
+    pub times_ms: Option<(i64, i64)>,
 }
 
 impl ConsistencyFinding {
@@ -114,12 +121,25 @@ impl ReconciliationCheck {
             missing: acknowledged.saturating_sub(stored),
             surplus: stored.saturating_sub(acknowledged + uncertain),
             duplicates,
+            misdated: None,
+            times_ms: None,
         }
     }
 
-    /// Whether nothing is missing, there is nothing that was not sent, and nothing is there twice.
+    /// The same with how many records are `misdated`, and from when to when those of the tables are, in
+    /// milliseconds since the epoch.
+    #[must_use]
+    pub fn with_times(self, misdated: Option<u64>, times_ms: Option<(i64, i64)>) -> Self {
+        Self { misdated, times_ms, ..self }
+    }
+
+    /// Whether nothing is missing, there is nothing that was not sent, nothing is there twice, and all is at
+    /// the times that it was sent with.
     pub fn is_consistent(&self) -> bool {
-        self.missing == 0 && self.surplus == 0 && self.duplicates.unwrap_or(0) == 0
+        self.missing == 0
+            && self.surplus == 0
+            && self.duplicates.unwrap_or(0) == 0
+            && self.misdated.unwrap_or(0) == 0
     }
 }
 
@@ -137,6 +157,9 @@ mod tests {
         assert_eq!((check(125, None).surplus, check(125, None).is_consistent()), (5, false));
         // As many are lost as there are twice.
         assert!(!check(100, Some(3)).is_consistent());
+        // All are there, in another year.
+        assert!(check(100, None).with_times(Some(0), Some((5, 9))).is_consistent());
+        assert!(!check(100, None).with_times(Some(1), Some((0, 9))).is_consistent());
         let all = Reconciliation::new("arc", vec![check(100, None), check(90, None)]);
         assert!(!all.consistent && all.checks[0].is_consistent());
     }

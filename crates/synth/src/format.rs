@@ -83,8 +83,11 @@ impl Format {
     /// The compressions that its receivers take, by their names.
     pub fn compressions(self) -> &'static [&'static str] {
         match self {
-            Self::Columnar | Self::Row | Self::JsonLines | Self::OtlpProtobuf => &["none", "gzip", "zstd"],
-            Self::InfluxLine | Self::LokiPush | Self::ElasticBulk => &["none", "gzip"],
+            // InfluxDB takes gzip alone; Arc's endpoint for the same lines takes zstd, too.
+            Self::Columnar | Self::Row | Self::InfluxLine | Self::JsonLines | Self::OtlpProtobuf => {
+                &["none", "gzip", "zstd"]
+            }
+            Self::LokiPush | Self::ElasticBulk => &["none", "gzip"],
             Self::RemoteWrite => &["snappy"],
         }
     }

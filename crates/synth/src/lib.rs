@@ -32,5 +32,5 @@ mod unique;
 
 pub use format::{Compression, Format};
 pub use kind::Kind;
-pub use spec::{Problem, Shape, Spec, TimeUnit};
+pub use spec::{Problem, Shape, Spec, TimeUnit, precision_in};
 pub use synthesizer::{Batch, Synthesizer};

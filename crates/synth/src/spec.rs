@@ -138,6 +138,15 @@ impl TimeUnit {
         }
     }
 
+    /// The unit that receivers of line protocol call so: InfluxDB 1 has names of its own for two of them.
+    pub fn of_precision(name: &str) -> Option<Self> {
+        match name {
+            "n" => Some(Self::Ns),
+            "u" => Some(Self::Us),
+            name => Self::ALL.into_iter().find(|unit| unit.name() == name),
+        }
+    }
+
     /// Its length in nanoseconds.
     pub fn nanos(self) -> u64 {
         match self {
@@ -147,6 +156,12 @@ impl TimeUnit {
             Self::Ns => 1,
         }
     }
+}
+
+/// The unit that a path, or a whole URL, says its times to be in.
+pub fn precision_in(path: &str) -> Option<&str> {
+    let (_, query) = path.split_once('?')?;
+    query.split('&').find_map(|pair| pair.strip_prefix("precision="))
 }
 
 /// Something that is wrong with a spec, and what to do about it.
@@ -223,12 +238,50 @@ impl Spec {
         }
     }
 
+    /// Whether receivers at this path read times in the unit in which they are written. Those of line protocol
+    /// take times for nanoseconds unless the path says another unit; all other formats say it themselves.
+    ///
+    /// # Errors
+    /// They read another unit.
+    pub fn check_path(&self, path: &str) -> Result<(), Problem> {
+        if self.format != Format::InfluxLine {
+            return Ok(());
+        }
+        let unit = self.time_unit.name();
+        let (message, hint) = match precision_in(path) {
+            // What it will be is not known yet.
+            Some(name) if name.contains("${") => return Ok(()),
+            Some(name) if TimeUnit::of_precision(name) == Some(self.time_unit) => return Ok(()),
+            None if self.time_unit == TimeUnit::Ns || path.contains("${") => return Ok(()),
+            Some(name) => {
+                let message =
+                    format!("times are written in {unit}, and `precision={name}` says another unit");
+                (message, format!("precision={unit}"))
+            }
+            None => {
+                let message =
+                    format!("times are written in {unit}, and without `precision` they are read in ns");
+                (message, format!("add precision={unit} to the path, or write them in ns"))
+            }
+        };
+        Err(Problem { field: "time_unit", message, hint })
+    }
+
+    /// The path, saying the unit of times if the format's receivers have to be told and are not.
+    pub fn path_with_precision(&self, path: &str) -> String {
+        if self.format != Format::InfluxLine || precision_in(path).is_some() {
+            return path.to_owned();
+        }
+        let sign = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{sign}precision={}", self.time_unit.name())
+    }
+
     /// The path where the format's receivers take it. What says where the records go (a database, a bucket, a
     /// token) is the receiver's own and not in it.
     pub fn default_path(&self) -> String {
         match self.format {
             Format::Columnar | Format::Row => "/api/v1/write/msgpack".to_owned(),
-            Format::InfluxLine => format!("/api/v2/write?precision={}", self.time_unit.name()),
+            Format::InfluxLine => self.path_with_precision("/api/v2/write"),
             Format::OtlpProtobuf => match self.kind {
                 Kind::Metrics => "/v1/metrics".to_owned(),
                 Kind::Logs | Kind::Events => "/v1/logs".to_owned(),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::WorkloadError;
 pub use advice::advice;
 pub use preset::Preset;
-pub use reconcile::{Check, Found, OWN_STORE, Store};
+pub use reconcile::{Check, Found, Interface, Store, Window};
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
@@ -21,8 +21,6 @@ pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 pub struct IngestLoad {
     /// URL of the store: scheme, host and port; with a path, that is where batches go, whatever their format.
     pub url: String,
-    /// The database, as Arc's header names it.
-    pub database: Option<String>,
     /// What is sent, each with its records per second; 0 for as fast as it goes, which all have to share.
     pub streams: Vec<Stream>,
     /// Connections.
@@ -40,13 +38,24 @@ pub struct IngestLoad {
 pub struct Stream {
     /// What they look like.
     pub spec: Spec,
+    /// The database that they go to, as Arc's header names it.
+    pub database: Option<String>,
     /// Records per second in total; `None`: as fast as the store answers.
     pub records_per_second: Option<f64>,
 }
 
 impl From<Problem> for WorkloadError {
-    fn from(problem: Problem) -> Self {
-        Self::new(problem.message, problem.hint)
+    /// By the names that fields have as flags.
+    fn from(Problem { field, message, hint }: Problem) -> Self {
+        let flag = match field {
+            "start_ms" => "--start-time".to_owned(),
+            field => format!("--{}", field.replace('_', "-")),
+        };
+        let hint = match hint.strip_prefix(field) {
+            Some(hint) => format!("{flag}{}", hint.replacen(": ", " ", 1)),
+            None => hint,
+        };
+        Self::new(format!("{flag}: {message}"), hint)
     }
 }
 
@@ -125,7 +134,8 @@ impl IngestLoad {
                 let first = problems.into_iter().next().expect("an error has a problem");
                 return Err(first.into());
             }
-            let mut scenario = json!({ "name": stream.spec.kind.name(), "steps": [self.step(stream)] });
+            stream.spec.check_path(&self.path_of(stream))?;
+            let mut scenario = json!({ "name": self.name(stream), "steps": [self.step(stream)] });
             if let (Some(rate), true) = (stream.batches_per_second(), self.streams.len() > 1) {
                 scenario["weight"] = json!((rate / smallest * FINEST_WEIGHT).round() as u64);
             }
@@ -145,20 +155,56 @@ impl IngestLoad {
 
     fn step(&self, stream: &Stream) -> Value {
         let mut step = json!({
-            "name": stream.spec.kind.name(),
-            "post": self.path().unwrap_or_else(|| stream.spec.default_path()),
+            "name": self.name(stream),
+            "post": self.path_of(stream),
             "batch": stream.paced(),
         });
-        if let Some(database) = &self.database {
+        if let Some(database) = &stream.database {
             step["headers"] = json!({ "x-arc-database": database });
         }
         step
     }
 
+    /// What tells a stream from the others: its kind and, if they go to several databases, its own.
+    fn name(&self, stream: &Stream) -> String {
+        let kind = stream.spec.kind.name();
+        let is_one_of_several = self.streams.iter().any(|other| other.database != stream.database);
+        match stream.database.as_deref().filter(|_| is_one_of_several) {
+            Some(database) => format!("{kind} {database}"),
+            None => kind.to_owned(),
+        }
+    }
+
+    /// Where the batches of a stream go, with all that their format has to say there.
+    fn path_of(&self, stream: &Stream) -> String {
+        let spec = &stream.spec;
+        self.path().map_or_else(|| spec.default_path(), |path| spec.path_with_precision(&path))
+    }
+
+    /// A stream like this one for each of so many databases, whose names have its own, or `default`, in front
+    /// and a number from 1 behind. They share its rate.
+    #[must_use]
+    pub fn over_databases(self, count: u32) -> Self {
+        let in_database = |stream: &Stream, number| Stream {
+            database: Some(format!("{}_{number}", stream.database.as_deref().unwrap_or("default"))),
+            records_per_second: stream.records_per_second.map(|rate| rate / f64::from(count)),
+            ..stream.clone()
+        };
+        let streams =
+            (1..=count).flat_map(|number| self.streams.iter().map(move |stream| in_database(stream, number)));
+        Self { streams: streams.collect(), ..self }
+    }
+
     /// What may keep the store from having each record that it acknowledges, in a sentence each with what to
     /// do about it. The plan has so many threads and connections.
     pub fn notes(&self, threads: u32, connections: u32) -> Vec<String> {
-        let mut notes: Vec<String> = self.streams.iter().filter_map(|stream| stream.alike(threads)).collect();
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.streams.iter().filter_map(|stream| stream.alike(threads)) {
+            // Of streams that differ in their databases alone.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         if self.needs_order() && connections > 1 {
             notes.push(format!(
                 "batches may overtake each other on {connections} connections, and Prometheus refuses samples \
@@ -209,9 +255,8 @@ impl Stream {
         }
         let finer = || Spec { time_unit: TimeUnit::Ns, ..self.spec.clone() };
         let finer = (spec.format.has_unit() && spec.time_unit != TimeUnit::Ns).then(finer);
-        let is_finer_enough = finer.is_some_and(|spec| {
-            Self { spec, records_per_second: self.records_per_second }.paced().keeps_points_apart(threads)
-        });
+        let is_finer_enough =
+            finer.is_some_and(|spec| Self { spec, ..self.clone() }.paced().keeps_points_apart(threads));
         // Without a rate as many as it takes at the speed for which the steps are made.
         let rate = self.records_per_second.unwrap_or(1e9 / spec.step() as f64);
         let cardinality = spec.cardinality_apart(rate, threads).map(|count| format!("--cardinality {count}"));
@@ -238,7 +283,6 @@ mod tests {
     fn load(streams: Vec<Stream>) -> IngestLoad {
         IngestLoad {
             url: DEFAULT_URL.to_owned(),
-            database: None,
             streams,
             batches: None,
             connections: None,
@@ -248,14 +292,14 @@ mod tests {
     }
 
     fn stream(kind: Kind, records_per_second: Option<f64>) -> Stream {
-        Stream { spec: Spec { kind, ..Spec::default() }, records_per_second }
+        Stream { spec: Spec { kind, ..Spec::default() }, database: None, records_per_second }
     }
 
     #[test]
     fn a_rate_is_one_of_records() {
         let mut one = load(vec![stream(Kind::Metrics, Some(500_000.0))]);
         one.streams[0].spec.batch_size = 2_000;
-        one.database = Some("load".to_owned());
+        one.streams[0].database = Some("load".to_owned());
         let document = one.document().unwrap();
         assert_eq!(document["run"], json!({ "connections": 50, "no_preflight": true, "rate": 250.0 }));
         let step = &document["scenarios"][0]["steps"][0];
@@ -295,6 +339,50 @@ mod tests {
         assert_eq!(to("http://h:1"), expected);
         assert_eq!(to("http://h:1/"), expected);
         assert_eq!(to("http://h:1/take/it"), ("http://h:1".to_owned(), "/take/it".to_owned()));
+    }
+
+    #[test]
+    fn line_protocol_goes_out_with_its_precision() {
+        let to = |url: &str, time_unit| {
+            let mut load = IngestLoad { url: url.to_owned(), ..load(vec![stream(Kind::Logs, None)]) };
+            load.streams[0].spec.format = Format::InfluxLine;
+            load.streams[0].spec.time_unit = time_unit;
+            let document = load.document();
+            document.map(|document| document["scenarios"][0]["steps"][0]["post"].as_str().unwrap().to_owned())
+        };
+        let own = "/api/v1/write/line-protocol";
+        for (path, unit, expected) in [
+            ("", TimeUnit::Us, "/api/v2/write?precision=us"),
+            (own, TimeUnit::Ms, "/api/v1/write/line-protocol?precision=ms"),
+            (own, TimeUnit::Ns, "/api/v1/write/line-protocol?precision=ns"),
+            ("/write?db=x", TimeUnit::Ms, "/write?db=x&precision=ms"),
+            ("/write?db=x&precision=n", TimeUnit::Ns, "/write?db=x&precision=n"),
+        ] {
+            assert_eq!(to(&format!("http://h:1{path}"), unit).unwrap(), expected);
+        }
+        let error = to("http://h:1/write?precision=s", TimeUnit::Ms).unwrap_err();
+        assert!(error.to_string().contains("`precision=s` says another unit"), "{error}");
+    }
+
+    #[test]
+    fn several_databases_share_the_rate() {
+        let one = load(vec![stream(Kind::Metrics, Some(9_000.0)), stream(Kind::Logs, Some(3_000.0))]);
+        let load = one.over_databases(3);
+        let document = load.document().unwrap();
+        assert_eq!(document["run"]["rate"], 12.0);
+        let scenarios = document["scenarios"].as_array().unwrap();
+        let of = |scenario: &Value| {
+            let step = &scenario["steps"][0];
+            assert_eq!(scenario["name"], step["name"]);
+            (step["name"].clone(), step["headers"]["x-arc-database"].clone(), scenario["weight"].clone())
+        };
+        let weight = |kind| if kind == "metrics" { 3_000 } else { 1_000 };
+        let expected = [1, 2, 3].into_iter().flat_map(|number| {
+            let database = format!("default_{number}");
+            ["metrics", "logs"]
+                .map(|kind| (json!(format!("{kind} {database}")), json!(database), json!(weight(kind))))
+        });
+        assert_eq!(scenarios.iter().map(of).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     #[test]
@@ -353,6 +441,11 @@ mod tests {
         let mut wrong = load(vec![stream(Kind::Metrics, None)]);
         wrong.streams[0].spec.batch_size = 0;
         let error = wrong.document().unwrap_err();
-        assert!(!error.hint().is_empty() && error.to_string().contains("0 records"), "{error}");
+        assert_eq!(error.to_string(), "--batch-size: a batch cannot have 0 records");
+        assert_eq!(error.hint(), "--batch-size is from 1 to 1000000");
+        wrong.streams[0].spec = Spec { format: Format::LokiPush, ..Spec::default() };
+        let error = wrong.document().unwrap_err();
+        assert_eq!(error.to_string(), "--format: loki-push has no metrics");
+        assert!(error.hint().starts_with("--format columnar, row, "), "{}", error.hint());
     }
 }

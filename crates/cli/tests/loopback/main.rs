@@ -25,6 +25,7 @@ mod http2;
 mod ingest_demo;
 mod ingest_load;
 mod ingest_target;
+mod ingest_verify;
 mod interruption;
 mod live;
 mod making;

@@ -7,6 +7,7 @@ use plimsoll_synth::{Spec, Synthesizer};
 
 use super::Compiler;
 use super::body::Content;
+use super::step::requests;
 use crate::document::StepSpec;
 use crate::{Place, Problem};
 
@@ -54,6 +55,11 @@ impl Compiler<'_, '_> {
                 self.report(place, Problem::new(message).with_hint(problem.hint));
             }
             return None;
+        }
+        let path = requests(spec).into_iter().find_map(|(_, field)| field.get());
+        if let Some(Err(problem)) = path.map(|path| batch.check_path(path.as_str())) {
+            let message = format!("`batch.{}`: {problem}", problem.field);
+            return self.fail(place, Problem::new(message).with_hint(problem.hint));
         }
         let Ok(supply) = u16::try_from(self.supplies.len()) else {
             return self.fail(place, Problem::new("the plan has more than 65536 steps with `batch`"));

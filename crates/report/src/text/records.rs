@@ -1,10 +1,12 @@
 //! Records that were sent in batches, as text.
 
+use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
 use crate::layout::{Emphasis, Page};
 use crate::reconciliation::ReconciliationCheck;
 use crate::result::RunResult;
+use crate::timestamp::rfc3339;
 
 /// From these shares of what was asked for on a store keeps up, or nearly: Arc's guide to load tests.
 const EXCELLENT: f64 = 0.95;
@@ -108,12 +110,19 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
         (check.missing, "acknowledged and not there"),
         (check.surplus, "there and never sent"),
         (check.duplicates.unwrap_or(0), "there more than once"),
+        (check.misdated.unwrap_or(0), "at times that nobody sent"),
     ];
-    let wrong: Vec<String> = found
+    let mut wrong: Vec<String> = found
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", figure::count(*count)))
         .collect();
+    if let (1.., Some((least, greatest))) = (check.misdated.unwrap_or(0), check.times_ms) {
+        // Stores have times before 1970, and nobody sends them.
+        let [least, greatest] =
+            [least, greatest].map(|ms| rfc3339(Nanos::from_millis(u64::try_from(ms).unwrap_or(0))));
+        wrong.push(format!("all that is there from {least} to {greatest}"));
+    }
     if !wrong.is_empty() {
         return wrong.join(", ");
     }
@@ -162,6 +171,13 @@ mod tests {
         );
         assert_eq!(check(900, Some(7)), "100 acknowledged and not there, 7 there more than once");
         assert_eq!(check(1_300, None), "100 there and never sent");
+        let misdated = ReconciliationCheck::new("a.b", (1_000, 0), 1_000, None)
+            .with_times(Some(1_000), Some((1_795_000, 1_796_500)));
+        assert_eq!(
+            said(&misdated),
+            "1,000 at times that nobody sent, all that is there from 1970-01-01T00:29:55.000Z to \
+             1970-01-01T00:29:56.500Z"
+        );
     }
 
     #[test]

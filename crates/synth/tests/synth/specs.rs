@@ -25,8 +25,8 @@ fn every_problem_has_its_hint() {
              elastic-bulk or json-lines)",
         ),
         (
-            r#"{"format":"influx-line","compression":{"zstd":{"level":1}}}"#,
-            "compression: influx-line is not sent with zstd (compression: none or gzip)",
+            r#"{"format":"elastic-bulk","compression":{"zstd":{"level":1}}}"#,
+            "compression: elastic-bulk is not sent with zstd (compression: none or gzip)",
         ),
         (
             r#"{"format":"remote-write","compression":{"gzip":{"level":1}}}"#,
@@ -127,6 +127,42 @@ fn problems_are_said_all_at_once() {
         ..Spec::default()
     };
     assert_eq!(problems(&many).len(), 6, "{:#?}", problems(&many));
+}
+
+#[test]
+fn line_protocol_says_the_unit_of_its_times() {
+    let said = |unit: &str, path: &str| {
+        let spec = spec(&format!(r#"{{"format":"influx-line","time_unit":"{unit}"}}"#));
+        let checked = spec.check_path(path).map_err(|problem| format!("{problem} ({})", problem.hint));
+        (spec.path_with_precision(path), checked.err().unwrap_or_default())
+    };
+    let own = "/api/v1/write/line-protocol";
+    assert_eq!(
+        said("ms", own),
+        (
+            format!("{own}?precision=ms"),
+            "times are written in ms, and without `precision` they are read in ns (add precision=ms to the path, \
+             or write them in ns)"
+                .to_owned()
+        )
+    );
+    assert_eq!(said("s", "/write?db=x").0, "/write?db=x&precision=s");
+    let other = said("ms", "/write?precision=ns&db=x");
+    assert_eq!(other.0, "/write?precision=ns&db=x");
+    assert_eq!(other.1, "times are written in ms, and `precision=ns` says another unit (precision=ms)");
+    for (unit, path) in [
+        ("ns", own),
+        ("ns", "/write?precision=n"),
+        ("us", "/write?precision=u"),
+        ("us", "/api/v2/write?precision=us"),
+        ("ms", "/write?precision=${unit}"),
+        ("ms", "/write?${query}"),
+    ] {
+        assert_eq!(said(unit, path).1, "", "{unit} {path}");
+    }
+    let columnar = spec("{}");
+    assert_eq!(columnar.path_with_precision("/take/it"), "/take/it");
+    assert!(columnar.check_path("/take/it").is_ok());
 }
 
 #[test]

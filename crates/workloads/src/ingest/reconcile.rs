@@ -1,4 +1,5 @@
-//! Whether a store has the records that it acknowledged: what it is asked, and what its answers say.
+//! Whether a store has the records that it acknowledged, at the times that they were sent with: what it is
+//! asked, and what its answers say.
 
 use plimsoll_synth::{Format, Kind, Shape};
 use serde_json::{Value, json};
@@ -7,13 +8,54 @@ use super::IngestLoad;
 use crate::WorkloadError;
 
 /// The store of Arc's API that also says what it has acknowledged: it takes the formats of other stores, too.
-pub const OWN_STORE: &str = "/plimsoll/acknowledged";
+const OWN_STORE: &str = "/plimsoll/acknowledged";
 /// Where it and Arc take SQL.
 pub(super) const SQL: &str = "/api/v1/query";
 /// Where they are told to show what they have.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
-/// Seconds that times of records may be ahead of ours: they may run ahead of the clock.
+/// Seconds that times of records may be ahead of what was sent: batches are made ahead of their turn, and what
+/// was made and not sent leaves its time out.
 const AHEAD_S: u64 = 3_600;
+
+/// What a server answers for, as far as stores are told apart by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// Arc's API, and what was acknowledged: our own store.
+    Own,
+    /// Arc's API.
+    Arc,
+    /// Neither.
+    Other,
+}
+
+impl Interface {
+    /// The requests that tell, as steps of a plan. They change nothing.
+    pub fn steps() -> [Value; 2] {
+        [json!({ "get": OWN_STORE }), json!({ "post": SQL, "json": { "sql": "SELECT 1" } })]
+    }
+
+    /// What the answers to [`steps`](Self::steps) tell: status and body. Arc says of every query whether it
+    /// was a success, also of one that its token does not allow.
+    pub fn of(answers: &[(u16, &[u8])]) -> Self {
+        let says_success = |body: &[u8]| {
+            serde_json::from_slice::<Value>(body).is_ok_and(|told| told["success"].is_boolean())
+        };
+        match answers {
+            [(200, _), ..] => Self::Own,
+            [_, (_, body)] if says_success(body) => Self::Arc,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The times that records of a load may have, in seconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first of them.
+    pub since_s: u64,
+    /// The last one.
+    pub until_s: u64,
+}
 
 /// How a store is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,19 +115,43 @@ pub struct Found {
     /// Of those since the beginning, records with an id that another one has, too; `None` where records have
     /// none.
     pub duplicates: Option<u64>,
+    /// Records at times that no record of the load has; `None` where these are not counted at all.
+    pub misdated: Option<u64>,
+    /// The least and the greatest time of all records, in milliseconds since the epoch; `None` where there are
+    /// none, or where nobody asked.
+    pub times_ms: Option<(i64, i64)>,
+}
+
+impl Found {
+    fn add(&mut self, other: Self) {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (None, None) => None,
+            (one, other) => Some(one.unwrap_or(0) + other.unwrap_or(0)),
+        };
+        self.records += other.records;
+        self.duplicates = sum(self.duplicates, other.duplicates);
+        self.misdated = sum(self.misdated, other.misdated);
+        self.times_ms = match (self.times_ms, other.times_ms) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+    }
 }
 
 impl IngestLoad {
-    /// How the store of this load is asked; `own` says whether it answers for [`OWN_STORE`].
+    /// How the store of this load is asked, which answers for this interface.
     ///
     /// # Errors
     /// If a store of this format cannot be asked.
-    pub fn store(&self, own: bool) -> Result<Store, WorkloadError> {
+    pub fn store(&self, interface: Interface) -> Result<Store, WorkloadError> {
         let format = self.streams.first().map_or(Format::Columnar, |stream| stream.spec.format);
         match format {
-            _ if own => Ok(Store::Arc),
+            _ if interface == Interface::Own => Ok(Store::Arc),
             Format::Columnar | Format::Row => Ok(Store::Arc),
-            Format::InfluxLine if self.database_of_url().is_some() => Ok(Store::InfluxDb),
+            // Arc takes the paths of InfluxDB, too.
+            Format::InfluxLine if interface == Interface::Other && self.database_of_url().is_some() => {
+                Ok(Store::InfluxDb)
+            }
             Format::InfluxLine => Ok(Store::Arc),
             Format::RemoteWrite => Ok(Store::Prometheus),
             other => Err(WorkloadError::new(
@@ -95,12 +161,23 @@ impl IngestLoad {
         }
     }
 
-    /// Where the records of this load have to be found; `own` as for [`store`](Self::store).
+    /// The times that its records may have, if so many batches were sent until `now_s`. `since_s` is when the
+    /// load began (both seconds since the epoch).
+    pub fn window(&self, since_s: u64, now_s: u64, batches: u64) -> Window {
+        // Times run ahead of the clock where batches last longer than it takes to send them.
+        let longest = self.streams.iter().map(|stream| stream.paced().span()).max().unwrap_or(0);
+        let ahead_s = longest.saturating_mul(batches) / 1_000_000_000 + AHEAD_S;
+        let since_s = self.starts_ms().map_or(since_s, |start| start / 1_000);
+        Window { since_s, until_s: now_s.max(since_s).saturating_add(ahead_s) }
+    }
+
+    /// Where the records of this load have to be found; `interface` as for [`store`](Self::store).
     ///
     /// # Errors
     /// As [`store`](Self::store), or a name that the store cannot be asked about.
-    pub fn checks(&self, own: bool) -> Result<Vec<Check>, WorkloadError> {
-        let store = self.store(own)?;
+    pub fn checks(&self, interface: Interface) -> Result<Vec<Check>, WorkloadError> {
+        let store = self.store(interface)?;
+        let own = interface == Interface::Own;
         let all = || self.streams.iter().flat_map(|stream| stream.spec.measurements());
         if let (Store::Arc, false, Some(name)) = (store, own, all().find(|name| name.contains('-'))) {
             return Err(WorkloadError::new(
@@ -120,14 +197,14 @@ impl IngestLoad {
             };
             let tables: Vec<Table> = match (store, place_of_own(spec.format, spec.kind)) {
                 (Store::Arc, Some((database, name))) => {
-                    let database = self.database.as_deref().unwrap_or(database);
+                    let database = stream.database.as_deref().unwrap_or(database);
                     vec![table(Some(database.to_owned()), name, None)]
                 }
                 _ => {
                     let database = match store {
                         Store::Prometheus => None,
                         Store::Arc | Store::InfluxDb => {
-                            let named = self.database.clone().or_else(|| self.database_of_url());
+                            let named = stream.database.clone().or_else(|| self.database_of_url());
                             Some(named.unwrap_or_else(|| "default".to_owned()))
                         }
                     };
@@ -153,7 +230,7 @@ impl IngestLoad {
     }
 
     /// The database in the query of the URL, as InfluxDB has it.
-    fn database_of_url(&self) -> Option<String> {
+    pub fn database_of_url(&self) -> Option<String> {
         let (_, query) = self.url.split_once('?')?;
         let value = |pair: &str| match pair.split_once('=') {
             // A bucket of the compatible API is a database and a retention policy.
@@ -180,10 +257,10 @@ fn place_of_own(format: Format, kind: Kind) -> Option<(&'static str, &'static st
 }
 
 impl Check {
-    /// The requests that ask for what there is, as steps of a plan. `since_s` is when the load began, `now_s`
-    /// the time now (seconds since the epoch). `ids` says whether duplicates are asked for.
-    pub fn steps(&self, since_s: u64, now_s: u64, ids: bool) -> Vec<Value> {
-        self.tables.iter().map(|table| table.step(since_s, now_s, ids)).collect()
+    /// The requests that ask for what there is, as steps of a plan. `window` has the times of the load; `ids`
+    /// says whether duplicates are asked for.
+    pub fn steps(&self, window: Window, ids: bool) -> Vec<Value> {
+        self.tables.iter().map(|table| table.step(window, ids)).collect()
     }
 
     /// What the answers to [`steps`](Self::steps), in their order, come to: status and body.
@@ -193,11 +270,7 @@ impl Check {
     pub fn found(&self, answers: &[(u16, &[u8])]) -> Result<Found, String> {
         let mut all = Found::default();
         for (table, &(status, body)) in self.tables.iter().zip(answers) {
-            let found = table.found(status, body)?;
-            all.records += found.records;
-            if let Some(duplicates) = found.duplicates {
-                *all.duplicates.get_or_insert(0) += duplicates;
-            }
+            all.add(table.found(status, body)?);
         }
         Ok(all)
     }
@@ -211,7 +284,8 @@ impl Table {
         }
     }
 
-    fn step(&self, since_s: u64, now_s: u64, ids: bool) -> Value {
+    fn step(&self, window: Window, ids: bool) -> Value {
+        let Window { since_s, until_s } = window;
         let name = format!("count {}", self.shown());
         let database = self.database.as_deref().unwrap_or_default();
         match self.store {
@@ -219,38 +293,47 @@ impl Table {
                 "name": name,
                 "post": SQL,
                 "headers": { "x-arc-database": database },
-                "json": { "sql": self.sql(since_s, ids) },
+                "json": { "sql": self.sql(window, ids) },
             }),
             Store::InfluxDb => {
-                let query = format!("SELECT COUNT(*) FROM {}", quoted(&self.name));
-                let path = format!("/query?db={}&q={}", escaped(database), escaped(&query));
-                json!({ "name": name, "get": path })
+                let table = quoted(&self.name);
+                // InfluxQL has neither OR between times nor their least and greatest.
+                let query = [
+                    format!("SELECT COUNT(*) FROM {table}"),
+                    format!("SELECT COUNT(*) FROM {table} WHERE time < {since_s}s"),
+                    format!("SELECT COUNT(*) FROM {table} WHERE time > {until_s}s"),
+                    format!("SELECT * FROM {table} ORDER BY time ASC LIMIT 1"),
+                    format!("SELECT * FROM {table} ORDER BY time DESC LIMIT 1"),
+                ];
+                let (database, query) = (escaped(database), escaped(&query.join("; ")));
+                json!({ "name": name, "get": format!("/query?db={database}&epoch=ms&q={query}") })
             }
             Store::Prometheus => {
-                let until = now_s + AHEAD_S;
-                let window = until - since_s.min(now_s);
+                let window = until_s.saturating_sub(since_s);
                 // Of several names at once it cannot count: what is left of their series may be the same.
                 let counts = self.series.iter().map(|name| {
                     format!("(sum(count_over_time({{__name__=\"{name}\"}}[{window}s])) or vector(0))")
                 });
                 let query = counts.collect::<Vec<_>>().join(" + ");
-                json!({ "name": name, "get": format!("/api/v1/query?time={until}&query={}", escaped(&query)) })
+                json!({ "name": name, "get": format!("/api/v1/query?time={until_s}&query={}", escaped(&query)) })
             }
         }
     }
 
-    /// Both numbers in one row. Values of records of long ago may be null; these count as records.
-    fn sql(&self, since_s: u64, ids: bool) -> String {
-        let table = quoted_if_needed(&self.name);
-        match self.id.filter(|_| ids) {
-            None => format!("SELECT COUNT(*) FROM {table}"),
-            Some(id) => format!(
-                "SELECT COUNT(*), \
-                 COUNT(CASE WHEN epoch_ms(time) >= {since} THEN {id} END) \
-                 - COUNT(DISTINCT CASE WHEN epoch_ms(time) >= {since} THEN {id} END) FROM {table}",
-                since = since_s * 1_000
-            ),
+    /// All numbers in one row. Values of records of long ago may be null; these count as records.
+    fn sql(&self, Window { since_s, until_s }: Window, ids: bool) -> String {
+        let (since, until) = (since_s.saturating_mul(1_000), until_s.saturating_mul(1_000));
+        let mut columns = vec![
+            "COUNT(*)".to_owned(),
+            format!("COUNT(CASE WHEN epoch_ms(time) NOT BETWEEN {since} AND {until} THEN 1 END)"),
+            "epoch_ms(MIN(time))".to_owned(),
+            "epoch_ms(MAX(time))".to_owned(),
+        ];
+        if let Some(id) = self.id.filter(|_| ids) {
+            let recent = format!("CASE WHEN epoch_ms(time) >= {since} THEN {id} END");
+            columns.push(format!("COUNT({recent}) - COUNT(DISTINCT {recent})"));
         }
+        format!("SELECT {} FROM {}", columns.join(", "), quoted_if_needed(&self.name))
     }
 
     fn found(&self, status: u16, body: &[u8]) -> Result<Found, String> {
@@ -260,34 +343,59 @@ impl Table {
             return Err(refused());
         }
         let told: Value = serde_json::from_slice(body).map_err(|_| refused())?;
-        let (records, duplicates) = match self.store {
-            // What is not there yet is no row.
+        match self.store {
             Store::Arc => {
-                let row = told.pointer("/data").and_then(Value::as_array).ok_or_else(refused)?.first();
-                (row.map(|row| &row[0]), row.and_then(|row| row.get(1)))
+                let rows = told.pointer("/data").and_then(Value::as_array).ok_or_else(refused)?;
+                // What is not there yet is no row.
+                let Some(row) = rows.first() else { return Ok(Found::default()) };
+                let count = |column: usize| number(row.get(column)).ok_or_else(refused);
+                let time = |column: usize| row.get(column).and_then(Value::as_i64);
+                Ok(Found {
+                    records: count(0)?,
+                    misdated: Some(count(1)?),
+                    times_ms: time(2).zip(time(3)),
+                    duplicates: row.get(4).map(|_| count(4)).transpose()?,
+                })
             }
             Store::InfluxDb => {
+                let result = |number: usize| {
+                    let result = told.pointer(&format!("/results/{number}"));
+                    result.filter(|result| result.get("error").is_none()).ok_or_else(refused)
+                };
                 // One column for each field, after the time.
-                let results = told.pointer("/results/0").filter(|result| result.get("error").is_none());
-                let row =
-                    results.ok_or_else(refused)?.pointer("/series/0/values/0").and_then(Value::as_array);
-                let counts = row.into_iter().flatten().skip(1);
-                (counts.max_by_key(|count| count.as_u64()), None)
+                let row = |number: usize| {
+                    let row =
+                        |result: &Value| Some(result.pointer("/series/0/values/0")?.as_array()?.clone());
+                    result(number).map(|result| row(result).unwrap_or_default())
+                };
+                let count = |number: usize| {
+                    let counts = row(number)?.into_iter().skip(1);
+                    Ok::<u64, String>(counts.filter_map(|count| count.as_u64()).max().unwrap_or(0))
+                };
+                let time = |number: usize| row(number).map(|row| row.first().and_then(Value::as_i64));
+                Ok(Found {
+                    records: count(0)?,
+                    misdated: Some(count(1)? + count(2)?),
+                    times_ms: time(3)?.zip(time(4)?),
+                    duplicates: None,
+                })
             }
             Store::Prometheus => {
                 let result = told.pointer("/data/result").and_then(Value::as_array).ok_or_else(refused)?;
-                (result.first().and_then(|sample| sample.pointer("/value/1")), None)
+                let count = result.first().and_then(|sample| sample.pointer("/value/1"));
+                // It counts records of the window alone: those at other times are missing.
+                Ok(Found { records: number(count).ok_or_else(refused)?, ..Found::default() })
             }
-        };
-        let number = |value: Option<&Value>| match value {
-            None | Some(Value::Null) => Some(0),
-            Some(Value::String(text)) => text.parse().ok(),
-            Some(value) => value.as_u64(),
-        };
-        Ok(Found {
-            records: number(records).ok_or_else(refused)?,
-            duplicates: duplicates.map(|value| number(Some(value)).ok_or_else(refused)).transpose()?,
-        })
+        }
+    }
+}
+
+/// A count, which may be a text; what is not there is none.
+fn number(value: Option<&Value>) -> Option<u64> {
+    match value {
+        None | Some(Value::Null) => Some(0),
+        Some(Value::String(text)) => text.parse().ok(),
+        Some(value) => value.as_u64(),
     }
 }
 
