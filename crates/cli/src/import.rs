@@ -90,7 +90,7 @@ pub(crate) fn resolve_made(
     amend(&mut command.flags).map_err(Failure::usage)?;
     let files = WithPlan { name: PathBuf::from(&name), text };
     command.plan = Some(name);
-    Ok(command.resolve(&files)?)
+    command.resolve(&files).map_err(|refused| Failure::from(refused).by_flags(&files.text))
 }
 
 /// The file system, and in it a plan that was made a moment ago.

@@ -14,7 +14,7 @@ use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
 use crate::printed_plan::PrintedPlan;
 use crate::progress::Preparing;
-use crate::run::Workload;
+use crate::run::{Beside, Workload};
 use crate::screen::Look;
 use crate::steering::Say;
 use crate::sweep::Sweep;
@@ -185,6 +185,10 @@ impl Workload for Ingest<'_> {
             Some(count) => pregenerate(plan, count, self.args.run.output.quiet),
             None => Ok(()),
         }
+    }
+
+    fn beside(&mut self) -> Beside {
+        Beside { ends_if_refused: true, ..Beside::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {

@@ -46,6 +46,7 @@ mod ingest_demo_flags;
 mod ingest_flags;
 mod ingest_target_flags;
 mod keys;
+mod made_plan;
 mod makers;
 mod named;
 mod output_flags;
@@ -58,6 +59,7 @@ mod problems;
 mod progress;
 mod rate_file;
 mod reference;
+mod refusals;
 mod repeat;
 mod replica_flags;
 mod report;
@@ -299,6 +301,13 @@ impl Failure {
     /// The system under test does not have what it should have.
     pub(crate) fn inconsistent(problem: Problem) -> Self {
         Self { problems: problem.into(), source: None, exit: Exit::Inconsistent }
+    }
+
+    /// The same of a plan that was made from flags, whose text nobody has seen: problems name the flags.
+    fn by_flags(self, text: &str) -> Self {
+        let mut problems = Problems::default();
+        self.problems.iter().for_each(|problem| problems.push(made_plan::by_flag(problem, text)));
+        Self { problems, ..self }
     }
 
     /// The command makes sense, but could not be carried out here and now.

@@ -24,6 +24,7 @@ use crate::exports::Exporters;
 use crate::flags::{LiveArgs, OutputArgs, RunArgs};
 use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
+use crate::refusals::Refusals;
 use crate::request_log::{RequestLog, WriteListener};
 use crate::saving::{Keeper, Saving};
 use crate::screen::{Look, Screen, Stage};
@@ -90,6 +91,8 @@ pub(crate) struct Beside {
     pub(crate) listener: Option<WriteListener>,
     /// Whether the figures so far are printed every second, one line below the other.
     pub(crate) periodic: bool,
+    /// Whether the load ends if all of its first requests are refused.
+    pub(crate) ends_if_refused: bool,
 }
 
 /// What is told and heard while a run goes on.
@@ -330,9 +333,13 @@ fn execute_on<O: Open + Clone + 'static>(
         accompany(&control);
     }
     let mut told_script_error = ScriptErrorNotice::new(&notice);
+    let mut refusals = before.beside.ends_if_refused.then(Refusals::default);
     let mut observe = |progress: Progress<'_>| {
         ends.note(&progress);
         told_script_error.tell(&control);
+        if let Some(refusals) = &mut refusals {
+            refusals.note(&progress, &control, &notice);
+        }
         statistics.add(&progress);
         line.show(&progress);
         screen.iter().for_each(|screen| screen.show(&progress));

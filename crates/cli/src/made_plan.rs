@@ -1,0 +1,58 @@
+//! Plans that commands make from their flags: what is wrong with one is wrong with a flag.
+
+use plimsoll_plan::Problem;
+
+/// Settings of made plans, and the flags that they come from.
+const FLAGS: [(&str, &str); 9] = [
+    ("arg", "--payload"),
+    ("arg_size", "--payload-size"),
+    ("key", "--pem-file"),
+    ("expiry", "--expiry"),
+    ("signers", "--signers"),
+    ("every", "--poll-every"),
+    ("Host", "--host"),
+    ("store", "--url"),
+    ("x-arc-database", "--database"),
+];
+
+/// The problem with the flag that it is about in place of the place in a text that nobody has written. One
+/// about anything else keeps its place.
+pub(crate) fn by_flag(problem: &Problem, text: &str) -> Problem {
+    let key = problem.place.and_then(|place| key_before(text, place.start as usize));
+    let Some((key, flag)) = FLAGS.into_iter().find(|(known, _)| key == Some(known)) else {
+        return problem.clone();
+    };
+    let hint = problem.hint.as_ref().map(|hint| hint.replace(&format!("`{key}`"), &format!("`{flag}`")));
+    let message = format!("{flag}: {}", problem.message);
+    Problem { message, hint, place: None, also: Vec::new() }
+}
+
+/// The name of the JSON value that begins here.
+fn key_before(text: &str, start: usize) -> Option<&str> {
+    let name = text.get(..start)?.strip_suffix(':')?.strip_suffix('"')?;
+    name.rfind('"').map(|quote| &name[quote + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::Place;
+
+    use super::*;
+
+    #[test]
+    fn flags_take_the_place_of_places() {
+        let text = r#"{"canister":{"query":"read","expiry":"10m","key":7}}"#;
+        let at = |value: &str| {
+            let start = text.find(value).expect("it is there") as u32;
+            let problem = Problem::new("wrong").with_hint("leave `expiry` out");
+            by_flag(&Problem { place: Some(Place { start, end: start + 1 }), ..problem }, text)
+        };
+        let expiry = at("\"10m\"");
+        assert_eq!((expiry.message.as_str(), expiry.place), ("--expiry: wrong", None));
+        assert_eq!(expiry.hint.as_deref(), Some("leave `--expiry` out"));
+        assert_eq!(at("7").message, "--pem-file: wrong");
+        // It comes from no flag, or from several.
+        assert!(at("\"read\"").place.is_some() && at("{").place.is_some());
+        assert_eq!(by_flag(&Problem::new("elsewhere"), text).message, "elsewhere");
+    }
+}
