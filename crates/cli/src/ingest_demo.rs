@@ -82,7 +82,9 @@ fn now_ms() -> u64 {
 }
 
 fn print_queries(demo: &Demo) -> Result<Exit, Failure> {
-    let questions = demo.questions().map(|Question { title, sql, .. }| format!("-- {title}\n{sql};\n"));
+    let questions = demo.questions().map(|Question { title, sql, with_interval, .. }| {
+        format!("-- {title}\n-- in Arc alone with an interval: {with_interval}\n{sql};\n")
+    });
     run::to_stdout(|out| out.write_all(questions.join("\n").as_bytes()))?;
     Ok(Exit::Success)
 }

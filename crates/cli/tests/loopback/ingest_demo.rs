@@ -175,9 +175,12 @@ fn who_may_not_flush_waits_until_the_store_does() {
 fn questions_are_printed_and_mistakes_explained() {
     let printed = run("ingest demo --print-queries --database shop --campaign-time 2024-10-30T10:00:00Z");
     assert_eq!((printed.code, &printed.stderr[..]), (Some(0), ""));
-    for part in
-        ["-- What happened when CPU spiked\nSELECT", "FROM shop_traces.distributed_traces t", "= 17302824"]
-    {
+    for part in [
+        "-- What happened when CPU spiked\n",
+        "e.time + INTERVAL 5 MINUTE\nSELECT",
+        "FROM shop_traces.distributed_traces t",
+        "= 17302824",
+    ] {
         assert!(printed.stdout.contains(part), "{part}: {}", printed.stdout);
     }
     for (args, message) in [

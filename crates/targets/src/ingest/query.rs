@@ -26,6 +26,10 @@ const INSTRUCTIONS: i32 = 10_000;
 /// The most bytes of a result.
 const MOST_BYTES: usize = 256 << 20;
 
+/// What is said of a time to which a number is added. The real server refuses it as well.
+const NO_SUM: &str = "Binder Error: a time plus a number is none: write epoch_ms(e.time) + 300000, which this \
+                      target and Arc take, or for Arc alone e.time + INTERVAL 5 MINUTE";
+
 /// What a query found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -64,6 +68,9 @@ pub(crate) fn run(
         Statements::One => {}
         Statements::Several => return Err(Refused::Multiple),
         Statements::Dangerous => return Err(Refused::Dangerous),
+    }
+    if words.adds_to_a_time() {
+        return Err(Refused::Failed(NO_SUM.to_owned()));
     }
     if let Some(found) = whole_count(store, &words, database, now) {
         return Ok(found);

@@ -65,6 +65,9 @@ impl Prefix {
     }
 }
 
+/// That a line is of the time of an event.
+const WHILE_IT_LASTS: &str = "l.time BETWEEN e.time AND e.time + INTERVAL (e.duration_ms) MILLISECOND";
+
 /// One question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
@@ -74,6 +77,9 @@ pub struct Question {
     pub title: &'static str,
     /// The same in SQL. Its answer is shorter than 64 KiB.
     pub sql: String,
+    /// A condition of it as Arc's guide has it, with the number behind a time as the interval that Arc wants
+    /// there.
+    pub with_interval: &'static str,
 }
 
 /// A story in the databases of a prefix.
@@ -165,7 +171,12 @@ GROUP BY e.time, e.event_type, e.metadata
 ORDER BY e.time DESC
 LIMIT 20"
         );
-        Question { name: "spikes", title: "What happened when CPU spiked", sql }
+        Question {
+            name: "spikes",
+            title: "What happened when CPU spiked",
+            sql,
+            with_interval: "m.time BETWEEN e.time AND e.time + INTERVAL 5 MINUTE",
+        }
     }
 
     /// The errors of the campaign, and the campaign.
@@ -192,7 +203,7 @@ WHERE {}",
             "SELECT COUNT(*) AS errors, MIN(l.time) AS first_error, MAX(l.time) AS last_error\n{}",
             self.errors_of_campaign()
         );
-        Question { name: "errors", title: "Errors during the campaign", sql }
+        Question { name: "errors", title: "Errors during the campaign", sql, with_interval: WHILE_IT_LASTS }
     }
 
     fn latest_errors(&self) -> Question {
@@ -203,7 +214,12 @@ ORDER BY l.time DESC
 LIMIT 10",
             self.errors_of_campaign()
         );
-        Question { name: "latest_errors", title: "The latest errors during the campaign", sql }
+        Question {
+            name: "latest_errors",
+            title: "The latest errors during the campaign",
+            sql,
+            with_interval: WHILE_IT_LASTS,
+        }
     }
 
     fn latency(&self) -> Question {
@@ -223,7 +239,12 @@ WHERE {is_campaign}
 GROUP BY phase
 ORDER BY MIN(t.time)"
         );
-        Question { name: "latency", title: "Latency before, during and after the campaign", sql }
+        Question {
+            name: "latency",
+            title: "Latency before, during and after the campaign",
+            sql,
+            with_interval: "t.time BETWEEN e.time AND e.time + INTERVAL 30 MINUTE",
+        }
     }
 }
 

@@ -35,6 +35,16 @@ fn found(store: &Store, sql: &str) -> String {
 }
 
 #[test]
+fn a_number_behind_a_time_is_refused_with_what_to_write() {
+    let store = store();
+    write(&store, "default", r#"{"m":"cpu","columns":{"time":[1],"v":[1]}}"#);
+    let Err(Refused::Failed(said)) = ask(&store, "SELECT * FROM cpu WHERE time + 300000 > 0") else {
+        panic!("it was taken")
+    };
+    assert!(said.contains("epoch_ms(e.time) + 300000") && said.contains("INTERVAL 5 MINUTE"), "{said}");
+}
+
+#[test]
 fn measurements_are_found_by_database_and_name() {
     let store = store();
     write(&store, "default", r#"{"m":"cpu","columns":{"time":[1,2],"host":["a","b"],"v":[1.5,3.0]}}"#);

@@ -155,6 +155,14 @@ impl Words {
         }
     }
 
+    /// Whether something is added to a time as if that were a number. SQLite takes it for one, and finds
+    /// nothing.
+    pub(crate) fn adds_to_a_time(&self) -> bool {
+        self.tokens
+            .windows(2)
+            .any(|pair| pair[0].eq_ignore_ascii_case("time") && matches!(&*pair[1], "+" | "-"))
+    }
+
     pub(crate) fn statements(&self) -> Statements {
         match self.first.as_slice() {
             [first] if DANGEROUS.iter().any(|word| word.eq_ignore_ascii_case(first)) => Statements::Dangerous,
@@ -217,6 +225,18 @@ mod tests {
             ("SELECT 1", None),
         ] {
             assert_eq!(count(sql).as_deref(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn sums_with_a_time_are_told_from_those_with_its_number() {
+        for (sql, adds) in [
+            ("SELECT 1 WHERE m.time BETWEEN e.time AND e.time + 300000", true),
+            ("SELECT TIME - 5 FROM x", true),
+            ("SELECT 1 WHERE epoch_ms(m.time) < epoch_ms(e.time) + 300000", false),
+            ("SELECT time, 'time + 1', uptime + 1 FROM x", false),
+        ] {
+            assert_eq!(Words::of(sql).adds_to_a_time(), adds, "{sql}");
         }
     }
 
