@@ -1,9 +1,9 @@
 //! `plimsoll cache`: load on a cache, as a plan that a few flags come to.
 
 use plimsoll_plan::{Given, PlanPatch, Problem};
-use plimsoll_report::Style;
 use plimsoll_report::comparison::Question;
-use plimsoll_workloads::cache::{Api, CacheLoad};
+use plimsoll_report::{SavedRun, Style};
+use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, Targets};
 use serde_json::json;
 
 use crate::cache_flags::{CacheArgs, problem};
@@ -11,6 +11,7 @@ use crate::errand::{once, reason, transport};
 use crate::flags::RunArgs;
 use crate::paired::{self, Outputs, Pairing};
 use crate::printed_plan::PrintedPlan;
+use crate::run::Workload;
 use crate::screen::Look;
 use crate::{Exit, Failure, import, run};
 
@@ -53,7 +54,13 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
     // What is wrong with the plans is said before anybody is asked for anything.
     let pair = match &args.compare_http {
         None => {
-            import::resolve(&args.run.plan, true)?;
+            let resolved = import::resolve(&args.run.plan, true)?;
+            if !resolved.layered.patch.headers.is_empty() {
+                let problem = Problem::new("-H has no effect: the cache protocol has no header fields");
+                return Err(Failure::usage(
+                    problem.with_hint("leave it out, or compare with HTTP: --compare-http URL"),
+                ));
+            }
             None
         }
         Some(url) => Some(pair(args, &load, url)?),
@@ -62,7 +69,16 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
         create(&args.admin(), &args.setup.user, &load.cache)?;
     }
     reach(&load.server, &load.cache, &args.admin())?;
-    let Some(pairing) = pair else { return run::command(&args.run, look, style) };
+    let Some(pairing) = pair else {
+        let say = run::say(args.run.output.quiet);
+        load.note().iter().for_each(|note| say(&format!("note: {note}")));
+        return run::command_with(
+            &args.run,
+            &mut Average { load: &load, quiet: args.run.output.quiet },
+            look,
+            style,
+        );
+    };
     if let Some(url) = &args.compare_http {
         reach_http(url, &load.cache, &pairing.sides[1].1.layered.patch)?;
     }
@@ -70,6 +86,34 @@ pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exi
     let question = Question { force: true, ..Question::default() };
     // Which protocol carries more is an answer, and no failure of either.
     paired::command(pairing, &question, style).map(|(exit, _)| exit)
+}
+
+/// Tells the average as Carbon computes it, beside ours.
+struct Average<'a> {
+    load: &'a CacheLoad,
+    quiet: bool,
+}
+
+impl Workload for Average<'_> {
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let result = &run.result;
+        let (good, mean) = (result.accounting.ok, result.response_time.mean);
+        if let (Targets::Carbon, 1.., Some(mean)) = (self.load.targets, good, mean) {
+            run::say(self.quiet)(&averages(result.duration_s * 1e3 / good as f64, mean));
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// The wall time by the operations in milliseconds, which is the average as Carbon computes it, and the mean
+/// response time in nanoseconds.
+fn averages(wall_ms: f64, mean_ns: u64) -> String {
+    let verdict = if wall_ms < CARBON_AVERAGE_MS { "PASS" } else { "FAIL" };
+    format!(
+        "average: {wall_ms:.4} ms by Carbon's formula, wall time / operations (target {CARBON_AVERAGE_MS} ms: \
+         {verdict}); {:.4} ms is the mean of the response times",
+        mean_ns as f64 / 1e6
+    )
 }
 
 /// The load over TCP and over HTTP, and how they take turns.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_plan::Problem;
+use plimsoll_schedule::parse_count;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::cache::{Api, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
 
@@ -82,8 +83,8 @@ pub(crate) struct SetupArgs {
     /// The HTTP API of the server [default: port 8080 of the server's host]
     #[arg(long, value_name = "URL")]
     admin: Option<String>,
-    /// User of the HTTP API: user:password, or @file
-    #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123", hide_default_value = true)]
+    /// User of the HTTP API: user:password, or @file; unless told otherwise the one that Carbon begins with
+    #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123")]
     pub(crate) user: String,
     /// Print the plan that the flags come to, and do nothing
     #[arg(long)]
@@ -101,7 +102,8 @@ impl CacheArgs {
         let args = &self.workload;
         let default = CacheLoad::default();
         let mut size = args.preset.map_or(default.size, Preset::size);
-        size = Size { iterations: args.requests.or(size.iterations), ..size };
+        let iterations = self.run.plan.load.iterations.as_deref().and_then(|text| parse_count(text).ok());
+        size = Size { iterations: args.requests.or(iterations).or(size.iterations), ..size };
         // Whoever says how long means that alone.
         if self.run.plan.has_duration() {
             size.iterations = None;

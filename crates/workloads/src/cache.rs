@@ -8,6 +8,14 @@ use crate::WorkloadError;
 const KEYS: u64 = 10_000;
 /// Bytes of the longest key that the patterns make: what is filled up to a length must not lose any of them.
 const SHORTEST_FILLED_KEY: u32 = 32;
+/// Bytes of a payload of the protocol at most: a longer frame ends the connection.
+const LONGEST_PAYLOAD: u64 = 8 << 20;
+/// Bytes of a payload beside names, keys and values: the operation, and three lengths.
+const PAYLOAD_HEAD: u64 = 13;
+/// Bytes of the longest key that has no length of its own: `key-` and a number of 64 bits.
+const LONGEST_KEY: u32 = 24;
+/// Carbon's target of its average, in milliseconds.
+pub const CARBON_AVERAGE_MS: f64 = 1.0;
 /// Bytes of a value that say which key it belongs to, at most.
 const LONGEST_MARK: u32 = 48;
 
@@ -105,7 +113,9 @@ pub enum Targets {
     #[default]
     None,
     /// The table of targets in Carbon's description of its load test. That of the throughput is one of what
-    /// the server carries: it is left out where the load has a rate.
+    /// the server carries: it is left out where the load has a rate. That of the average is one of wall time
+    /// by operations, which a throughput on target implies; it is one of response times where there is a
+    /// rate.
     Carbon,
 }
 
@@ -286,6 +296,7 @@ impl CacheLoad {
     /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Size { iterations, connections, rate } = self.size;
+        self.check_sizes()?;
         let mut run = Map::new();
         // A connection without an iteration would be an error.
         let connections = iterations.map_or(connections, |all| u64::from(connections).min(all) as u32);
@@ -445,13 +456,45 @@ impl CacheLoad {
         ))
     }
 
-    fn thresholds(&self) -> Vec<&'static str> {
-        let rate = self.size.rate.is_none().then_some("rate>10000");
-        let others = ["mean<1ms", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
-        match self.targets {
-            Targets::None => Vec::new(),
-            Targets::Carbon => rate.into_iter().chain(others).collect(),
+    /// The protocol has a limit for a PUT with its names.
+    fn check_sizes(&self) -> Result<(), WorkloadError> {
+        let key = self.key_size.unwrap_or(LONGEST_KEY);
+        let around = PAYLOAD_HEAD + self.cache.len() as u64 + u64::from(key);
+        let longest = self.value_size.rsplit('-').next().and_then(|most| most.parse::<u64>().ok());
+        if self.api != Api::Tcp || around + longest.unwrap_or(0) <= LONGEST_PAYLOAD {
+            return Ok(());
         }
+        let most = LONGEST_PAYLOAD.saturating_sub(around);
+        Err(WorkloadError::new(
+            format!(
+                "a value of {} bytes does not fit into a frame of the protocol, which has 8 MiB",
+                self.value_size
+            ),
+            match most {
+                0 => "write a smaller --key-size".to_owned(),
+                most => format!("write --value-size {most} or less: key and names are in the frame, too"),
+            },
+        ))
+    }
+
+    /// What is to be known of the targets before the load.
+    pub fn note(&self) -> Option<String> {
+        let is_closed =
+            self.targets == Targets::Carbon && self.size.rate.is_none() && self.at_once < u64::MAX;
+        is_closed.then(|| {
+            let needed = self.at_once.saturating_mul(1_000);
+            format!(
+                "Carbon's average is the wall time by the operations; the mean response time of {} operations in \
+                 flight is below 1 ms from {needed} operations per second on",
+                self.at_once
+            )
+        })
+    }
+
+    fn thresholds(&self) -> Vec<&'static str> {
+        let (Targets::Carbon, rate) = (self.targets, self.size.rate) else { return Vec::new() };
+        let first = if rate.is_none() { "rate>10000" } else { "mean<1ms" };
+        vec![first, "p95<5ms", "p99<10ms", "error_rate<0.1%"]
     }
 }
 
@@ -547,8 +590,48 @@ mod tests {
         assert_eq!(told, expected);
         let thresholds = |size| {
             let load = CacheLoad { size, targets: Targets::Carbon, ..CacheLoad::default() };
-            load.document().unwrap()["thresholds"].as_array().unwrap().len()
+            load.document().unwrap()["thresholds"].clone()
         };
-        assert_eq!(sizes.map(thresholds), [5, 4, 5, 4]);
+        let closed = ["rate>10000", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
+        let open = ["mean<1ms", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
+        assert_eq!(sizes.map(thresholds), [closed, open, closed, open].map(|all| json!(all)));
+    }
+
+    #[test]
+    fn the_mean_that_connections_can_have_is_said() {
+        let size = Preset::Max.size();
+        let max = CacheLoad { size, at_once: 200, targets: Targets::Carbon, ..CacheLoad::default() };
+        assert!(max.note().unwrap().ends_with(
+            "the mean response time of 200 operations in flight is below 1 ms from 200000 operations per second on"
+        ));
+        assert_eq!(CacheLoad { size: Preset::Sustained.size(), ..max.clone() }.note(), None);
+        assert_eq!(CacheLoad { targets: Targets::None, ..max }.note(), None);
+    }
+
+    #[test]
+    fn values_that_no_frame_has_room_for_name_the_limit() {
+        let sized = |value_size: &str, key_size| {
+            let load = CacheLoad { value_size: value_size.to_owned(), key_size, ..CacheLoad::default() };
+            load.document().map(|_| ()).map_err(|error| format!("{error} ({})", error.hint()))
+        };
+        let most = (8 << 20) - 13 - 9 - 24;
+        for (value, key) in
+            [("8388500", None), (&*most.to_string(), None), ("1-2000", None), ("exp:500", None)]
+        {
+            assert_eq!(sized(value, key), Ok(()), "{value}");
+        }
+        for value in ["8388608", "100-8388608", &(most + 1).to_string()] {
+            let error = sized(value, None).unwrap_err();
+            assert!(
+                error.contains("which has 8 MiB") && error.contains(&format!("--value-size {most} or")),
+                "{error}"
+            );
+        }
+        assert!(sized("8388500", Some(1_000)).is_err());
+        let error = sized("100", Some(8_388_608)).unwrap_err();
+        assert!(error.contains("a smaller --key-size"), "{error}");
+        let api = Api::Http("http://h".to_owned());
+        let over_http = CacheLoad { api, value_size: "8388608".to_owned(), ..CacheLoad::default() };
+        assert!(over_http.document().is_ok());
     }
 }

@@ -263,3 +263,41 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     assert!(of_second > 0 && of_second < figure("ok"), "{line}, {result:#}");
     assert!(count(&result, "/connections/opened") > 4, "{result:#}");
 }
+
+#[test]
+fn carbons_average_is_told_beside_the_mean_and_its_targets_can_be_met() {
+    let target = CacheTarget::start("");
+    let args = "--requests 2000 -c 40 --thresholds carbon -o json";
+    let finished = run(&format!("cache --server {} {args}", target.frames));
+    let said = &finished.stderr;
+    assert!(
+        said.contains("of 40 operations in flight is below 1 ms from 40000 operations per second on"),
+        "{said}"
+    );
+    let line = said.lines().find(|line| line.starts_with("average: ")).unwrap_or_else(|| panic!("{said}"));
+    let result = json(&finished);
+    let wall_ms =
+        result["duration_s"].as_f64().expect("a length") * 1e3 / count(&result, "/accounting/ok") as f64;
+    assert!(line.contains(&format!("{wall_ms:.4} ms by Carbon's formula")), "{wall_ms} {line}");
+    let mean = count(&result, "/response_time/mean") as f64 / 1e6;
+    assert!(line.ends_with(&format!("{mean:.4} ms is the mean of the response times")), "{mean} {line}");
+    // Without a rate the mean is what the connections make it: it is no threshold.
+    let thresholds = result["thresholds"].to_string();
+    assert!(thresholds.contains("p99<10ms") && !thresholds.contains("mean<1ms"), "{thresholds}");
+}
+
+#[test]
+fn what_has_no_effect_or_no_room_is_refused_and_few_iterations_need_few_connections() {
+    let target = CacheTarget::start("");
+    let fewer = load(&target.frames, "-n 10");
+    assert!(matches!(fewer.code, Some(0 | 3)), "{}", fewer.stderr);
+    assert_eq!(count(&json(&fewer), "/accounting/ok"), 20);
+    for (args, message) in [
+        ("-H a:b", "-H has no effect: the cache protocol has no header fields"),
+        ("--value-size 8388608", "does not fit into a frame of the protocol, which has 8 MiB"),
+    ] {
+        load(&target.frames, args).assert_refused(2, message);
+    }
+    let help = run("cache --help");
+    assert!(help.stdout.contains("[default: admin:admin123]"), "{}", help.stdout);
+}
