@@ -18,7 +18,7 @@ use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, Made, Supply};
-use plimsoll_workloads::canister::{CanisterLoad, QUERY, SUBMIT, WAIT};
+use plimsoll_workloads::canister::{Api, CanisterLoad, QUERY, SUBMIT, WAIT};
 use serde_json::json;
 
 use crate::canister_flags::{CanisterArgs, VerifySpec};
@@ -79,7 +79,8 @@ pub(crate) fn command(args: &CanisterArgs, look: Look, style: &Style) -> Result<
     let resolved = import::resolve(&args.run.plan, true)?;
     let flags = transport(&resolved.layered.patch);
     if let Some(patience) = patience {
-        let say = run::say(args.run.output.quiet);
+        // Also with --quiet: a command that says nothing for a minute looks as if it hung.
+        let say = run::say(false);
         load.urls.iter().try_for_each(|url| until_healthy(url, &flags, patience, &*say))?;
     }
     let verifier = verify.map(|spec| verifier(&spec, &load, &flags)).transpose()?;
@@ -115,7 +116,7 @@ impl Workload for Calls<'_> {
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
         let output = &self.args.run.output;
-        let mut text = summary(self.load, &run.result, self.notes.highest());
+        let mut text = summary(self.load, &run.result, &self.notes);
         if let Some(size) = self.args.summary.chart_size {
             let mut times = Histogram::new();
             let is_main = |step: &&StepResult| step.step == QUERY || step.step == WAIT || step.step == SUBMIT;
@@ -213,7 +214,8 @@ fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&st
             return Err(Failure::environment(problem.with_hint(hint)));
         }
         if !std::mem::replace(&mut told, true) {
-            say(&format!("waiting until {url} is healthy"));
+            let seconds = patience.as_secs_f64();
+            say(&format!("waiting up to {seconds} s until {url} is healthy"));
         }
         clock::sleep_until(now + LOOK);
     }
@@ -397,7 +399,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(result: &RunResult) -> Self {
+    fn of(result: &RunResult, api: Api) -> Self {
         let step = |name: &str| result.by_step.iter().find(|step| step.step == name);
         let mut tally = Self::default();
         let error =
@@ -408,9 +410,14 @@ impl Tally {
             tally.outcomes = Outcomes::of(first);
             tally.calls = ended(first);
             tally.answered = first.ok;
-            // It was submitted, and the answer was a bad one, or none.
+            // It was submitted, and the answer was a bad one, or none. In version 2 the answer to a submission
+            // is but whether the call was taken in.
             let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
-            let waited = answers + if first.step == QUERY { first.timed_out } else { 0 };
+            let waited = match (first.step == QUERY, api) {
+                (true, _) => answers + first.timed_out,
+                (false, Api::V2) => 0,
+                (false, Api::V3 | Api::V4) => answers,
+            };
             tally.submit_failures = (first.failed + first.timed_out).saturating_sub(waited);
             tally.wait_failures = waited;
         }
@@ -432,8 +439,8 @@ impl Tally {
 }
 
 /// The lines that the Internet Computer's generator prints.
-fn summary(load: &CanisterLoad, result: &RunResult, highest: Option<u64>) -> String {
-    let tally = Tally::of(result);
+fn summary(load: &CanisterLoad, result: &RunResult, notes: &CanisterNotes) -> String {
+    let tally = Tally::of(result, load.api);
     let seconds = result.duration_s;
     let achieved = if seconds > 0.0 { tally.answered as f64 / seconds } else { 0.0 };
     let plain = |rate: f64| format!("{}", (rate * 100.0).round() / 100.0);
@@ -443,7 +450,7 @@ fn summary(load: &CanisterLoad, result: &RunResult, highest: Option<u64>) -> Str
     };
     let mut text = format!("requested: {requested} - achieved: {}", plain(achieved));
     // A string takes everything.
-    if let Some(highest) = highest {
+    if let Some(highest) = notes.highest() {
         let _ = write!(text, ", Max counter value seen: {highest}");
     }
     let _ = write!(
@@ -477,8 +484,9 @@ fn summary(load: &CanisterLoad, result: &RunResult, highest: Option<u64>) -> Str
     }
     let _ = write!(
         text,
-        "  Requests:  {}\n  Data:      {}\n\nStatus codes:\n",
+        "  Requests:  {}\n  Data:      {} of replies, {} on the wire\n\nStatus codes:\n",
         tally.calls,
+        figure::bytes(notes.payload()),
         figure::bytes(result.bytes.received),
     );
     for (code, count) in &tally.outcomes.0 {

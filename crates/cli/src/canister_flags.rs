@@ -72,7 +72,7 @@ struct CallArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Identity")]
 struct IdentityArgs {
-    /// A PEM file with the key that signs, Ed25519 or secp256k1 [default: nobody signs]
+    /// A PEM file with the key that signs, Ed25519, secp256k1 or P-256 [default: nobody signs]
     #[arg(long, value_name = "FILE")]
     pem_file: Option<PathBuf>,
     /// The principal that the key has to be of

@@ -251,6 +251,11 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--cpus" | "--gomaxprocs" => "the number of threads is -t",
         "--location" => "redirects are followed with --follow-redirects",
         "--max-redirs" => "write --follow-redirects=N",
+        "--evaluate-max-rps" => {
+            "the highest rate that holds is what `plimsoll find` looks for: it takes a plan, which \
+             --print-plan writes"
+        }
+        "--http2-only" => "write --http2",
         "--h1" => "write --http1.1, or nothing",
         "--h2" | "--h2c" => "write --http2",
         "--http3" | "--h3" => "HTTP/3 is not supported yet",

@@ -12,6 +12,7 @@ pub(crate) enum Secret {
     /// The seed, and the public key if the file has it.
     Ed25519([u8; 32], Option<Vec<u8>>),
     Secp256k1([u8; 32]),
+    P256([u8; 32]),
 }
 
 /// Makes the files that are taken.
@@ -102,8 +103,8 @@ fn pkcs8(der: &[u8]) -> Result<Secret, BadKey> {
         let public = public.and_then(|public| public.strip_prefix(&[0])).map(<[u8]>::to_vec);
         return Ok(Secret::Ed25519(seed.ok_or_else(damaged)?, public));
     }
-    if oid == der::EC_KEY && curve == Some(der::SECP256K1) {
-        return ec_private_key(key).map(|(secret, _)| Secret::Secp256k1(secret));
+    if let (der::EC_KEY, Some(on_curve)) = (oid, curve.and_then(curve_of)) {
+        return ec_private_key(key).map(|(secret, _)| on_curve(secret));
     }
     Err(foreign(if oid == der::EC_KEY { curve.unwrap_or_default() } else { oid }))
 }
@@ -111,9 +112,19 @@ fn pkcs8(der: &[u8]) -> Result<Secret, BadKey> {
 /// An ECPrivateKey (RFC 5915) by itself.
 fn sec1(der: &[u8]) -> Result<Secret, BadKey> {
     match ec_private_key(der)? {
-        (secret, Some(curve)) if curve == der::SECP256K1 => Ok(Secret::Secp256k1(secret)),
-        (_, Some(curve)) => Err(foreign(curve)),
+        (secret, Some(curve)) => {
+            curve_of(curve).map(|on_curve| on_curve(secret)).ok_or_else(|| foreign(curve))
+        }
         (_, None) => Err(BadKey::new("the private key does not name its curve", HOW.to_owned())),
+    }
+}
+
+/// What a secret of this curve is; `None` if no key of it is taken.
+fn curve_of(oid: &[u8]) -> Option<fn([u8; 32]) -> Secret> {
+    match oid {
+        der::SECP256K1 => Some(Secret::Secp256k1),
+        der::P256 => Some(Secret::P256),
+        _ => None,
     }
 }
 
@@ -136,9 +147,8 @@ fn ec_private_key(mut der: &[u8]) -> Result<([u8; 32], Option<&[u8]>), BadKey> {
 
 fn foreign(oid: &[u8]) -> BadKey {
     let name = match oid {
-        der::P256 => "a key of the curve P-256",
         der::RSA => "an RSA key",
         _ => "a key of another kind",
     };
-    BadKey::new(format!("{name} is not taken: it has to be Ed25519 or secp256k1"), HOW.to_owned())
+    BadKey::new(format!("{name} is not taken: it has to be Ed25519, secp256k1 or P-256"), HOW.to_owned())
 }

@@ -1,5 +1,6 @@
 //! Answers, written: what a replica sends.
 
+use crate::answer::Reject;
 use crate::cbor::{write_array, write_bytes, write_map, write_number, write_self_described, write_text};
 use crate::hash::{Value, hash_of_map};
 use crate::identity::Identity;
@@ -13,8 +14,8 @@ const RESPONSE_DOMAIN: &[u8] = b"\x0bic-response";
 pub enum QueryResult<'a> {
     /// The reply.
     Replied(&'a [u8]),
-    /// The code and the message of a rejection.
-    Rejected(u64, &'a str),
+    /// It was rejected.
+    Rejected(Reject<'a>),
 }
 
 /// The signature of a node under the answer to a query.
@@ -32,7 +33,7 @@ pub struct NodeSigning<'a> {
 pub fn write_query(result: QueryResult<'_>, signing: Option<NodeSigning<'_>>, out: &mut Vec<u8>) {
     let fields = match result {
         QueryResult::Replied(_) => 2,
-        QueryResult::Rejected(..) => 3,
+        QueryResult::Rejected(reject) => 1 + reject_fields(reject),
     };
     write_self_described(out);
     write_map(out, fields + u64::from(signing.is_some()));
@@ -45,9 +46,9 @@ pub fn write_query(result: QueryResult<'_>, signing: Option<NodeSigning<'_>>, ou
             write_text(out, "arg");
             write_bytes(out, arg);
         }
-        QueryResult::Rejected(code, message) => {
+        QueryResult::Rejected(reject) => {
             write_text(out, "rejected");
-            write_reject(code, message, out);
+            write_reject(reject, out);
         }
     }
     if let Some(signing) = signing {
@@ -65,13 +66,17 @@ fn write_signature(result: QueryResult<'_>, signing: &NodeSigning<'_>, out: &mut
             request_id,
             timestamp,
         ]),
-        QueryResult::Rejected(code, message) => hash_of_map(&[
-            ("status", Value::Text("rejected")),
-            ("reject_code", Value::Number(code)),
-            ("reject_message", Value::Text(message)),
-            request_id,
-            timestamp,
-        ]),
+        QueryResult::Rejected(Reject { code, message, error_code }) => {
+            let mut fields = vec![
+                ("status", Value::Text("rejected")),
+                ("reject_code", Value::Number(code)),
+                ("reject_message", Value::Text(message)),
+                request_id,
+                timestamp,
+            ];
+            fields.extend(error_code.map(|code| ("error_code", Value::Text(code))));
+            hash_of_map(&fields)
+        }
     };
     // A node without a key signs nothing, and nobody takes that for a signature.
     let signature = signing.node.sign(&[RESPONSE_DOMAIN, &hash].concat()).unwrap_or([0; 64]);
@@ -86,20 +91,29 @@ fn write_signature(result: QueryResult<'_>, signing: &NodeSigning<'_>, out: &mut
     write_bytes(out, signing.node.sender().as_bytes());
 }
 
-fn write_reject(code: u64, message: &str, out: &mut Vec<u8>) {
+/// Entries of a map that [`write_reject`] appends.
+const fn reject_fields(reject: Reject<'_>) -> u64 {
+    if reject.error_code.is_some() { 3 } else { 2 }
+}
+
+fn write_reject(Reject { code, message, error_code }: Reject<'_>, out: &mut Vec<u8>) {
     write_text(out, "reject_code");
     write_number(out, code);
     write_text(out, "reject_message");
     write_text(out, message);
+    if let Some(error_code) = error_code {
+        write_text(out, "error_code");
+        write_text(out, error_code);
+    }
 }
 
 /// Appends the answer to a call that one replica rejects before it is carried out.
-pub fn write_call_rejection(code: u64, message: &str, out: &mut Vec<u8>) {
+pub fn write_call_rejection(reject: Reject<'_>, out: &mut Vec<u8>) {
     write_self_described(out);
-    write_map(out, 3);
+    write_map(out, 1 + reject_fields(reject));
     write_text(out, "status");
     write_text(out, "non_replicated_rejection");
-    write_reject(code, message, out);
+    write_reject(reject, out);
 }
 
 /// Appends the answer to a synchronous call up to its certificate, which is `certificate`.

@@ -1,5 +1,6 @@
 //! Hash trees that are made: what a replica certifies.
 
+use crate::answer::Reject;
 use crate::authority::Authority;
 use crate::cbor::{write_array, write_bytes, write_map, write_number, write_self_described, write_text};
 use crate::hash::Hash;
@@ -162,8 +163,26 @@ pub enum Outcome {
     Processing,
     /// It was carried out, and this is the reply.
     Replied(Vec<u8>),
-    /// It was rejected, with this code and message.
-    Rejected(u64, String),
+    /// It was rejected.
+    Rejected(Rejection),
+}
+
+/// Why a call was rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The class, as [`Reject::code`] has it.
+    pub code: u64,
+    /// For people.
+    pub message: String,
+    /// A finer class, such as `IC0301`, if there is one.
+    pub error_code: Option<&'static str>,
+}
+
+impl Rejection {
+    /// The same as who reads it sees it.
+    pub fn reject(&self) -> Reject<'_> {
+        Reject { code: self.code, message: &self.message, error_code: self.error_code }
+    }
 }
 
 impl Outcome {
@@ -175,11 +194,15 @@ impl Outcome {
             Self::Received => vec![status("received")],
             Self::Processing => vec![status("processing")],
             Self::Replied(reply) => vec![status("replied"), (b"reply".to_vec(), Node::leaf(reply))],
-            Self::Rejected(code, message) => vec![
-                status("rejected"),
-                (b"reject_code".to_vec(), Node::number(*code)),
-                (b"reject_message".to_vec(), Node::leaf(message.as_bytes())),
-            ],
+            Self::Rejected(Rejection { code, message, error_code }) => {
+                let mut parts = vec![
+                    status("rejected"),
+                    (b"reject_code".to_vec(), Node::number(*code)),
+                    (b"reject_message".to_vec(), Node::leaf(message.as_bytes())),
+                ];
+                parts.extend(error_code.map(|code| (b"error_code".to_vec(), Node::leaf(code.as_bytes()))));
+                parts
+            }
         })
     }
 }

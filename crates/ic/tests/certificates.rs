@@ -2,7 +2,7 @@
 
 use plimsoll_ic::answer::{Reject, ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::cbor::{write_bytes, write_map, write_text};
-use plimsoll_ic::witness::{self, Delegation, Node, Outcome, Round};
+use plimsoll_ic::witness::{self, Delegation, Node, Outcome, Rejection, Round};
 use plimsoll_ic::{
     Answer, Authority, CertificateError, Lookup, Principal, RequestId, RootKey, Verifier, cbor,
 };
@@ -55,12 +55,14 @@ fn each_call_of_a_round_has_a_certificate() {
 
 #[test]
 fn outcomes_are_read_as_they_were_meant() {
-    let reject = Reject { code: 5, message: "trapped", error_code: None };
+    let rejection = Rejection { code: 5, message: "trapped".to_owned(), error_code: None };
+    let finer = Rejection { error_code: Some("IC0503"), ..rejection.clone() };
     for (outcome, status) in [
         (Outcome::Unknown, RequestStatus::Unknown),
         (Outcome::Received, RequestStatus::Received),
         (Outcome::Processing, RequestStatus::Processing),
-        (Outcome::Rejected(5, "trapped".to_owned()), RequestStatus::Rejected(reject)),
+        (Outcome::Rejected(rejection.clone()), RequestStatus::Rejected(rejection.reject())),
+        (Outcome::Rejected(finer.clone()), RequestStatus::Rejected(finer.reject())),
         (Outcome::Replied(Vec::new()), RequestStatus::Replied { reply: b"" }),
     ] {
         let round = Round::sign(&authority(), NOW, vec![(id(1), Outcome::Unknown), (id(1), outcome)]);
@@ -239,7 +241,8 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<prop::sample::Index>(),
     ) {
-        let calls = (0..5).map(|n| (id(n), Outcome::Rejected(4, "no".to_owned()))).collect();
+        let rejection = Rejection { code: 4, message: "no".to_owned(), error_code: Some("IC0406") };
+        let calls = (0..5).map(|n| (id(n), Outcome::Rejected(rejection.clone()))).collect();
         let mut bytes = Vec::new();
         Round::sign(&authority(), NOW, calls).write_certificate(2, &mut bytes);
         all_read(&bytes[..cut.index(bytes.len())]);

@@ -68,6 +68,23 @@ fn a_secp256k1_key_is_the_same_in_both_forms() {
 }
 
 #[test]
+fn a_p256_key_is_the_one_that_openssl_made() {
+    // `openssl pkey -in key.pem -pubout -outform DER`
+    let expected = "3059301306072a8648ce3d020106082a8648ce3d03010703420004a110401c24c1dd7ecc21a9232a0975\
+                    4745ac85b828b6263733afd27b22c872acef0f22ea778dce3b91d2f4067c53a68d06e87f3df413afe9656a3e2d6033c4b1";
+    for pem in [P256, P256_PKCS8] {
+        let identity = Identity::from_pem(pem).unwrap();
+        let der = identity.public_key_der().unwrap();
+        let hex: String = der.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected);
+        let signature = identity.sign(b"message").unwrap();
+        assert!(is_signed_by(der, b"message", &signature));
+        assert!(!is_signed_by(der, b"massage", &signature));
+    }
+    assert!(Identity::p256([0; 32]).is_err() && Identity::p256([0xff; 32]).is_err());
+}
+
+#[test]
 fn whoever_signs_nothing_is_anonymous() {
     let identity = Identity::anonymous();
     assert!(identity.is_anonymous() && identity.public_key_der().is_none());
@@ -78,6 +95,8 @@ fn whoever_signs_nothing_is_anonymous() {
 fn other_files_are_refused_with_what_they_are_and_what_to_do() {
     let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----";
     let foreign = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----";
+    // The name of another curve.
+    let p384 = P256_PKCS8.replace("AwEHBG0w", "AwEGBG0w");
     let cut = &ED25519[..60];
     let letters = ED25519.replace("MC4C", "M!4C");
     let length = ED25519.replace("MC4C", "MC8C");
@@ -89,8 +108,7 @@ fn other_files_are_refused_with_what_they_are_and_what_to_do() {
         (PUBLIC, "a public key", "private key"),
         (ENCRYPTED, "encrypted", "password"),
         (foreign, "`OPENSSH PRIVATE KEY`", "openssl genpkey"),
-        (P256, "the curve P-256", "secp256k1"),
-        (P256_PKCS8, "the curve P-256", "secp256k1"),
+        (&p384, "a key of another kind", "secp256k1"),
         (rsa, "an RSA key", "openssl genpkey"),
         (cut, "has no end", "copy it"),
         (&letters, "no base64", "copy it"),

@@ -16,6 +16,8 @@ use plimsoll_scenario::{Judge, Judgement};
 pub struct CanisterNotes {
     /// The highest counter in a reply, plus one; 0 without any.
     highest: AtomicU64,
+    /// Bytes of all replies, as canisters have made them.
+    payload: AtomicU64,
     samples: OnceLock<Samples>,
     /// Certificates that were to be in the sample, and for which whoever verifies them had no room.
     skipped: AtomicU64,
@@ -49,6 +51,11 @@ impl CanisterNotes {
         self.highest.load(Ordering::Relaxed).checked_sub(1)
     }
 
+    /// Bytes of all replies so far, without certificates and what else is around them.
+    pub fn payload(&self) -> u64 {
+        self.payload.load(Ordering::Relaxed)
+    }
+
     /// Hands a share (0 to 1) of all certificates to somebody from now on. What has no room there is
     /// [skipped](Self::skipped). The first call counts.
     pub fn sample(&self, share: f64, send: SyncSender<CertificateSample>) {
@@ -63,6 +70,9 @@ impl CanisterNotes {
     }
 
     fn replied(&self, reply: &[u8]) {
+        if !reply.is_empty() {
+            self.payload.fetch_add(reply.len() as u64, Ordering::Relaxed);
+        }
         let counter = match reply.len() {
             4 => u64::from(u32::from_le_bytes(reply.try_into().unwrap_or_default())),
             8 => u64::from_le_bytes(reply.try_into().unwrap_or_default()),

@@ -10,6 +10,11 @@ use crate::process::{Finished, Folder, Process, run};
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
 
+/// Another one.
+const P256: &str = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIMWuDN12YI2KcN/RIpgYsoOb0EmSYvogar0zkA4WTgU9oAoGCCqGSM49\n\
+    AwEHoUQDQgAEoRBAHCTB3X7MIakjKgl1R0WshbgotiY3M6/SeyLIcqzvDyLqd43O\nO5HS9AZ8U6aNBuh/PfQTr+llaj4tYDPEsQ==\n\
+    -----END EC PRIVATE KEY-----\n";
+
 /// A sink with these flags, and its URL.
 struct Sink {
     process: Process,
@@ -206,6 +211,50 @@ fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
 }
 
 #[test]
+fn what_is_wrong_with_an_answer_to_a_submission_is_no_failure_to_wait() {
+    let sink = Sink::start("--canister --garbage 100%");
+    for (api, submit, wait) in [("v2", 20, 0), ("v4", 0, 20)] {
+        let finished = sink.load(&format!("-u --api {api} --no-status-check --iterations 20 -c 1"));
+        let failures = ["submit failures", "wait failures"].map(|name| told(&finished.stderr, name));
+        assert_eq!(failures, [submit, wait], "{api}: {}", finished.stderr);
+        assert_eq!(codes(&finished.stderr), BTreeMap::from([(22, 20)]), "{api}");
+    }
+}
+
+#[test]
+fn a_p256_key_signs_and_data_are_replies_beside_what_was_on_the_wire() {
+    let folder = Folder::new();
+    let key = folder.write("p256.pem", P256);
+    let sink = Sink::start("--canister --check-signatures");
+    let finished = sink.load(&format!("-u --iterations 40 -c 2 --pem-file {key}"));
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 40)]), "{}", finished.stderr);
+    // A counter has four bytes.
+    assert!(finished.stderr.contains("Data:      160 B of replies, "), "{}", finished.stderr);
+}
+
+#[test]
+fn flags_of_the_generator_that_are_called_otherwise_have_a_hint() {
+    for (flag, hint) in [("--evaluate-max-rps", "`plimsoll find`"), ("--http2-only", "write --http2")] {
+        let refused = run(&format!("canister http://127.0.0.1:1 {flag}"));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&format!("unknown flag `{flag}`")), "{}", refused.stderr);
+        assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_replica_is_waited_for_with_a_word_also_when_nothing_else_is_said() {
+    let quiet = run("canister http://127.0.0.1:1 --quiet --iterations 1 -c 1 --status-timeout 600ms");
+    assert_eq!(quiet.code, Some(1), "{}", quiet.stderr);
+    assert!(
+        quiet.stderr.contains("waiting up to 0.6 s until http://127.0.0.1:1 is healthy"),
+        "{}",
+        quiet.stderr
+    );
+}
+
+#[test]
 fn calls_whose_outcome_is_not_known_at_the_end_are_told() {
     let sink = Sink::start("--canister --processing 60s");
     let finished = sink.load("-u --api v2 -n 1 -r 100 --drain 300ms");
@@ -260,7 +309,7 @@ fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told
     assert!(finished.stderr.contains("says of its health"), "{}", finished.stderr);
     let finished = sink.load("--iterations 5 -c 1");
     assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
-    assert!(finished.stderr.contains("waiting until"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("waiting up to 60 s until"), "{}", finished.stderr);
     assert_eq!(finished.result()["accounting"]["ok"], 5);
 }
 
@@ -276,7 +325,7 @@ fn an_unknown_canister_is_rejected_and_the_summary_goes_where_it_is_wanted() {
     let result = finished.result();
     assert_eq!(result["errors"]["rejected"], 40, "{}", result["errors"]);
     let example = result["error_examples"]["rejected"].as_str().expect("one");
-    assert!(example.contains("rejected with code 3"), "{example}");
+    assert!(example.contains("rejected with code 3 (IC0301): Canister "), "{example}");
     let finished = sink.load(&format!("{args} --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai"));
     let summary = std::fs::read_to_string(&file).expect("the summary");
     assert_eq!(codes(&summary), BTreeMap::from([(200, 40)]), "{summary} {}", finished.stderr);

@@ -9,23 +9,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_ic::witness::{self, Node, Outcome};
+use plimsoll_ic::witness::{self, Node, Outcome, Rejection};
 use plimsoll_ic::{Authority, Identity, Principal, RequestId, cbor};
 
 use super::service::Canister;
 use calls::Calls;
 
-pub(crate) use ask::{Asked, Call};
+pub(crate) use ask::{Asked, Call, Shown};
 pub(crate) use clerk::{Clerk, Written};
 
 /// The seed of the key that certifies. It is no secret: who has the program can sign as this subnet.
 const ROOT_SEED: &[u8; 32] = b"plimsoll sink: a test root key  ";
 /// The seed of the key of the one node.
 const NODE_SEED: &[u8; 32] = b"plimsoll sink: a test node key  ";
-/// "Reject codes" of the interface specification.
-const DESTINATION_INVALID: u64 = 3;
-const CANISTER_REJECT: u64 = 4;
-const CANISTER_ERROR: u64 = 5;
+/// "Reject codes" of the interface specification, each with the error code that a replica of the mainnet has
+/// for what is rejected here: no such canister, rejected by the canister itself, no such method.
+const DESTINATION_INVALID: (u64, &str) = (3, "IC0301");
+const CANISTER_REJECT: (u64, &str) = (4, "IC0406");
+const CANISTER_ERROR: (u64, &str) = (5, "IC0536");
+/// The hash of the module that the canisters are said to run: no module has it.
+const MODULE_HASH: &[u8; 32] = b"plimsoll sink: it has no module ";
 
 /// What the threads share.
 #[derive(Debug)]
@@ -65,15 +68,14 @@ impl Subnet {
         if let Some(known) = &self.options.id
             && *known != call.canister
         {
-            let message = format!("Canister {} not found", call.canister);
-            return Outcome::Rejected(DESTINATION_INVALID, message);
+            return Outcome::Rejected(not_found(&call.canister));
         }
         match &*call.method {
             "read" => Outcome::Replied(self.counter.load(Ordering::Relaxed).to_le_bytes().to_vec()),
             "write" => Outcome::Replied(count(&self.counter).to_le_bytes().to_vec()),
             method if self.options.strict => {
                 let message = format!("Canister {} has no method '{method}'", call.canister);
-                Outcome::Rejected(CANISTER_ERROR, message)
+                Outcome::Rejected(rejection(CANISTER_ERROR, message))
             }
             _ => Outcome::Replied(call.arg.to_vec()),
         }
@@ -98,27 +100,53 @@ impl Subnet {
         })
     }
 
+    /// What is below the id of a canister: its controllers, the node alone, and the hash of its module.
+    fn canister(&self) -> Node {
+        let mut controllers = Vec::new();
+        cbor::write_self_described(&mut controllers);
+        cbor::write_array(&mut controllers, 1);
+        cbor::write_bytes(&mut controllers, self.node.sender().as_bytes());
+        Node::forest([
+            (b"controllers".to_vec(), Node::leaf(&controllers)),
+            (b"module_hash".to_vec(), Node::leaf(MODULE_HASH)),
+        ])
+    }
+
     /// What is known of a call.
     fn status(&self, id: &RequestId, now_ns: u64) -> Outcome {
         self.calls.status(id, now_ns)
     }
 
-    /// A certificate that shows the time, these calls, and if that is asked for the subnet with its node.
-    fn certificate(&self, calls: &[RequestId], describe: bool, now_ns: u64) -> Vec<u8> {
-        let statuses = calls.iter().map(|id| (id.0.to_vec(), self.status(id, now_ns).tree()));
+    /// A certificate that shows the time, what is asked for of these calls and canisters, and if that is asked
+    /// for the subnet with its node.
+    fn certificate(&self, asked: &Shown, now_ns: u64) -> Vec<u8> {
+        let statuses = asked.calls.iter().map(|id| (id.0.to_vec(), self.status(id, now_ns).tree()));
         let mut parts = vec![
             (b"request_status".to_vec(), Node::forest(statuses)),
             (b"time".to_vec(), Node::number(now_ns)),
         ];
-        if describe {
+        if asked.subnet {
             parts.push((b"subnet".to_vec(), self.description.clone()));
+        }
+        if !asked.canisters.is_empty() {
+            let there = asked.canisters.iter().filter(|id| self.options.id.is_none_or(|known| known == **id));
+            let canisters = there.map(|id| (id.as_bytes().to_vec(), self.canister()));
+            parts.push((b"canister".to_vec(), Node::forest(canisters)));
         }
         witness::certificate(&self.authority, &Node::forest(parts), None)
     }
 }
 
 fn on_purpose() -> Outcome {
-    Outcome::Rejected(CANISTER_REJECT, "rejected on purpose".to_owned())
+    Outcome::Rejected(rejection(CANISTER_REJECT, "rejected on purpose".to_owned()))
+}
+
+fn not_found(canister: &Principal) -> Rejection {
+    rejection(DESTINATION_INVALID, format!("Canister {canister} not found"))
+}
+
+const fn rejection((code, error_code): (u64, &'static str), message: String) -> Rejection {
+    Rejection { code, message, error_code: Some(error_code) }
 }
 
 /// What is below `/subnet`: one subnet, which has all canisters, and its node.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use plimsoll_driver::{Open, clock};
 use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
-use plimsoll_ic::{Answer, Call, Identity, Kind, Principal, RequestId, RootKey, Verifier, write_read_state};
+use plimsoll_ic::{
+    Answer, Call, Identity, Kind, Lookup, Principal, RequestId, RootKey, Verifier, write_read_state,
+};
 use plimsoll_targets::{Action, Canister, Faults, Intent, Law, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
@@ -16,6 +18,7 @@ on_every_backend! {
     calls_are_carried_out_and_certified_in_both_protocols,
     calls_that_were_taken_in_are_asked_for,
     what_no_replica_takes_is_refused_with_a_reason,
+    controllers_and_the_module_of_a_canister_are_certified,
     many_calls_in_one_piece_have_their_certificates_in_order,
     rejects_and_garbage_are_those_of_the_truth_log,
 }
@@ -113,7 +116,7 @@ fn calls_are_carried_out_and_certified_in_both_protocols<O: Open + 'static>(open
     let Ok(Answer::Rejected(reject)) = Answer::read(&response.body) else {
         panic!("strict canisters have two methods")
     };
-    assert_eq!(reject.code, 5);
+    assert_eq!((reject.code, reject.error_code), (5, Some("IC0536")));
     let report = sink.stop();
     assert_identity(&report);
     assert_eq!((report.counter, report.rejections), (10, 1));
@@ -203,14 +206,42 @@ fn what_no_replica_takes_is_refused_with_a_reason<O: Open + 'static>(open: &Arc<
     // It is in order, but there is no such canister.
     let response = say(&path(2, "query"), &good);
     let Ok(Answer::Rejected(reject)) = Answer::read(&response.body) else { panic!("{response:?}") };
-    assert_eq!((response.status, reject.code), (200, 3));
+    assert_eq!((response.status, reject.code, reject.error_code), (200, 3, Some("IC0301")));
     let (_, update) = envelope(&call(Kind::Update, "write", b""), &identity);
     let response = say(&path(4, "call"), &update);
     let Ok(Answer::Rejected(reject)) = Answer::read(&response.body) else { panic!("{response:?}") };
-    assert_eq!((response.status, reject.code), (200, 3));
+    assert_eq!((response.status, reject.code, reject.error_code), (200, 3, Some("IC0301")));
     let report = sink.stop();
     assert_identity(&report);
     assert_eq!(report.rejections, 2);
+}
+
+fn controllers_and_the_module_of_a_canister_are_certified<O: Open + 'static>(open: &Arc<O>) {
+    let known: Principal = CANISTER.parse().unwrap();
+    let other = Principal::management();
+    let sink = start(canister(Canister { id: Some(known), ..Canister::default() }), open);
+    let mut client = Client::new();
+    let conn = client.connect(sink.endpoint());
+    let verifier = verifier(&mut client, conn);
+    let [ours, others] = [known, other].map(|id| id.as_bytes().to_vec());
+    let paths: [&[&[u8]]; 3] = [
+        &[b"canister", &ours, b"controllers"],
+        &[b"canister", &ours, b"module_hash"],
+        &[b"canister", &others, b"module_hash"],
+    ];
+    let mut body = Vec::new();
+    write_read_state(&Identity::anonymous(), &paths, in_a_minute(), &mut body);
+    client.send(conn, &post(&path(3, "read_state"), &body));
+    let response = client.response(conn);
+    let Answer::Certified { certificate } = Answer::read(&response.body).unwrap() else { panic!() };
+    let verified = verifier.verify(certificate, &known, clock::unix().0).unwrap();
+    let [controllers, module, absent] = paths.map(|path| verified.tree.lookup(path).unwrap());
+    // A list of one principal, which has 29 bytes.
+    let Lookup::Found(controllers) = controllers else { panic!("{controllers:?}") };
+    assert_eq!((&controllers[..6], controllers.len()), (&b"\xd9\xd9\xf7\x81\x58\x1d"[..], 35));
+    assert!(matches!(module, Lookup::Found(hash) if hash.len() == 32), "{module:?}");
+    assert_eq!(absent, Lookup::Absent);
+    assert_identity(&sink.stop());
 }
 
 fn many_calls_in_one_piece_have_their_certificates_in_order<O: Open + 'static>(open: &Arc<O>) {

@@ -20,13 +20,21 @@ pub(crate) enum Asked {
     },
     /// What became of one call, as clients ask who wait for it.
     Fate(RequestId),
-    State {
-        calls: Vec<RequestId>,
-        subnet: bool,
-    },
+    State(Shown),
     /// It is refused with 400 and this text.
     Refused(String),
     Nowhere,
+}
+
+/// What a certificate shows beside the time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// What became of these calls.
+    pub(crate) calls: Vec<RequestId>,
+    /// The controllers and the module of these canisters.
+    pub(crate) canisters: Vec<Principal>,
+    /// The subnet and its node.
+    pub(crate) subnet: bool,
 }
 
 /// A call of a canister.
@@ -97,21 +105,27 @@ impl Asked {
 
     /// What these paths are about. Of what the subnet does not have, the certificate shows the absence.
     fn state(paths: &Paths<'_>) -> Result<Result<Self, String>, Undecodable> {
-        let (mut calls, mut subnet, mut others) = (Vec::new(), false, false);
-        let mut too_many = false;
+        let (mut shown, mut others, mut too_many) = (Shown::default(), false, false);
         paths.each(|path| match path {
             [b"request_status", id, ..] => match <[u8; 32]>::try_from(*id) {
-                Ok(id) if calls.len() < MAX_ASKED => calls.push(RequestId(id)),
+                Ok(id) if shown.calls.len() < MAX_ASKED => shown.calls.push(RequestId(id)),
                 _ => too_many = true,
             },
-            [b"subnet", ..] => subnet = true,
+            [b"canister", id, ..] => match Principal::from_bytes(id) {
+                Some(id) if shown.canisters.len() < MAX_ASKED => shown.canisters.push(id),
+                _ => too_many = true,
+            },
+            [b"subnet", ..] => shown.subnet = true,
             [b"time"] => {}
             _ => others = true,
         })?;
-        Ok(match (&calls[..], subnet || others) {
-            _ if too_many => Err("a path names no request id, or there are too many of them".to_owned()),
+        others |= shown.subnet || !shown.canisters.is_empty();
+        Ok(match (&shown.calls[..], others) {
+            _ if too_many => {
+                Err("a path names no request id or canister, or there are too many of them".to_owned())
+            }
             (&[id], false) => Ok(Self::Fate(id)),
-            _ => Ok(Self::State { calls, subnet }),
+            _ => Ok(Self::State(shown)),
         })
     }
 }

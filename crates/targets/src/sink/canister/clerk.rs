@@ -7,7 +7,7 @@ use plimsoll_ic::reply::{
 };
 use plimsoll_ic::witness::{Outcome, Round};
 
-use super::{Asked, Call, DESTINATION_INVALID, Subnet, now_ns};
+use super::{Asked, Call, Subnet, not_found, now_ns};
 use crate::sink::agenda::Due;
 use crate::sink::law::Intent;
 use crate::sink::resources::Ask;
@@ -99,9 +99,7 @@ impl Clerk {
                 let signing = subnet.options.sign_queries.then_some(signing);
                 let outcome = subnet.query(call, rejected);
                 let (result, action) = match &outcome {
-                    Outcome::Rejected(code, message) => {
-                        (QueryResult::Rejected(*code, message), Action::Rejected)
-                    }
+                    Outcome::Rejected(why) => (QueryResult::Rejected(why.reject()), Action::Rejected),
                     Outcome::Replied(reply) => (QueryResult::Replied(reply), Action::Replied),
                     Outcome::Unknown | Outcome::Received | Outcome::Processing => {
                         (QueryResult::Replied(&[]), Action::Replied)
@@ -111,8 +109,7 @@ impl Clerk {
                 (200, action)
             }
             Asked::Update { call, .. } if is_refused(subnet, call) => {
-                let message = format!("Canister {} not found", call.canister);
-                write_call_rejection(DESTINATION_INVALID, &message, &mut self.body);
+                write_call_rejection(not_found(&call.canister).reject(), &mut self.body);
                 (200, Action::Rejected)
             }
             Asked::Update { call, synchronous } if is_synchronous(subnet, *synchronous, seed, number) => {
@@ -128,8 +125,8 @@ impl Clerk {
                 write_read_state(show(self.round.as_ref(), id, &mut self.certificate), &mut self.body);
                 (200, Action::Replied)
             }
-            Asked::State { calls, subnet: describe } => {
-                write_read_state(&subnet.certificate(calls, *describe, now_ns), &mut self.body);
+            Asked::State(shown) => {
+                write_read_state(&subnet.certificate(shown, now_ns), &mut self.body);
                 (200, Action::Replied)
             }
             Asked::Refused(why) => {
