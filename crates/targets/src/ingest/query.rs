@@ -15,6 +15,7 @@ use plimsoll_core::Nanos;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, Statement};
 
+use super::column::Cell;
 use super::store::{Acknowledged, Store, Table};
 use source::Source;
 use words::{Statements, Words};
@@ -75,6 +76,9 @@ pub(crate) fn run(
     if let Some(found) = whole_count(store, &words, database, now) {
         return Ok(found);
     }
+    if let Some(found) = whole_times(store, &words, database, now) {
+        return Ok(found);
+    }
     let is_named = |of: &str, name: &str| words.names(name) && (of == database || words.names(of));
     let tables = store.tables(is_named, now);
     let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
@@ -102,6 +106,32 @@ fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Opti
     let (column, named, measurement) = words.whole_count()?;
     let (rows, forgotten) = store.rows(named.unwrap_or(database), measurement, now)?;
     Some(Found { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
+}
+
+/// The number of all rows of a measurement and what their times are, if that is all that is asked for and there
+/// is such a measurement. Rows whose values are forgotten have no time.
+fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
+    let (named, measurement, [since, until]) = words.whole_times()?;
+    let database = named.unwrap_or(database);
+    let table = store.tables(|of, name| of == database && name == measurement, now).pop()?;
+    let (mut outside, mut times) = (0_u64, None);
+    for chunk in &table.chunks {
+        let Some((_, column)) = chunk.columns.iter().find(|(name, _)| &**name == "time") else { continue };
+        for row in 0..chunk.rows {
+            let Cell::Time(micros) = column.get(row) else { continue };
+            let ms = micros.div_euclid(1_000);
+            outside += u64::from(!(since..=until).contains(&ms));
+            let (least, greatest) = times.unwrap_or((ms, ms));
+            times = Some((ms.min(least), ms.max(greatest)));
+        }
+    }
+    let [least, greatest] = times.map_or([None; 2], |(least, greatest)| [Some(least), Some(greatest)]);
+    Some(Found {
+        columns: ["rows", "outside", "least", "greatest"].map(str::to_owned).to_vec(),
+        data: serde_json::json!([[table.rows, outside, least, greatest]]).to_string(),
+        rows: 1,
+        forgotten: table.rows - table.kept,
+    })
 }
 
 /// Attaches the databases, that without a name first, and makes the views.

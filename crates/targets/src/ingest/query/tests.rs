@@ -45,6 +45,23 @@ fn a_number_behind_a_time_is_refused_with_what_to_write() {
 }
 
 #[test]
+fn times_of_a_whole_measurement_are_those_that_a_walk_over_it_finds() {
+    let store = store();
+    write(&store, "other", r#"{"m":"cpu","columns":{"time":[1700000000,1700000009],"v":[1,2]}}"#);
+    write(&store, "other", r#"{"m":"cpu","columns":{"time":[1600000000],"host":["a"]}}"#);
+    let sql = "SELECT COUNT(*), COUNT(CASE WHEN epoch_ms(time) NOT BETWEEN 1700000000000 AND 1700000005000 THEN 1 \
+               END), epoch_ms(MIN(time)), epoch_ms(MAX(time)) FROM other.cpu";
+    assert!(Words::of(sql).whole_times().is_some());
+    let walk = format!("{sql} ORDER BY 1");
+    assert!(Words::of(&walk).whole_times().is_none());
+    let [known, walked] = [sql, &walk].map(|sql| ask(&store, sql).unwrap());
+    assert_eq!(known.data, "[[3,2,1600000000000,1700000009000]]");
+    assert_eq!((known.data, known.rows, known.forgotten), (walked.data, walked.rows, walked.forgotten));
+    // What is not there is no row.
+    assert_eq!(ask(&store, &sql.replace("cpu", "gpu")).unwrap().data, "[]");
+}
+
+#[test]
 fn measurements_are_found_by_database_and_name() {
     let store = store();
     write(&store, "default", r#"{"m":"cpu","columns":{"time":[1,2],"host":["a","b"],"v":[1.5,3.0]}}"#);

@@ -155,6 +155,29 @@ impl Words {
         }
     }
 
+    /// If this asks of a whole measurement how many rows it has, how many of them are outside of two times, and
+    /// for its least and greatest time, all in milliseconds since 1970: the database and the measurement, and
+    /// the two times. A load is checked with this, too, after each run.
+    pub(crate) fn whole_times(&self) -> Option<(Option<&str>, &str, [i64; 2])> {
+        const FORM: &str = "SELECT COUNT ( * ) , COUNT ( CASE WHEN epoch_ms ( time ) NOT BETWEEN # AND # THEN 1 END ) \
+                            , epoch_ms ( MIN ( time ) ) , epoch_ms ( MAX ( time ) ) FROM";
+        let form = FORM.split_ascii_whitespace();
+        let (head, rest) = self.tokens.split_at_checked(form.clone().count())?;
+        let mut numbers = Vec::new();
+        for (token, form) in head.iter().zip(form) {
+            match form {
+                "#" => numbers.push(token.parse().ok()?),
+                form => token.eq_ignore_ascii_case(form).then_some(())?,
+            }
+        }
+        let (database, measurement) = match rest {
+            [measurement] => (None, measurement),
+            [database, point, measurement] if point == "." => (Some(database.as_str()), measurement),
+            _ => return None,
+        };
+        Some((database, measurement, numbers.try_into().ok()?))
+    }
+
     /// Whether something is added to a time as if that were a number. SQLite takes it for one, and finds
     /// nothing.
     pub(crate) fn adds_to_a_time(&self) -> bool {
