@@ -19,6 +19,8 @@ const BATCH_SIZE: u32 = 1_000;
 #[derive(Debug, Args)]
 // A rate is one of records here; that of the plan is one of batches.
 #[command(mut_arg("rate", |arg| arg.long("batch-rate").short(None).help("Batches per second")))]
+// That is h2loadrunner's, of requests on each connection. Arc's scripts mean records by it.
+#[command(mut_arg("rps", |arg| arg.long("batch-rps").hide(true)))]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct IngestArgs {
     #[command(subcommand)]
@@ -62,7 +64,7 @@ struct DataArgs {
     ///
     /// Of unified, the kinds share it as Arc's script has them: 1,000,000 metrics to 500,000 logs, 400,000
     /// spans and 500,000 events. Times are those of batches, which is what is sent and answered.
-    #[arg(long = "rate", id = "record_rate", value_name = "RECORDS/S")]
+    #[arg(long = "rate", visible_alias = "rps", id = "record_rate", value_name = "RECORDS/S")]
     #[arg(short = 'R', allow_negative_numbers = true, conflicts_with = "rate")]
     rate: Option<String>,
     /// Records of a batch [default: 1000]

@@ -255,6 +255,8 @@ fn foreign(flag: &str) -> Option<&'static str> {
             "the highest rate that holds is what `plimsoll find` looks for: it takes a plan, which \
              --print-plan writes"
         }
+        "--columnar" => "batches are columnar unless --format says something else",
+        "--throttle" => "a rate is always kept: --rate",
         "--http2-only" => "write --http2",
         "--h1" => "write --http1.1, or nothing",
         "--h2" | "--h2c" => "write --http2",

@@ -18,9 +18,9 @@ use crate::{Hash, der};
 
 /// Who sends messages. Cloning one is counting a reference; threads may share one.
 ///
-/// Keys of Ed25519 and P-256 sign with AWS-LC (133,000 signatures by Ed25519 of a request id per second on a
-/// core that makes 48,000 with ring and 72,000 with ed25519-dalek), those of secp256k1 with libsecp256k1 (55,000, k256 makes
-/// 18,000): measured on one virtual machine, in one program, optimised.
+/// Keys of Ed25519 and P-256 sign with AWS-LC (133,000 signatures of a request id by Ed25519 per second on a
+/// core that makes 48,000 with ring and 72,000 with ed25519-dalek), those of secp256k1 with libsecp256k1
+/// (55,000, k256 makes 18,000): measured on one virtual machine, in one program, optimised.
 #[derive(Clone, Debug)]
 pub struct Identity(Option<Arc<Signer>>);
 
@@ -187,8 +187,8 @@ impl Identity {
     }
 }
 
-/// Whether the holder of this public key, Ed25519, secp256k1 or P-256 as DER, has signed `message`. A key of another
-/// kind has not.
+/// Whether the holder of this public key, Ed25519, secp256k1 or P-256 as DER, has signed `message`. A key of
+/// another kind has not.
 pub fn is_signed_by(public_key_der: &[u8], message: &[u8], signature: &[u8]) -> bool {
     if let Some(key) = der::key_of(public_key_der, der::ED25519, None) {
         return UnparsedPublicKey::new(&ED25519, key).verify(message, signature).is_ok();

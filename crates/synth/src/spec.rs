@@ -238,8 +238,9 @@ impl Spec {
         }
     }
 
-    /// Whether receivers at this path read times in the unit in which they are written. Those of line protocol
-    /// take times for nanoseconds unless the path says another unit; all other formats say it themselves.
+    /// Whether receivers at this path read times in the unit in which they are written. Those of line
+    /// protocol take times for nanoseconds unless the path says another unit; all other formats say it
+    /// themselves.
     ///
     /// # Errors
     /// They read another unit.

@@ -123,7 +123,12 @@ fn plans_are_printed_and_mistakes_explained() {
     let plan = run("ingest metrics --rate 500k --batch-size 2000 --token secret --print-plan");
     assert_eq!(plan.code, Some(0), "{}", plan.stderr);
     assert!(plan.stdout.contains("rate: 250") && !plan.stdout.contains("secret"), "{}", plan.stdout);
+    // As Arc's scripts call it; they mean records, and not requests on each connection.
+    let plan = run("ingest metrics --rps 500k --print-plan");
+    assert!(plan.stdout.contains("rate: 500") && !plan.stdout.contains("rps"), "{}", plan.stdout);
     for (args, message) in [
+        ("metrics --columnar", "unknown flag `--columnar`"),
+        ("metrics --throttle", "unknown flag `--throttle`"),
         ("metrics http://127.0.0.1:1/", "takes no URL"),
         ("metrics --rate fast", "--rate"),
         ("logs --format remote-write", "remote-write has no logs"),

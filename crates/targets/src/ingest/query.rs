@@ -108,8 +108,8 @@ fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Opti
     Some(Found { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
 }
 
-/// The number of all rows of a measurement and what their times are, if that is all that is asked for and there
-/// is such a measurement. Rows whose values are forgotten have no time.
+/// The number of all rows of a measurement and what their times are, if that is all that is asked for and
+/// there is such a measurement. Rows whose values are forgotten have no time.
 fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
     let (named, measurement, [since, until]) = words.whole_times()?;
     let database = named.unwrap_or(database);
