@@ -122,6 +122,7 @@ impl CacheArgs {
                 .map_err(|error| problem("--key", &error))?,
             key_size: args.key_size,
             value_size: args.value_size.clone(),
+            is_paced: size.rate.is_some() || self.run.plan.has_rate(),
             at_once: self.run.plan.at_once(size.connections),
             size,
             targets: match args.threshold_set {

@@ -410,8 +410,8 @@ impl Tally {
             tally.outcomes = Outcomes::of(first);
             tally.calls = ended(first);
             tally.answered = first.ok;
-            // It was submitted, and the answer was a bad one, or none. In version 2 the answer says no more than
-            // whether the call was taken in.
+            // It was submitted, and the answer was a bad one, or none. In version 2 the answer says no more
+            // than whether the call was taken in.
             let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
             let waited = match (first.step == QUERY, api) {
                 (true, _) => answers + first.timed_out,

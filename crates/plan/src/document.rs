@@ -538,7 +538,7 @@ pub struct CanisterSpec {
     /// Whether each message has a nonce, so that no two are the same. Default: true for updates.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub nonce: Field<bool>,
-    /// A PEM file with the key that signs, Ed25519 or secp256k1. Default: none; messages are anonymous.
+    /// A PEM file with the key that signs: Ed25519, secp256k1, P-256. Default: none; messages are anonymous.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub key: Field<Text>,
     /// How long messages are valid. Default: 4m; replicas take no more than 5m.

@@ -40,6 +40,8 @@ pub struct CacheLoad {
     pub verify: bool,
     /// Iterations, connections and rate that are part of the workload: flags replace them.
     pub size: Size,
+    /// Whether it is said how many iterations there are per second, by the size or by flags that replace it.
+    pub is_paced: bool,
     /// Iterations that may be under way at the same time, at most.
     pub at_once: u64,
     /// What has to hold.
@@ -283,6 +285,7 @@ impl Default for CacheLoad {
             value_size: "100".to_owned(),
             verify: true,
             size: Size { iterations: Some(10_000), connections: 100, rate: None },
+            is_paced: false,
             at_once: 100,
             targets: Targets::None,
         }
@@ -479,8 +482,7 @@ impl CacheLoad {
 
     /// What is to be known of the targets before the load.
     pub fn note(&self) -> Option<String> {
-        let is_closed =
-            self.targets == Targets::Carbon && self.size.rate.is_none() && self.at_once < u64::MAX;
+        let is_closed = self.targets == Targets::Carbon && !self.is_paced && self.at_once < u64::MAX;
         is_closed.then(|| {
             let needed = self.at_once.saturating_mul(1_000);
             format!(
@@ -492,8 +494,10 @@ impl CacheLoad {
     }
 
     fn thresholds(&self) -> Vec<&'static str> {
-        let (Targets::Carbon, rate) = (self.targets, self.size.rate) else { return Vec::new() };
-        let first = if rate.is_none() { "rate>10000" } else { "mean<1ms" };
+        if self.targets == Targets::None {
+            return Vec::new();
+        }
+        let first = if self.is_paced { "mean<1ms" } else { "rate>10000" };
         vec![first, "p95<5ms", "p99<10ms", "error_rate<0.1%"]
     }
 }
@@ -589,7 +593,8 @@ mod tests {
             [(50_000, 200, None), (100_000, 50, Some(5_000)), (10_000, 500, None), (60_000, 10, Some(1_000))];
         assert_eq!(told, expected);
         let thresholds = |size| {
-            let load = CacheLoad { size, targets: Targets::Carbon, ..CacheLoad::default() };
+            let is_paced = size.rate.is_some();
+            let load = CacheLoad { size, is_paced, targets: Targets::Carbon, ..CacheLoad::default() };
             load.document().unwrap()["thresholds"].clone()
         };
         let closed = ["rate>10000", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
@@ -604,7 +609,7 @@ mod tests {
         assert!(max.note().unwrap().ends_with(
             "the mean response time of 200 operations in flight is below 1 ms from 200000 operations per second on"
         ));
-        assert_eq!(CacheLoad { size: Preset::Sustained.size(), ..max.clone() }.note(), None);
+        assert_eq!(CacheLoad { is_paced: true, ..max.clone() }.note(), None);
         assert_eq!(CacheLoad { targets: Targets::None, ..max }.note(), None);
     }
 

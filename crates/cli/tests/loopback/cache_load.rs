@@ -298,6 +298,8 @@ fn what_has_no_effect_or_no_room_is_refused_and_few_iterations_need_few_connecti
     ] {
         load(&target.frames, args).assert_refused(2, message);
     }
+    let paced = run("cache --rate 5k --thresholds carbon --print-plan");
+    assert!(paced.stdout.contains("mean<1ms") && !paced.stdout.contains("rate>"), "{}", paced.stdout);
     let help = run("cache --help");
     assert!(help.stdout.contains("[default: admin:admin123]"), "{}", help.stdout);
 }

@@ -117,8 +117,8 @@ impl Subnet {
         self.calls.status(id, now_ns)
     }
 
-    /// A certificate that shows the time, what is asked for of these calls and canisters, and if that is asked
-    /// for the subnet with its node.
+    /// A certificate that shows the time, what is asked for of these calls and canisters, and if that is
+    /// asked for the subnet with its node.
     fn certificate(&self, asked: &Shown, now_ns: u64) -> Vec<u8> {
         let statuses = asked.calls.iter().map(|id| (id.0.to_vec(), self.status(id, now_ns).tree()));
         let mut parts = vec![

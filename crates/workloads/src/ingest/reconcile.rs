@@ -13,8 +13,8 @@ const OWN_STORE: &str = "/plimsoll/acknowledged";
 pub(super) const SQL: &str = "/api/v1/query";
 /// Where they are told to show what they have.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
-/// Seconds that times of records may be ahead of what was sent: batches are made ahead of their turn, and what
-/// was made and not sent leaves its time out.
+/// Seconds that times of records may be ahead of what was sent: batches are made ahead of their turn, and
+/// what was made and not sent leaves its time out.
 const AHEAD_S: u64 = 3_600;
 
 /// What a server answers for, as far as stores are told apart by it.
@@ -117,8 +117,8 @@ pub struct Found {
     pub duplicates: Option<u64>,
     /// Records at times that no record of the load has; `None` where these are not counted at all.
     pub misdated: Option<u64>,
-    /// The least and the greatest time of all records, in milliseconds since the epoch; `None` where there are
-    /// none, or where nobody asked.
+    /// The least and the greatest time of all records, in milliseconds since the epoch; `None` where there
+    /// are none, or where nobody asked.
     pub times_ms: Option<(i64, i64)>,
 }
 

@@ -155,9 +155,9 @@ impl Words {
         }
     }
 
-    /// If this asks of a whole measurement how many rows it has, how many of them are outside of two times, and
-    /// for its least and greatest time, all in milliseconds since 1970: the database and the measurement, and
-    /// the two times. A load is checked with this, too, after each run.
+    /// If this asks of a whole measurement how many rows it has, how many of them are outside of two times,
+    /// and for its least and greatest time, all in milliseconds since 1970: the database and the measurement,
+    /// and the two times. A load is checked with this, too, after each run.
     pub(crate) fn whole_times(&self) -> Option<(Option<&str>, &str, [i64; 2])> {
         const FORM: &str = "SELECT COUNT ( * ) , COUNT ( CASE WHEN epoch_ms ( time ) NOT BETWEEN # AND # THEN 1 END ) \
                             , epoch_ms ( MIN ( time ) ) , epoch_ms ( MAX ( time ) ) FROM";
