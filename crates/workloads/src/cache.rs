@@ -592,7 +592,7 @@ mod tests {
         let expected =
             [(50_000, 200, None), (100_000, 50, Some(5_000)), (10_000, 500, None), (60_000, 10, Some(1_000))];
         assert_eq!(told, expected);
-        let thresholds = |size| {
+        let thresholds = |size: Size| {
             let is_paced = size.rate.is_some();
             let load = CacheLoad { size, is_paced, targets: Targets::Carbon, ..CacheLoad::default() };
             load.document().unwrap()["thresholds"].clone()
