@@ -33,7 +33,7 @@ const WORKLOADS: [&str; 16] = [
 ];
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 66] = [
+const SETTINGS: [(&str, &str); 67] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
