@@ -147,6 +147,12 @@ impl TimeUnit {
         }
     }
 
+    /// What receivers of line protocol at this path call it. InfluxDB 1 takes `us`, and any other name that
+    /// it does not know, without a word for nanoseconds.
+    pub fn precision_at(self, path: &str) -> &'static str {
+        if self == Self::Us && is_of_influxdb_1(path) { "u" } else { self.name() }
+    }
+
     /// Its length in nanoseconds.
     pub fn nanos(self) -> u64 {
         match self {
@@ -156,6 +162,12 @@ impl TimeUnit {
             Self::Ns => 1,
         }
     }
+}
+
+/// Whether a path, or a whole URL, is that of InfluxDB 1 to write to.
+fn is_of_influxdb_1(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.ends_with("/write") && !path.ends_with("/api/v2/write")
 }
 
 /// The unit that a path, or a whole URL, says its times to be in.
@@ -248,10 +260,14 @@ impl Spec {
         if self.format != Format::InfluxLine {
             return Ok(());
         }
-        let unit = self.time_unit.name();
+        let unit = self.time_unit.precision_at(path);
         let (message, hint) = match precision_in(path) {
             // What it will be is not known yet.
             Some(name) if name.contains("${") => return Ok(()),
+            Some("us") if is_of_influxdb_1(path) => {
+                let message = "InfluxDB 1 does not know `precision=us`, and reads such times in ns";
+                (message.to_owned(), "write precision=u, or send to /api/v2/write".to_owned())
+            }
             Some(name) if TimeUnit::of_precision(name) == Some(self.time_unit) => return Ok(()),
             None if self.time_unit == TimeUnit::Ns || path.contains("${") => return Ok(()),
             Some(name) => {
@@ -274,7 +290,7 @@ impl Spec {
             return path.to_owned();
         }
         let sign = if path.contains('?') { '&' } else { '?' };
-        format!("{path}{sign}precision={}", self.time_unit.name())
+        format!("{path}{sign}precision={}", self.time_unit.precision_at(path))
     }
 
     /// The path where the format's receivers take it. What says where the records go (a database, a bucket, a

@@ -357,11 +357,16 @@ mod tests {
             (own, TimeUnit::Ns, "/api/v1/write/line-protocol?precision=ns"),
             ("/write?db=x", TimeUnit::Ms, "/write?db=x&precision=ms"),
             ("/write?db=x&precision=n", TimeUnit::Ns, "/write?db=x&precision=n"),
+            // InfluxDB 1 answers `us` with 204 and reads nanoseconds.
+            ("/write?db=x", TimeUnit::Us, "/write?db=x&precision=u"),
+            ("/api/v2/write?bucket=x", TimeUnit::Us, "/api/v2/write?bucket=x&precision=us"),
         ] {
             assert_eq!(to(&format!("http://h:1{path}"), unit).unwrap(), expected);
         }
         let error = to("http://h:1/write?precision=s", TimeUnit::Ms).unwrap_err();
         assert!(error.to_string().contains("`precision=s` says another unit"), "{error}");
+        let error = to("http://h:1/write?precision=us", TimeUnit::Us).unwrap_err();
+        assert!(error.to_string().contains("reads such times in ns"), "{error}");
     }
 
     #[test]

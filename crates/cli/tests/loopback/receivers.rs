@@ -156,6 +156,8 @@ impl Store {
             Product::InfluxDb if args.contains("--time-unit ns") => {
                 ("/write?db=plimsoll&precision=ns", "influx-line")
             }
+            // Its precision is ours to say: by InfluxDB 1's own name.
+            Product::InfluxDb if args.contains("--time-unit us") => ("/write?db=plimsoll", "influx-line"),
             Product::InfluxDb => ("/write?db=plimsoll&precision=ms", "influx-line"),
         };
         format!("ingest {args} --url http://{}{url} --format {format} -o json --verify", self.address)
@@ -180,6 +182,7 @@ fn influxdb_has_what_it_acknowledged() {
         ("metrics --cardinality 1000", "value"),
         ("metrics --shape host --rate 20k", "usage_idle"),
         ("metrics --rate 20k --time-unit ns --hosts 3 --churn 50%", "value"),
+        ("metrics --rate 20k --time-unit us --hosts 3", "value"),
         ("logs --time-unit ns", "message"),
         ("traces --time-unit ns --rate 20k", "span_id"),
         ("events --time-unit ns", "user_id"),
