@@ -270,6 +270,21 @@ mod tests {
         assert_eq!(told(""), (String::new(), 0));
     }
 
+    /// Symptom: a request of 100,000 measurements stopped the server for more than 30 s, each one being looked
+    /// for among all before it. Here that would be 10^11 comparisons.
+    #[test]
+    fn any_number_of_measurements_and_columns_takes_no_longer_than_its_bytes() {
+        let many: String = (0..300_000).map(|number| format!("m{number} v=1 1\n")).collect();
+        let decoded = decode(many.as_bytes(), Precision::named("ns").unwrap(), 0);
+        assert_eq!((decoded.batches.len(), decoded.measurements.len()), (300_000, 300_000));
+        let fields: Vec<String> = (0..100_000).map(|number| format!("f{number}=1")).collect();
+        let turned: Vec<String> = fields.iter().rev().cloned().collect();
+        let wide = format!("m {} 1\nm {} 2\n", fields.join(","), turned.join(","));
+        let decoded = decode(wide.as_bytes(), Precision::named("ns").unwrap(), 0);
+        let batch = &decoded.batches[0];
+        assert_eq!((decoded.batches.len(), batch.rows, batch.columns.len()), (1, 2, 100_001));
+    }
+
     #[test]
     fn times_are_of_their_precision() {
         for (name, micros) in [("ns", 1), ("us", 1500), ("ms", 1_500_000), ("s", 1_500_000_000)] {

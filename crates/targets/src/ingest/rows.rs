@@ -1,5 +1,7 @@
 //! Rows that come one after the other, turned into columns.
 
+use std::collections::HashMap;
+
 use super::batch::{Batch, note};
 use super::column::{Builder, Column, Value};
 use super::msgpack::Item;
@@ -8,6 +10,10 @@ use super::msgpack::Item;
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     groups: Vec<Group>,
+    /// Their places: a request may have as many measurements as lines.
+    places: HashMap<String, usize>,
+    /// The place of the last one.
+    last: usize,
 }
 
 /// The rows of one measurement.
@@ -16,6 +22,8 @@ pub(crate) struct Group {
     measurement: String,
     times: Vec<i64>,
     columns: Vec<(Box<str>, Builder)>,
+    /// Their places: a line may have any number of them.
+    places: HashMap<Box<str>, usize>,
     /// Where the next column stands if this row has those of the one before, in their order.
     next: usize,
 }
@@ -24,13 +32,15 @@ impl Rows {
     /// Begins a row of this instant (microseconds); its values are set on what is given.
     pub(crate) fn begin(&mut self, measurement: &str, time: i64) -> &mut Group {
         // Rows of one measurement mostly stand together.
-        let known = self.groups.iter().rposition(|group| group.measurement == measurement);
-        let place = known.unwrap_or_else(|| {
-            let measurement = measurement.to_owned();
-            self.groups.push(Group { measurement, times: Vec::new(), columns: Vec::new(), next: 0 });
-            self.groups.len() - 1
-        });
-        let group = &mut self.groups[place];
+        let is_last = self.groups.get(self.last).is_some_and(|group| group.measurement == measurement);
+        if !is_last {
+            self.last = self.places.get(measurement).copied().unwrap_or_else(|| {
+                self.places.insert(measurement.to_owned(), self.groups.len());
+                self.groups.push(Group::new(measurement));
+                self.groups.len() - 1
+            });
+        }
+        let group = &mut self.groups[self.last];
         group.times.push(time);
         group.next = 0;
         group
@@ -56,6 +66,16 @@ impl Rows {
 }
 
 impl Group {
+    fn new(measurement: &str) -> Self {
+        Self {
+            measurement: measurement.to_owned(),
+            times: Vec::new(),
+            columns: Vec::new(),
+            places: HashMap::new(),
+            next: 0,
+        }
+    }
+
     /// Sets a value of the present row.
     pub(crate) fn set(&mut self, name: &[u8], item: Item<'_>) {
         let name = String::from_utf8_lossy(name);
@@ -81,9 +101,9 @@ impl Group {
         // The column `time` is the row's own.
         let name = if name == "time" { "time_" } else { name };
         let here = self.columns.get(self.next).is_some_and(|(known, _)| **known == *name);
-        let place =
-            if here { Some(self.next) } else { self.columns.iter().position(|(known, _)| **known == *name) };
+        let place = if here { Some(self.next) } else { self.places.get(name).copied() };
         let place = place.unwrap_or_else(|| {
+            self.places.insert(name.into(), self.columns.len());
             self.columns.push((name.into(), Builder::default()));
             self.columns.len() - 1
         });
