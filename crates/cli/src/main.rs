@@ -35,6 +35,7 @@ mod find;
 mod find_flags;
 mod flags;
 mod foreign_file;
+mod foreign_text;
 mod guard;
 mod help;
 mod history;

@@ -9,6 +9,7 @@ use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::suggest;
 
 use crate::diagnostics::Excerpts;
+use crate::foreign_text::visible_beginning;
 
 /// All problems as text, each with its place in the plan file and its advice below it.
 pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
@@ -18,7 +19,7 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
         // Colour stands beside the words, never for them.
         let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{red}error:{reset} {}", problem.message);
+        let _ = writeln!(text, "{red}error:{reset} {}", visible_beginning(&problem.message));
         if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
             text.push_str(&excerpts.show(place));
             if let Some(others) = excerpts.others(&problem.also) {
@@ -26,7 +27,7 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
             }
         }
         if let Some(hint) = &problem.hint {
-            let _ = writeln!(text, "{cyan}hint:{reset} {hint}");
+            let _ = writeln!(text, "{cyan}hint:{reset} {}", visible_beginning(hint));
         }
     }
     text
@@ -282,5 +283,13 @@ mod tests {
         let plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[1;36m", "").replace("\x1b[0m", "");
         assert_eq!(plain, render(&problems, None, false));
         assert_ne!(coloured, plain);
+    }
+
+    /// Symptom: the error text of a cache server set the terminal's colours and title.
+    #[test]
+    fn what_a_server_said_has_no_effect_on_the_terminal() {
+        let said = Problem::new("no answer: \x1b[31m\x1b]0;pwned\x07").with_hint("\x1b[2J");
+        let text = render(&Problems::from(said), None, false);
+        assert_eq!(text, "error: no answer: \u{fffd}[31m\u{fffd}]0;pwned\u{fffd}\nhint: \u{fffd}[2J\n");
     }
 }

@@ -13,9 +13,10 @@ use plimsoll_scenario::header::is_secret;
 use serde_json::json;
 
 use crate::flags::LiveArgs;
+use crate::foreign_text::csv_cell;
 use crate::rotation::RecordFile;
 use crate::share::parse_percent;
-use crate::stats::{csv_cell, is_csv};
+use crate::stats::is_csv;
 use crate::{Failure, describe, screen};
 
 /// Failed requests that are written unless a flag says more.

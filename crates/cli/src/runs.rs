@@ -9,11 +9,11 @@ use plimsoll_report::{Format, NoHistograms, SavedRun, Style, render_saved};
 use plimsoll_store::{Filter, Row, State, Tag};
 use serde_json::{Value, json};
 
+use crate::foreign_text::{csv_cell, visible};
 use crate::output_flags::TableOutputFormat;
 use crate::runs_flags::{ExportArgs, ExportFormat, RmArgs, RunsArgs, ShowArgs};
 use crate::saved_runs::{History, instant, label};
 use crate::saving::{DIGITS, failure};
-use crate::stats::csv_cell;
 use crate::{Exit, Failure, outputs, run};
 
 /// The columns of the list as CSV.
@@ -132,7 +132,7 @@ pub(crate) fn remove(args: &RmArgs) -> Result<Exit, Failure> {
     if let Some(store) = history.store()? {
         store.remove(&numbers).map_err(|error| failure(&error))?;
     }
-    let line = |row: &Row| format!("removed {}, {}, {}\n", label(row), row.started_at, shown(&row.target));
+    let line = |row: &Row| format!("removed {}, {}, {}\n", label(row), row.started_at, visible(&row.target));
     let mut text: String = rows.iter().map(line).collect();
     if rows.is_empty() {
         text = "no run is that old\n".to_owned();
@@ -195,7 +195,7 @@ fn table(rows: &[Row]) -> String {
             row.started_at.get(..19).map_or_else(dash, |at| format!("{}Z", at.replace('T', " "))),
             row.name.clone().unwrap_or_else(dash),
             if tags.is_empty() { dash() } else { tags.join(" ") },
-            shown(&row.target),
+            visible(&row.target).into_owned(),
             row.achieved_per_s.map_or_else(dash, figure::per_second),
             time(row.p50_ns),
             time(row.p99_ns),
@@ -227,11 +227,6 @@ fn digits(rows: &[Row]) -> usize {
         begins.windows(2).all(|pair| pair[0] != pair[1])
     };
     (DIGITS..most).find(apart).unwrap_or(most.max(DIGITS))
-}
-
-/// Text of somebody else for a terminal.
-fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn object(row: &Row) -> Value {

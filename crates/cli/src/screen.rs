@@ -29,6 +29,7 @@ use plimsoll_plan::Plan;
 
 use self::figures::Subject;
 pub(crate) use self::look::Look;
+use crate::foreign_text::visible;
 use crate::{environment, terminal};
 
 /// Columns and rows below which there is no screen: then there is a line.
@@ -44,6 +45,7 @@ static SHOWN: Mutex<Option<Stage>> = Mutex::new(None);
 /// Says something on stderr. On a terminal the live line makes room; a live screen shows it, and keeps it for
 /// stderr until it closes.
 pub(crate) fn tell(text: &str) {
+    let text = &*visible(text);
     if keep(text) {
         return;
     }

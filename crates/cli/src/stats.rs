@@ -10,6 +10,7 @@ use plimsoll_plan::{Plan, Problem};
 use serde_json::json;
 
 use crate::flags::LiveArgs;
+use crate::foreign_text::csv_cell;
 use crate::rotation::{RecordFile, Rotation};
 use crate::{Failure, screen};
 
@@ -373,15 +374,6 @@ impl<'a> Row<'a> {
 
 const TABLE_HEAD: &str = "    at s phase   scenario                    started      ended         ok        3xx        \
                           4xx        5xx  timed out       rate       min       p50       p95       p99       max";
-
-/// A cell of a CSV file (RFC 4180).
-pub(crate) fn csv_cell(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
 
 /// Whether a file is named as CSV.
 pub(crate) fn is_csv(path: &Path) -> bool {

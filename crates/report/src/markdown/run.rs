@@ -209,7 +209,7 @@ fn statuses(counts: &BTreeMap<String, u64>) -> String {
         return String::new();
     }
     let mut table = Table::new(&["status", "responses"]);
-    counts.iter().for_each(|(status, count)| table.row([status.as_str(), &figure::count(*count)]));
+    counts.iter().for_each(|(status, count)| table.row([&*escaped(status), &figure::count(*count)]));
     table.finish()
 }
 

@@ -1,0 +1,76 @@
+//! Text that may be somebody else's: a server's, that of a file or of a URL.
+
+use std::borrow::Cow;
+
+/// Characters of a message that are shown at most: a key of a file may have megabytes.
+const LONGEST: usize = 2_000;
+
+/// Text for a terminal: what could move the cursor, change colours or turn the direction of what follows is
+/// replaced by U+FFFD, lines stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_active) {
+        text.chars().map(|c| if is_active(c) { '\u{fffd}' } else { c }).collect::<String>().into()
+    } else {
+        text.into()
+    }
+}
+
+/// The same, and at most a screenful of it.
+pub(crate) fn visible_beginning(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        None => visible(text),
+        Some((end, _)) => format!("{}… ({} more bytes)", visible(&text[..end]), text.len() - end).into(),
+    }
+}
+
+/// A cell of a CSV file (RFC 4180) with a name. One that a spreadsheet would take for a formula begins with
+/// an apostrophe.
+pub(crate) fn csv_cell(text: &str) -> String {
+    let text = visible(text);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t']);
+    let text = if is_formula { format!("'{text}") } else { text.into_owned() };
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+/// Control characters other than the ends of lines and tabs, and those that turn the direction of what
+/// follows, so that text would look other than it is (UTS 55).
+fn is_active(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_it_reaches_the_terminal_but_signs() {
+        assert_eq!(
+            visible("no answer: \x1b[31mred\x1b]0;title\x07"),
+            "no answer: \u{fffd}[31mred\u{fffd}]0;title\u{fffd}"
+        );
+        assert_eq!(visible("a\r\nb\tc \u{202e}d \u{9b}31m"), "a\u{fffd}\nb\tc \u{fffd}d \u{fffd}31m");
+        assert!(matches!(visible("plain – ünïcode\n"), Cow::Borrowed(_)));
+        let long = "ä".repeat(5_000_000);
+        let shown = visible_beginning(&long);
+        assert!(shown.ends_with("ä… (9996000 more bytes)") && shown.chars().count() < 2_100);
+        assert_eq!(visible_beginning("short\x1b"), "short\u{fffd}");
+    }
+
+    #[test]
+    fn a_spreadsheet_calculates_nothing() {
+        for (text, cell) in [
+            ("plain", "plain"),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+            ("@SUM(1+1)", "'@SUM(1+1)"),
+            ("+1,2", "\"'+1,2\""),
+            ("-", "'-"),
+            ("a=b", "a=b"),
+            ("\x1b[31m", "\u{fffd}[31m"),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
+    }
+}
