@@ -368,7 +368,9 @@ fn execute_on<O: Open + Clone + 'static>(
             let mut run = Box::new(told.into_run(beginning, Cut::Stuck));
             run.result.exports = exporters.finish(false, &notice);
             keeper.into_iter().for_each(|keeper| keeper.cut(run.clone()));
-            return Ok(Outcome { run, exit: Exit::Environment, said: None, kept: None });
+            let failure = failure_under(RunError::Unresponsive, &signals);
+            failure.problems.iter().for_each(|problem| screen::tell(&format!("error: {}", problem.message)));
+            return Ok(Outcome { run, exit: failure.exit, said: None, kept: None });
         }
         Err(error) => {
             keeper.into_iter().for_each(Keeper::abandon);

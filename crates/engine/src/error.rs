@@ -51,9 +51,7 @@ impl fmt::Display for RunError {
             Self::Preflight { message, .. } => f.write_str(message),
             Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
             Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
-            Self::Unresponsive => {
-                f.write_str("no worker came back after the end of the run: there is no record")
-            }
+            Self::Unresponsive => f.write_str("no worker came back after the end of the run"),
             Self::Accounting(reason) => write!(f, "the accounts of the run do not balance: {reason}"),
             Self::Data(reason) | Self::Script(reason) => f.write_str(reason),
             Self::Stopped => f.write_str("stopped before the run began"),

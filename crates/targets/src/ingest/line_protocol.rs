@@ -270,8 +270,8 @@ mod tests {
         assert_eq!(told(""), (String::new(), 0));
     }
 
-    /// Symptom: a request of 100,000 measurements stopped the server for more than 30 s, each one being looked
-    /// for among all before it. Here that would be 10^11 comparisons.
+    /// Symptom: a request of 100,000 measurements stopped the server for more than 30 s, each one being
+    /// looked for among all before it. Here that would be 10^11 comparisons.
     #[test]
     fn any_number_of_measurements_and_columns_takes_no_longer_than_its_bytes() {
         let many: String = (0..300_000).map(|number| format!("m{number} v=1 1\n")).collect();
