@@ -4,7 +4,6 @@ pub(crate) mod cluster;
 pub(crate) mod ingest;
 pub(crate) mod node;
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -20,7 +19,7 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::cache_target_flags::CacheSpec;
 use crate::progress::grouped;
 use crate::sink_flags::SinkSpec;
-use crate::{Exit, Failure, run};
+use crate::{Exit, Failure, run, streams};
 
 /// `plimsoll sink`, and the targets that are sinks. Says where it listens and what it does wrong on stderr,
 /// and what it did when it ends.
@@ -82,6 +81,10 @@ pub(crate) fn cache(spec: CacheSpec) -> Result<Exit, Failure> {
     if report.refused > 0 {
         voice.say(format!("{} connections ended for a violation", grouped(report.refused)));
     }
+    if report.over_memory > 0 {
+        let ended = grouped(report.over_memory);
+        voice.say(format!("{ended} connections ended because unfinished requests took too much memory"));
+    }
     let [operations, connections] = [report.operations(), report.connections].map(grouped);
     voice.say(format!("{operations} operations on {connections} connections"));
     Ok(Exit::Success)
@@ -104,8 +107,7 @@ struct Voice {
 impl Voice {
     fn say(&self, text: String) {
         if !self.quiet {
-            // Where there is no stderr there is no one to tell.
-            let _ = writeln!(std::io::stderr(), "{}: {text}", self.name);
+            streams::to_stderr(&format!("{}: {text}\n", self.name));
         }
     }
 }

@@ -6,6 +6,7 @@
 //! use it is decided here (see [`Access`]); what a request means is its user's matter.
 
 mod message;
+mod reading;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open, SystemError, Wait};
-use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+use plimsoll_wire::http1::RequestMemo;
 
 use message::write_reply;
 pub use message::{Access, CONTROL_FIELD, ControlReply, ControlRequest};
+pub use reading::{Reading, RequestReader};
 
 /// Connections at once: some people and a script; more are turned away with 503.
 const CONNECTIONS: usize = 8;
@@ -26,6 +28,9 @@ const CONNECTIONS: usize = 8;
 const HEAD_BYTES: usize = 8 * 1024;
 /// The most bytes of a request's body: a rate has some twenty.
 const BODY_BYTES: usize = 4 * 1024;
+/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory: many times what
+/// the metrics of a large run take.
+const UNREAD_BYTES: usize = 16 << 20;
 /// A connection that has brought no whole request for so long is closed, so that the few places are not held
 /// for ever.
 const PATIENCE: Nanos = Nanos::from_secs(10);
@@ -138,9 +143,8 @@ fn serve<O: Open>(
         Ok((io, listener, endpoint)) => {
             // The other side cannot be gone: it waits for this.
             let _ = ready.send(Ok(endpoint));
-            let limits = Limits { head_bytes: HEAD_BYTES, ..Limits::default() };
             let (memo, access) = (RequestMemo::new(), options.access);
-            Desk { io, listener, limits, memo, access, answer, callers: Vec::new() }.run(stop);
+            Desk { io, listener, memo, access, answer, callers: Vec::new() }.run(stop);
         }
         Err(error) => {
             let _ = ready.send(Err(error));
@@ -153,15 +157,12 @@ struct Caller {
     id: ConnId,
     /// When it came, or its last request was answered.
     since: Nanos,
-    reader: RequestServer,
-    /// What it sent of the present request.
-    raw: Vec<u8>,
+    reader: RequestReader,
 }
 
 struct Desk<B> {
     io: B,
     listener: ListenerId,
-    limits: Limits,
     memo: RequestMemo,
     access: Access,
     answer: Answer,
@@ -190,17 +191,20 @@ impl<B: Backend> Desk<B> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, at, .. } if self.callers.len() < CONNECTIONS => {
-                let (reader, raw) = (RequestServer::new(), Vec::new());
-                self.callers.push(Caller { id: conn, since: at, reader, raw });
+                self.callers.push(Caller { id: conn, since: at, reader: RequestReader::default() });
             }
             Event::Accepted { conn, .. } => {
                 let reply = ControlReply::problem(503, "too many connections to this port");
                 self.reply(conn, false, false, &reply);
             }
             Event::Received { conn, data, .. } => {
-                if let Some(number) = self.callers.iter().position(|caller| caller.id == conn) {
-                    self.callers[number].raw.extend_from_slice(self.io.bytes(data));
-                    self.read(number, data.length as usize);
+                if self.io.unsent(conn) > UNREAD_BYTES {
+                    self.callers.retain(|caller| caller.id != conn);
+                    self.io.close(conn, Close::Reset);
+                } else if let Some(number) = self.callers.iter().position(|caller| caller.id == conn) {
+                    let Self { io, access, memo, callers, .. } = self;
+                    let reading = callers[number].reader.take(io.bytes(data), access, memo);
+                    self.go_on(number, reading);
                 }
             }
             Event::Closed { conn, .. } | Event::Failed { conn, .. } => {
@@ -212,43 +216,21 @@ impl<B: Backend> Desk<B> {
         }
     }
 
-    /// Reads what came last from a caller, and answers its request if that is whole.
-    fn read(&mut self, number: usize, fresh: usize) {
-        let Caller { id, reader, raw, .. } = &mut self.callers[number];
-        let id = *id;
-        let begin = raw.len() - fresh;
-        let mut input = &raw[begin..];
-        let (mut stays, mut head_request) = (false, false);
-        let reply = match reader.next(&self.limits, &mut self.memo, &mut input) {
-            Ok(None) if raw.len() > HEAD_BYTES + BODY_BYTES => {
-                ControlReply::problem(413, "the request is too large")
-            }
-            Ok(None) => {
-                if reader.wants_continue() {
+    /// Answers what a caller has asked for, if its request is whole.
+    fn go_on(&mut self, number: usize, reading: Reading) {
+        let id = self.callers[number].id;
+        let (reply, head_request, stays) = match reading {
+            Reading::Pending { wants_continue } => {
+                if wants_continue {
                     self.io.outbox(id).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
                 return;
             }
-            Ok(Some(whole)) => {
-                // A client of HTTP/1.0 would have to be told.
-                (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
-                match ControlRequest::new(&whole, raw) {
-                    Ok(request) => match self.access.refusal(&request) {
-                        Some(refusal) => refusal,
-                        None => (self.answer)(&request),
-                    },
-                    Err(problem) => {
-                        stays = false;
-                        problem
-                    }
-                }
-            }
-            Err(_) => ControlReply::problem(400, "that is no request of HTTP/1.1"),
+            Reading::Request { request, stays } => ((self.answer)(&request), request.method == "HEAD", stays),
+            Reading::Refused { reply, head_request, stays } => (reply, head_request, stays),
         };
         if stays {
-            let caller = &mut self.callers[number];
-            caller.raw.clear();
-            caller.since = self.io.now();
+            self.callers[number].since = self.io.now();
         } else {
             self.callers.swap_remove(number);
         }

@@ -3,16 +3,17 @@
 //! ```text
 //!   HTTP/1.1 ──► Api ──┬► payload (gzip, zstd) ──► batch, line_protocol ──► columns ──┐
 //!                      │        Law: delayed, refused, reset          Liar: lost, twice ▼
-//!                      └► query: SQL ◄── views over a snapshot ◄── what is visible ◄─ Store
+//!                      └► queries ► query: SQL ◄── views over a snapshot ◄── what is visible ◄─ Store
 //! ```
 //!
 //! It behaves as the real server (Arc) was seen to: its status codes and error texts, what it takes for a
 //! time, what it makes of mixed columns, when rows are seen. Rows stay columns: they are decoded once into
-//! memory of their type and looked at when a query asks for them. What was acknowledged is counted exactly,
-//! also beyond the rows whose values are kept.
+//! memory of their type and looked at when a query asks for them, on a thread beside those that serve. What
+//! was acknowledged is counted exactly, also beyond the rows whose values are kept.
 
 mod api;
 mod batch;
+mod body;
 mod column;
 mod foreign;
 mod http;
@@ -21,6 +22,7 @@ mod line_protocol;
 mod msgpack;
 mod options;
 mod payload;
+mod queries;
 mod query;
 mod rows;
 mod setup;
@@ -35,6 +37,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Endpoint, ListenerId, Open, clock};
 
 use crate::start_error::StartError;
+pub use body::{BodyContent, BodyForm};
 pub use options::{IngestOptions, Lie, LieKind, Permissions, Token};
 pub use setup::{IngestCounts, IngestReport};
 pub use store::Acknowledged;
@@ -100,19 +103,6 @@ impl IngestServer {
 impl Drop for IngestServer {
     fn drop(&mut self) {
         self.setup.stopper.stop();
-    }
-}
-
-/// Measurements of a MessagePack payload, in the order in which they are stored, with the number of their
-/// rows: what the server would count of it, for tests of those who make such payloads.
-///
-/// # Errors
-/// What the server answers to it.
-pub fn rows_of(payload: &[u8]) -> Result<Vec<(String, u64)>, String> {
-    let decoded = batch::decode(payload, 0)?;
-    match decoded.conflict {
-        Some(conflict) => Err(conflict),
-        None => Ok(decoded.batches.into_iter().map(|batch| (batch.measurement, batch.rows as u64)).collect()),
     }
 }
 

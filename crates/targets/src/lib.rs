@@ -33,6 +33,7 @@ pub mod control;
 pub mod ingest;
 pub mod sink;
 
+mod budget;
 mod crew;
 mod http_reply;
 mod lies;

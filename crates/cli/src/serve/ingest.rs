@@ -103,6 +103,7 @@ fn summary(report: &IngestReport) -> Vec<String> {
         lines.push(format!("and {} measurements more", grouped(more as u64)));
     }
     let IngestCounts { writes, bytes, refusals, failures, skipped, queries, violations, .. } = report.counts;
+    let IngestCounts { queries_refused, over_memory, .. } = report.counts;
     let mut add = |count: u64, what: &str| {
         if count > 0 {
             lines.push(format!("{} {what}", grouped(count)));
@@ -112,6 +113,8 @@ fn summary(report: &IngestReport) -> Vec<String> {
     add(refusals, "writes refused for what they were");
     add(skipped, "parts of writes passed over, as the real server does");
     add(violations, "connections ended for a violation");
+    add(over_memory, "connections ended because unfinished requests took too much memory");
+    add(queries_refused, "queries refused because too many ran and waited");
     let rows: u64 = report.acknowledged.iter().map(|of| of.rows).sum();
     let [rows, writes, bytes] = [rows, writes, bytes].map(grouped);
     lines.push(format!("{rows} rows acknowledged, in {writes} writes of {bytes} bytes"));

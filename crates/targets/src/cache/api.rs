@@ -111,7 +111,10 @@ impl Api {
         if eviction == "storage" && fields.get("disk_path").and_then(Value::as_str).is_none() {
             return problem(400, "disk_path is required for 'storage'");
         }
-        let created = self.setup.catalogue.add(name, || self.setup.store(eviction, max_bytes));
+        let store = || self.setup.store(eviction, max_bytes);
+        let Some(created) = self.setup.catalogue.create(name, store) else {
+            return problem(503, "this target has as many caches as it takes: delete one");
+        };
         let message = if created { "created successfully" } else { "already exists" };
         HttpReply::json(200, &json!({"created": created, "message": format!("Cache '{name}' {message}")}))
     }

@@ -6,6 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::store::Store;
 
+/// The most caches that there may be before clients can make no more.
+const MOST_CACHES: usize = 1_000;
+
 /// All caches. Shared by the threads.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
@@ -15,16 +18,29 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Adds a cache; `false`: there is one of that name.
+    /// Adds a cache for a client; `false`: there is one of that name; `None`: there are as many as there may
+    /// be.
+    pub(crate) fn create(&self, name: &str, store: impl FnOnce() -> Store) -> Option<bool> {
+        self.insert(name, MOST_CACHES, store)
+    }
+
+    /// Adds a cache that the server was told to have; `false`: there is one of that name.
     pub(crate) fn add(&self, name: &str, store: impl FnOnce() -> Store) -> bool {
+        self.insert(name, usize::MAX, store).unwrap_or_default()
+    }
+
+    fn insert(&self, name: &str, most: usize, store: impl FnOnce() -> Store) -> Option<bool> {
         // What is guarded is sound after every call: no thread could leave it half done.
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         if stores.contains_key(name) {
-            return false;
+            return Some(false);
+        }
+        if stores.len() >= most {
+            return None;
         }
         stores.insert(name.to_owned(), Arc::new(store()));
         self.edition.fetch_add(1, Ordering::Release);
-        true
+        Some(true)
     }
 
     /// Forgets a cache with all its values; `false`: there was none.
@@ -79,6 +95,18 @@ mod tests {
     use plimsoll_core::Nanos;
 
     use super::*;
+
+    #[test]
+    fn clients_make_a_bounded_number_of_caches() {
+        let catalogue = Catalogue::default();
+        let store = || Store::new("ttl", 1 << 20, Nanos::from_secs(1), false);
+        for number in 0..MOST_CACHES {
+            assert_eq!(catalogue.create(&number.to_string(), store), Some(true));
+        }
+        assert_eq!((catalogue.create("more", store), catalogue.create("7", store)), (None, Some(false)));
+        assert!(catalogue.add("told", store) && catalogue.remove("7") && catalogue.remove("8"));
+        assert_eq!(catalogue.create("more", store), Some(true));
+    }
 
     #[test]
     fn a_finder_sees_caches_come_and_go() {

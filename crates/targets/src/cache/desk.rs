@@ -67,6 +67,11 @@ impl Desk {
         end
     }
 
+    /// Says why the connection ends that takes what is missing of the `most` bytes for unfinished requests.
+    pub(crate) fn refuse_for_memory(&mut self, most: u64) {
+        self.refuse(format_args!("Out of memory: unfinished requests of all connections have {most} bytes"));
+    }
+
     /// What was counted.
     pub(crate) fn finish(self) -> CacheReport {
         CacheReport { lies: self.liar.map_or(0, |liar| liar.told), ..self.report }

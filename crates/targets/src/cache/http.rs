@@ -22,6 +22,13 @@ pub(crate) struct Caller {
     body: Vec<u8>,
 }
 
+impl Caller {
+    /// Bytes of memory that it keeps for a body that did not come whole.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.body.capacity()
+    }
+}
+
 /// Answers the HTTP requests of one thread.
 #[derive(Debug)]
 pub(crate) struct HttpDesk {
@@ -79,6 +86,12 @@ impl HttpDesk {
                 return Ok(false);
             }
         }
+    }
+
+    /// Says why the connection ends that takes what is missing of the `most` bytes for unfinished requests.
+    pub(crate) fn refuse_for_memory(&mut self, most: u64) {
+        let why = format!("unfinished requests of all connections have {most} bytes");
+        HttpReply::text(503, why).write(&mut self.out, false, false);
     }
 
     /// What was counted.

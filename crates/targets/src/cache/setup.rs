@@ -8,7 +8,12 @@ use super::catalogue::Catalogue;
 use super::liar::Counter;
 use super::options::{CacheOptions, LieKind};
 use super::store::Store;
+use crate::budget::Budget;
 use crate::crew::Stopper;
+use plimsoll_wire::cache::LONGEST_FRAME;
+
+/// What requests that are not whole may take at least: two of the longest.
+const LEAST_BUDGET: u64 = 2 * (LONGEST_FRAME as u64 + 4);
 
 /// What the threads of a cache server share.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub(crate) struct Setup {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) accounts: Accounts,
     pub(crate) counter: Arc<Counter>,
+    /// Memory of requests that are not whole.
+    pub(crate) budget: Budget,
     pub(crate) stopper: Stopper,
 }
 
@@ -26,6 +33,7 @@ impl Setup {
             catalogue: Arc::default(),
             accounts: Accounts::new(&options.user, &options.password),
             counter: Arc::default(),
+            budget: Budget::new(options.max_bytes.max(LEAST_BUDGET)),
             stopper: Stopper::default(),
             options,
         };
@@ -67,6 +75,8 @@ pub struct CacheReport {
     pub http_requests: u64,
     /// Connections that were ended for what the client sent or did not read.
     pub refused: u64,
+    /// Connections that were ended because the unfinished requests of all of them took too much memory.
+    pub over_memory: u64,
 }
 
 impl CacheReport {
@@ -89,5 +99,6 @@ impl AddAssign for CacheReport {
         self.lies += other.lies;
         self.http_requests += other.http_requests;
         self.refused += other.refused;
+        self.over_memory += other.over_memory;
     }
 }

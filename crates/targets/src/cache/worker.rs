@@ -9,6 +9,7 @@ use plimsoll_wire::cache::RequestServer;
 use super::desk::Desk;
 use super::http::{Caller, HttpDesk};
 use super::setup::{CacheReport, Setup};
+use crate::budget::Part;
 use crate::table::Table;
 
 /// A stop is noticed within this time.
@@ -27,7 +28,7 @@ pub(crate) struct Worker<B> {
     setup: Arc<Setup>,
     backend: B,
     ports: Ports,
-    table: Table<Connection>,
+    table: Table<Peer>,
     desk: Desk,
     http: HttpDesk,
     report: CacheReport,
@@ -39,6 +40,14 @@ pub(crate) struct Worker<B> {
 pub(crate) struct Ports {
     pub(crate) frames: ListenerId,
     pub(crate) http: Option<ListenerId>,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Peer {
+    connection: Connection,
+    /// What it keeps of a request that is not whole.
+    part: Part,
 }
 
 /// What is spoken on a connection.
@@ -101,30 +110,40 @@ impl<B: Backend> Worker<B> {
             self.report.connections += 1;
             Connection::Frames(RequestServer::new())
         };
-        self.table.insert(conn, connection);
+        self.table.insert(conn, Peer { connection, part: Part::default() });
     }
 
     fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
-        let Some(connection) = self.table.get(conn) else { return };
+        let Some(Peer { connection, part }) = self.table.get(conn) else { return };
         if self.backend.unsent(conn) > UNREAD_BYTES {
             self.report.refused += 1;
             return self.part(conn, Close::Reset);
         }
         let bytes = self.backend.bytes(data);
-        let (goes_on, is_sound) = match connection {
+        let budget = &self.setup.budget;
+        let (goes_on, is_sound, has_room) = match connection {
             Connection::Frames(server) => {
                 let sound = self.desk.read(server, at, bytes).is_ok();
+                let has_room = budget.note(part, server.held_bytes());
+                if !has_room {
+                    self.desk.refuse_for_memory(budget.most());
+                }
                 self.transmit(conn);
-                (sound, sound)
+                (sound, sound, has_room)
             }
             Connection::Http(caller) => {
                 let read = self.http.read(caller, at, bytes);
+                let has_room = budget.note(part, caller.held_bytes());
+                if !has_room {
+                    self.http.refuse_for_memory(budget.most());
+                }
                 self.backend.outbox(conn).append(&mut self.http.out);
-                (read == Ok(true), read.is_ok())
+                (read == Ok(true), read.is_ok(), has_room)
             }
         };
         self.report.refused += u64::from(!is_sound);
-        if !goes_on {
+        self.report.over_memory += u64::from(!has_room);
+        if !goes_on || !has_room {
             self.part(conn, Close::AfterSend);
         }
         if self.desk.answered >= FLUSH_REPLIES {
@@ -154,7 +173,9 @@ impl<B: Backend> Worker<B> {
     }
 
     fn part(&mut self, conn: ConnId, how: Close) {
-        self.table.remove(conn);
+        if let Some(mut peer) = self.table.remove(conn) {
+            self.setup.budget.release(&mut peer.part);
+        }
         self.backend.close(conn, how);
     }
 

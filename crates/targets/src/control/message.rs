@@ -106,7 +106,10 @@ impl ControlRequest {
             query: query.to_owned(),
             ..Self::default()
         };
-        let body = request.read_fields(raw);
+        let body = request.read_fields(raw).map_err(|name| {
+            let message = format!("the field {name} stands twice, and it decides who may ask");
+            ControlReply::problem(400, &message)
+        })?;
         if body.len() as u64 != whole.body_bytes {
             // Chunked, or followed by another request.
             return Err(ControlReply::problem(411, "send one request with a content-length"));
@@ -140,35 +143,46 @@ impl ControlRequest {
     }
 
     /// Reads the fields that matter; returns what follows the head. The head was found sound before.
-    fn read_fields<'a>(&mut self, raw: &'a [u8]) -> &'a [u8] {
+    ///
+    /// # Errors
+    /// The name of a field that decides who may ask, if it stands twice: whoever else reads the request could
+    /// see the other one (RFC 9112 section 3.2).
+    fn read_fields<'a>(&mut self, raw: &'a [u8]) -> Result<&'a [u8], &'static str> {
         let (mut rest, mut in_head) = (raw, false);
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
             rest = &rest[end + 1..];
             if line.is_empty() && in_head {
-                return rest;
+                return Ok(rest);
             }
             // Empty lines may come before the first one.
             in_head |= !line.is_empty();
             let line = String::from_utf8_lossy(line);
             let Some((name, value)) = line.split_once(':') else { continue };
             let value = value.trim();
-            match name.to_ascii_lowercase().as_str() {
-                "authorization" => self.authorization = Some(value.to_owned()),
-                "host" => self.host = Some(value.to_owned()),
-                "origin" => self.origin = Some(value.to_owned()),
-                "referer" => self.referer = Some(value.to_owned()),
-                "sec-fetch-site" => self.fetch_site = Some(value.to_owned()),
-                CONTROL_FIELD => self.has_control_field = true,
+            let (name, deciding) = match name.to_ascii_lowercase().as_str() {
+                "authorization" => ("authorization", &mut self.authorization),
+                "host" => ("host", &mut self.host),
+                "origin" => ("origin", &mut self.origin),
+                "referer" => ("referer", &mut self.referer),
+                "sec-fetch-site" => ("sec-fetch-site", &mut self.fetch_site),
+                CONTROL_FIELD => {
+                    self.has_control_field = true;
+                    continue;
+                }
                 "accept" => {
                     let before = self.accept.take();
                     self.accept =
                         Some(before.map_or(value.to_owned(), |before| format!("{before}, {value}")));
+                    continue;
                 }
-                _ => {}
+                _ => continue,
+            };
+            if deciding.replace(value.to_owned()).is_some() {
+                return Err(name);
             }
         }
-        rest
+        Ok(rest)
     }
 }
 
@@ -312,6 +326,20 @@ mod tests {
         }
         let named = read("GET / HTTP/1.1\r\nhost: evil.test\r\n\r\n").unwrap();
         assert_eq!(Access::Anyone.refusal(&named), None);
+    }
+
+    /// Symptom: of two fields the last one counted, so that a foreign name could stand before it.
+    #[test]
+    fn fields_that_decide_come_once() {
+        for (first, second) in [
+            ("Host: evil.test", "Host: localhost"),
+            ("Sec-Fetch-Site: cross-site", "sec-fetch-site: none"),
+            ("Referer: http://evil.test/", "Referer: http://localhost/"),
+            ("Authorization: Bearer a", "Authorization: Bearer t"),
+        ] {
+            let reply = read(&format!("GET / HTTP/1.1\r\n{first}\r\n{second}\r\n\r\n")).unwrap_err();
+            assert_eq!(reply.status, 400, "{first}");
+        }
     }
 
     #[test]

@@ -15,9 +15,11 @@ use serde_json::json;
 
 use super::options::Permissions;
 use super::payload::Decompressor;
+use super::queries::Question;
 use super::setup::{IngestCounts, Setup};
 use crate::http_reply::{HttpReply, decoded};
 
+pub(crate) use queries::{overloaded, tell};
 use writes::Form;
 
 /// When a request came: by the clock of the driver, and by the wall's.
@@ -39,6 +41,8 @@ impl Moment {
 pub(crate) enum Answer {
     /// Reply, this long after the request came.
     Reply(HttpReply, Nanos),
+    /// Reply what this finds.
+    Query(Question),
     /// Reset the connection.
     Reset,
 }
@@ -111,26 +115,26 @@ impl Api {
         }
         let path = path.strip_prefix(b"/").unwrap_or(path);
         let parts: Vec<_> = path.split(|byte| *byte == b'/').collect();
-        self.known(&parts, method, &asked).unwrap_or_else(|| missing(request)).into()
+        self.known(&parts, method, &asked).unwrap_or_else(|| missing(request).into())
     }
 
     /// What is asked for by a name, `None`: there is nothing of that name.
-    fn known(&mut self, parts: &[&[u8]], method: &[u8], asked: &Asked<'_>) -> Option<HttpReply> {
+    fn known(&mut self, parts: &[&[u8]], method: &[u8], asked: &Asked<'_>) -> Option<Answer> {
         let reads = |reply: fn(&mut Self, &Asked<'_>) -> HttpReply, this: &mut Self| match method {
             b"GET" => reply(this, asked),
             _ => not_allowed("GET, HEAD"),
         };
-        Some(match *parts {
+        let reply = match *parts {
             [b"api", b"v1", b"write", b"line-protocol", b"flush"] => match method {
                 b"POST" => self.flush(asked),
                 _ => not_allowed("POST"),
             },
             [b"api", b"v1", b"query"] => match method {
-                b"POST" => self.query(asked),
+                b"POST" => return Some(self.query(asked)),
                 _ => not_allowed("POST"),
             },
             [b"api", b"v1", b"query", measurement] => match method {
-                b"GET" => self.measurement(asked, &text(measurement)),
+                b"GET" => return Some(self.measurement(asked, &text(measurement))),
                 _ => not_allowed("GET, HEAD"),
             },
             [b"api", b"v1", b"measurements"] => reads(Self::measurements, self),
@@ -153,7 +157,8 @@ impl Api {
             },
             [b"plimsoll", b"acknowledged"] => reads(Self::acknowledged, self),
             _ => return None,
-        })
+        };
+        Some(reply.into())
     }
 }
 

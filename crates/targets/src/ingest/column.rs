@@ -28,6 +28,14 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// The bytes of a text.
+    pub(crate) const fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            _ => 0,
+        }
+    }
+
     /// What the real server calls its type, where the way it came says nothing more.
     pub(crate) const fn go_type(&self) -> &'static str {
         match self {

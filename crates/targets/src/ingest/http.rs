@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+use serde_json::json;
 
-use super::api::{Answer, Api, Moment};
+use super::api::{Answer, Api, Moment, overloaded};
+use super::queries::{Pending, Queries};
 use super::setup::{IngestCounts, Setup};
 use crate::http_reply::HttpReply;
 
@@ -13,6 +15,8 @@ use crate::http_reply::HttpReply;
 const SPARE_BODIES: usize = 64;
 /// The most bytes of each of them.
 const USUAL_BODY: usize = 1 << 20;
+/// What may come behind a query beside a payload: the head of a request.
+const HEAD_BYTES: usize = 64 << 10;
 
 /// One connection.
 #[derive(Debug, Default)]
@@ -22,6 +26,32 @@ pub(crate) struct Caller {
     body: Vec<u8>,
     /// When the last of its replies goes out that wait: those after it wait as long.
     held_until: Nanos,
+    /// The query that has to be answered before anything else is read.
+    owed: Option<Owed>,
+    /// What came behind it.
+    behind: Vec<u8>,
+    /// Whether the client has sent everything that it will.
+    pub(crate) is_closed: bool,
+}
+
+/// A query that runs.
+#[derive(Debug)]
+struct Owed {
+    pending: Pending,
+    head_request: bool,
+    stays: bool,
+}
+
+impl Caller {
+    /// Whether a query has to be answered.
+    pub(crate) const fn is_owed(&self) -> bool {
+        self.owed.is_some()
+    }
+
+    /// Bytes of memory that it keeps for what is not answered.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.body.capacity() + self.behind.capacity()
+    }
 }
 
 /// A reply that waits for its time.
@@ -46,6 +76,7 @@ pub(crate) enum Course {
 /// Answers the requests of one thread.
 #[derive(Debug)]
 pub(crate) struct HttpDesk {
+    setup: Arc<Setup>,
     api: Api,
     limits: Limits,
     memo: RequestMemo,
@@ -56,29 +87,58 @@ pub(crate) struct HttpDesk {
     /// Replies for later, of the connection that was read last; the caller's to take.
     pub(crate) held: Vec<Held>,
     violations: u64,
+    queries_refused: u64,
 }
 
 impl HttpDesk {
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
         Self {
             most: setup.options.max_payload,
-            api: Api::new(setup),
+            api: Api::new(Arc::clone(&setup)),
+            setup,
             limits: Limits::default(),
             memo: RequestMemo::new(),
             spare: Vec::new(),
             out: Vec::new(),
             held: Vec::new(),
             violations: 0,
+            queries_refused: 0,
         }
     }
 
-    /// Answers all requests that are whole with `input`, which came at `moment`.
-    pub(crate) fn read(&mut self, caller: &mut Caller, moment: Moment, mut input: &[u8]) -> Course {
+    /// Answers all requests that are whole with `input`, which came at `moment`, up to a query: that is
+    /// [owed](Caller::is_owed) until [`settle`](Self::settle) has its reply.
+    pub(crate) fn read(&mut self, caller: &mut Caller, moment: Moment, input: &[u8]) -> Course {
+        if caller.is_owed() {
+            caller.behind.extend_from_slice(input);
+            let most = self.most as usize + HEAD_BYTES;
+            return if caller.behind.len() > most { self.violation() } else { Course::GoesOn };
+        }
+        self.go_on(caller, moment, input)
+    }
+
+    /// Answers the query of a connection if its result is there, and reads on. `None`: it is not there.
+    pub(crate) fn settle(&mut self, caller: &mut Caller, moment: Moment) -> Option<Course> {
+        let reply = caller.owed.as_ref()?.pending.reply()?;
+        let Owed { head_request, stays, .. } = caller.owed.take()?;
+        self.put(&mut caller.held_until, &reply, moment, Nanos::ZERO, head_request, stays);
+        let behind = std::mem::take(&mut caller.behind);
+        Some(if stays { self.go_on(caller, moment, &behind) } else { Course::Ends })
+    }
+
+    /// Says why the connection ends that takes what is missing of the memory for unfinished requests.
+    pub(crate) fn refuse_for_memory(&mut self) {
+        let most = self.setup.budget.most();
+        let why = format!("unfinished requests of all connections have {most} bytes: send less at once");
+        HttpReply::json(503, &json!({"error": why})).write(&mut self.out, false, false);
+    }
+
+    fn go_on(&mut self, caller: &mut Caller, moment: Moment, mut input: &[u8]) -> Course {
         if caller.body.capacity() == 0 {
             caller.body = self.spare.pop().unwrap_or_default();
         }
         let course = loop {
-            let Caller { reader, body, held_until } = caller;
+            let Caller { reader, body, held_until, .. } = caller;
             let next = reader.next_into(&self.limits, &mut self.memo, &mut input, Some(body));
             let (answer, head_request, stays) = match next {
                 Ok(None) => {
@@ -102,16 +162,18 @@ impl HttpDesk {
             body.clear();
             match answer {
                 Answer::Reset => break Course::Reset,
-                Answer::Reply(reply, service) => {
-                    let due = (moment.at + service).max(*held_until);
-                    if due > moment.at {
-                        *held_until = due;
-                        let mut bytes = Vec::new();
-                        reply.write(&mut bytes, head_request, stays);
-                        self.held.push(Held { due, bytes, ends: !stays });
-                    } else {
-                        reply.write(&mut self.out, head_request, stays);
+                Answer::Query(question) => {
+                    let timestamp = question.timestamp.clone();
+                    if let Some(pending) = Queries::ask(&self.setup, question) {
+                        caller.owed = Some(Owed { pending, head_request, stays });
+                        caller.behind.extend_from_slice(input);
+                        break Course::GoesOn;
                     }
+                    self.queries_refused += 1;
+                    self.put(held_until, &overloaded(&timestamp), moment, Nanos::ZERO, head_request, stays);
+                }
+                Answer::Reply(reply, service) => {
+                    self.put(held_until, &reply, moment, service, head_request, stays);
                 }
             }
             if !stays {
@@ -131,7 +193,29 @@ impl HttpDesk {
     pub(crate) fn finish(self) -> IngestCounts {
         let mut counts = self.api.counts;
         counts.violations += self.violations;
+        counts.queries_refused += self.queries_refused;
         counts
+    }
+
+    /// Writes a reply, or holds it back: it goes out so long after the request came, and not before those
+    /// that were held before it.
+    fn put(
+        &mut self,
+        held_until: &mut Nanos,
+        reply: &HttpReply,
+        moment: Moment,
+        service: Nanos,
+        head_request: bool,
+        stays: bool,
+    ) {
+        let due = (moment.at + service).max(*held_until);
+        if due <= moment.at {
+            return reply.write(&mut self.out, head_request, stays);
+        }
+        *held_until = due;
+        let mut bytes = Vec::new();
+        reply.write(&mut bytes, head_request, stays);
+        self.held.push(Held { due, bytes, ends: !stays });
     }
 
     fn violation(&mut self) -> Course {

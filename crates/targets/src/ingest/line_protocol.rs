@@ -285,6 +285,15 @@ mod tests {
         assert_eq!((decoded.batches.len(), batch.rows, batch.columns.len()), (1, 2, 100_001));
     }
 
+    /// Symptom: 300,000 lines with a field of their own each took 10^11 cells.
+    #[test]
+    fn columns_that_few_rows_have_are_bounded() {
+        let sparse: String = (0..300_000).map(|number| format!("m f{number}=1 1\n")).collect();
+        let decoded = decode(sparse.as_bytes(), Precision::Nanos, 0);
+        assert_eq!(decoded.conflict.as_deref(), Some(super::super::rows::TOO_LARGE));
+        assert!(decoded.batches.is_empty());
+    }
+
     #[test]
     fn times_are_of_their_precision() {
         for (name, micros) in [("ns", 1), ("us", 1500), ("ms", 1_500_000), ("s", 1_500_000_000)] {

@@ -82,6 +82,15 @@ impl Decompressor {
     }
 }
 
+/// A payload of snappy's block format, which tells its length ahead.
+pub(crate) fn unsnapped(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
+    let length = snap::raw::decompress_len(body).map_err(|error| error.to_string())?;
+    if length as u64 > most {
+        return Err(Damage::TooLarge(most).to_string());
+    }
+    snap::raw::Decoder::new().decompress_vec(body).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;

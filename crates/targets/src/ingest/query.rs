@@ -15,6 +15,8 @@ use plimsoll_core::Nanos;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, Statement};
 
+use rusqlite::limits::Limit;
+
 use super::column::Cell;
 use super::store::{Acknowledged, Store, Table};
 use source::Source;
@@ -24,8 +26,16 @@ use words::{Statements, Words};
 pub(crate) const OWN_DATABASE: &str = "plimsoll";
 /// SQLite's instructions between two looks at whether to go on: some tenths of a millisecond.
 const INSTRUCTIONS: i32 = 10_000;
+/// The most bytes of a query.
+pub(crate) const LONGEST_SQL: usize = 1 << 20;
 /// The most bytes of a result.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 64 << 20;
+/// The most bytes of one value, and of one row while it is sorted: what the longest payload has.
+const LONGEST_VALUE: i32 = 16 << 20;
+/// The most bytes of a pattern of LIKE and GLOB, which are matched without a look at the time.
+const LONGEST_PATTERN: i32 = 256;
+/// What SQLite may take for all queries of this process together: rows that are sorted or grouped.
+const SQLITE_BYTES: u64 = 512 << 20;
 
 /// What is said of a time to which a number is added. The real server refuses it as well.
 const NO_SUM: &str = "Binder Error: a time plus a number is none: write epoch_ms(e.time) + 300000, which this \
@@ -88,6 +98,9 @@ pub(crate) fn run(
     let mut sqlite = Connection::open_in_memory().map_err(failed)?;
     prepare(&sqlite, tables, acknowledged.as_deref(), database).map_err(failed)?;
     sqlite.progress_handler(INSTRUCTIONS, Some(move || !goes_on())).map_err(failed)?;
+    // After the views, whose text is ours.
+    sqlite.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(failed)?;
+    sqlite.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LONGEST_PATTERN).map_err(failed)?;
     let found = match sqlite.prepare(&sql) {
         Ok(statement) if !statement.readonly() => Err(Refused::Dangerous),
         Ok(statement) => read(statement),
@@ -142,6 +155,8 @@ fn prepare(
     first: &str,
 ) -> Result<(), Error> {
     sqlite.execute_batch("PRAGMA temp_store = MEMORY")?;
+    // It is that of the process. SQLite has no limit for one connection.
+    sqlite.query_row(&format!("PRAGMA hard_heap_limit = {SQLITE_BYTES}"), [], |_| Ok(()))?;
     rusqlite::vtab::series::load_module(sqlite)?;
     let source = Arc::new(Source::new(tables));
     functions::register(sqlite, &source)?;
@@ -238,9 +253,25 @@ fn write_value(out: &mut String, value: ValueRef<'_>) {
 
 /// What SQLite says, with a word before it that tells the kinds of errors apart as the real server does.
 fn told(error: &Error) -> String {
-    if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
-        return "the query was interrupted: this target gives a query 30 s, and ends it when it is stopped"
-            .to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => {
+            return "the query was interrupted: this target gives a query 30 s, and ends it when it is stopped"
+                .to_owned();
+        }
+        Some(ErrorCode::OutOfMemory) => {
+            return format!(
+                "Out of Memory Error: the queries of this target take at most {} MiB together: sort, group or \
+                 join less",
+                SQLITE_BYTES >> 20
+            );
+        }
+        Some(ErrorCode::TooBig) => {
+            return format!(
+                "Out of Memory Error: a value or a row of this target has at most {} MiB",
+                LONGEST_VALUE >> 20
+            );
+        }
+        _ => {}
     }
     let text = match error {
         Error::SqlInputError { msg, .. } | Error::SqliteFailure(_, Some(msg)) => msg.clone(),

@@ -5,10 +5,15 @@ use std::sync::atomic::AtomicU64;
 
 use super::liar::Liar;
 use super::options::IngestOptions;
+use super::queries::Queries;
 use super::store::{Acknowledged, Limits, Store};
 use super::tokens::Tokens;
+use crate::budget::Budget;
 use crate::crew::Stopper;
 use crate::sink::{Delay, Faults, Law, SinkOptions};
+
+/// Payloads of the longest kind for which there is memory before they are whole.
+const LEAST_PAYLOADS: u64 = 2;
 
 /// What the threads of an ingest server share.
 #[derive(Debug)]
@@ -21,6 +26,9 @@ pub(crate) struct Setup {
     pub(crate) law: Option<Law>,
     /// The number of the next write, for the law.
     pub(crate) number: AtomicU64,
+    pub(crate) queries: Queries,
+    /// Memory of requests that are not whole.
+    pub(crate) budget: Budget,
     pub(crate) stopper: Stopper,
 }
 
@@ -46,6 +54,8 @@ impl Setup {
             liar: Liar::new(options.lie, options.seed),
             law,
             number: AtomicU64::new(0),
+            queries: Queries::default(),
+            budget: Budget::new(options.max_memory.max(LEAST_PAYLOADS * options.max_payload)),
             stopper: Stopper::default(),
             options,
         }
@@ -82,6 +92,10 @@ pub struct IngestCounts {
     pub queries: u64,
     /// Connections that were ended for what the client sent or did not read.
     pub violations: u64,
+    /// Queries that were refused because too many were running and waiting.
+    pub queries_refused: u64,
+    /// Connections that were ended because the unfinished requests of all of them took too much memory.
+    pub over_memory: u64,
 }
 
 impl AddAssign for IngestCounts {
@@ -95,5 +109,7 @@ impl AddAssign for IngestCounts {
         self.skipped += other.skipped;
         self.queries += other.queries;
         self.violations += other.violations;
+        self.queries_refused += other.queries_refused;
+        self.over_memory += other.over_memory;
     }
 }

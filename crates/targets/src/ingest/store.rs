@@ -5,7 +5,7 @@
 //! are kept with their values; of the others only the number is known, so that counts stay exact however long
 //! a load lasts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
@@ -16,8 +16,19 @@ use super::liar::Fate;
 
 /// The most measurements over all databases: a client that makes a new one of each batch is stopped here.
 const MOST_MEASUREMENTS: usize = 10_000;
+/// The most databases: each of those measurements may have one of its own.
+const MOST_DATABASES: usize = 10_000;
 /// The most columns that a measurement may come to have.
 const MOST_COLUMNS: usize = 10_000;
+/// The most bytes of the names of all columns, which are never forgotten; with what a name takes beside
+/// itself.
+const MOST_NAME_BYTES: u64 = 64 << 20;
+/// Bytes of a name beside itself, roughly: its place and its allocation.
+const NAME_UPKEEP: u64 = 64;
+/// Bytes of a batch, and of each of its columns, beside names and values, roughly: small batches are mostly
+/// that.
+const CHUNK_UPKEEP: usize = 160;
+const COLUMN_UPKEEP: usize = 128;
 
 /// When rows are seen, and how many of them are kept.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +58,8 @@ struct Inner {
     databases: BTreeMap<String, BTreeMap<String, Measurement>>,
     /// Bytes of all values that are kept.
     bytes: u64,
+    /// Bytes of the names of all columns.
+    name_bytes: u64,
     /// Payload bytes that were taken.
     taken: u64,
 }
@@ -92,6 +105,8 @@ struct Measurement {
     buffered_since: Nanos,
     counts: Acknowledged,
     bytes: u64,
+    /// Bytes of the names of its columns.
+    name_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -147,10 +162,11 @@ impl Store {
         for batch in batches {
             let tables = inner.databases.get_mut(database).expect("there is room for it");
             let table = tables.get_mut(&batch.measurement).expect("there is room for it");
-            let before = table.bytes;
+            let (bytes, name_bytes) = (table.bytes, table.name_bytes);
             table.write(batch, fate, now, &self.limits);
-            let (before, after) = (before, table.bytes);
-            inner.bytes = inner.bytes + after - before;
+            let (now_bytes, new_names) = (table.bytes, table.name_bytes - name_bytes);
+            inner.bytes = inner.bytes + now_bytes - bytes;
+            inner.name_bytes += new_names;
         }
         inner.give_way(self.limits.max_memory);
         Ok(())
@@ -169,13 +185,16 @@ impl Store {
     }
 
     /// Makes a database; `false`: there is one of that name.
-    pub(crate) fn create(&self, database: &str) -> bool {
+    ///
+    /// # Errors
+    /// If there are as many as there may be.
+    pub(crate) fn create(&self, database: &str) -> Result<bool, Refusal> {
         let mut inner = self.inner();
         if inner.databases.contains_key(database) {
-            return false;
+            return Ok(false);
         }
-        inner.databases.insert(database.to_owned(), BTreeMap::new());
-        true
+        inner.make_database(database)?;
+        Ok(true)
     }
 
     /// What a query sees now of the measurements that are wanted, by database and name.
@@ -249,12 +268,45 @@ impl Inner {
                 return Err(format!("this target takes at most {MOST_MEASUREMENTS} measurements"));
             }
         }
-        let tables = self.databases.entry(database.to_owned()).or_default();
+        self.make_room_for_names(database, batches)?;
+        let tables = self.make_database(database)?;
         for batch in batches {
             let table = tables.entry(batch.measurement.clone()).or_default();
             if table.columns.len() + batch.columns.len() > MOST_COLUMNS {
                 return Err(format!("this target takes at most {MOST_COLUMNS} columns of a measurement"));
             }
+        }
+        Ok(())
+    }
+
+    /// The measurements of a database, which is made if there is none.
+    fn make_database(&mut self, name: &str) -> Result<&mut BTreeMap<String, Measurement>, Refusal> {
+        if self.databases.len() >= MOST_DATABASES && !self.databases.contains_key(name) {
+            return Err(format!("this target takes at most {MOST_DATABASES} databases"));
+        }
+        Ok(self.databases.entry(name.to_owned()).or_default())
+    }
+
+    /// Looks whether there is room for the names of columns that are new.
+    fn make_room_for_names(&self, database: &str, batches: &[Batch]) -> Result<(), Refusal> {
+        let all = batches.iter().flat_map(|batch| &batch.columns).map(|(name, _)| name_bytes(name));
+        // As long as there is room for all of them nobody asks which are new.
+        if self.name_bytes + all.sum::<u64>() <= MOST_NAME_BYTES {
+            return Ok(());
+        }
+        let known = self.databases.get(database);
+        let new = batches.iter().map(|batch| {
+            let table = known.and_then(|tables| tables.get(&batch.measurement));
+            let names = table.iter().flat_map(|table| &table.columns).map(|known| &*known.name);
+            let names: HashSet<&str> = names.collect();
+            let new = batch.columns.iter().filter(|(name, _)| !names.contains(&**name));
+            new.map(|(name, _)| name_bytes(name)).sum::<u64>()
+        });
+        if self.name_bytes + new.sum::<u64>() > MOST_NAME_BYTES {
+            return Err(format!(
+                "this target takes at most {} MiB of names of columns",
+                MOST_NAME_BYTES >> 20
+            ));
         }
         Ok(())
     }
@@ -272,6 +324,11 @@ impl Inner {
             self.bytes -= largest.forget_oldest();
         }
     }
+}
+
+/// Bytes that the name of a column takes.
+const fn name_bytes(name: &str) -> u64 {
+    name.len() as u64 + NAME_UPKEEP
 }
 
 impl Measurement {
@@ -303,8 +360,9 @@ impl Measurement {
         if self.buffer.is_empty() {
             self.buffered_since = now;
         }
-        let bytes =
-            batch.columns.iter().map(|(name, column)| name.len() + column.bytes()).sum::<usize>() as u64;
+        let columns = batch.columns.iter();
+        let of_columns = columns.map(|(name, column)| name.len() + column.bytes() + COLUMN_UPKEEP);
+        let bytes = (CHUNK_UPKEEP + of_columns.sum::<usize>()) as u64;
         let chunk = Arc::new(Chunk { rows: batch.rows, columns: batch.columns, bytes });
         let copies = if fate == Fate::Duplicated { 2 } else { 1 };
         for _ in 0..copies {
@@ -324,6 +382,7 @@ impl Measurement {
             match self.columns.iter_mut().find(|known| known.name == *name) {
                 Some(known) => known.mixed |= known.kind != column.kind(),
                 None => {
+                    self.name_bytes += name_bytes(name);
                     self.columns.push(Known { name: name.clone(), kind: column.kind(), mixed: false });
                 }
             }

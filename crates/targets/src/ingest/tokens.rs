@@ -81,3 +81,16 @@ fn token<'a>(request: &Request<'a>, query: &'a [u8]) -> Option<std::borrow::Cow<
     let key = request.header("x-api-key").filter(|value| !value.is_empty());
     key.map(Into::into).or_else(|| super::api::parameter(query, "p"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_made_up_to_a_bound() {
+        let first = Token { token: "first".to_owned(), permissions: Permissions::ALL };
+        let tokens = Tokens::new(&[first]);
+        let made = (0..2 * MOST_TOKENS).map_while(|_| tokens.make(Permissions::default())).count();
+        assert_eq!((made, tokens.known().len()), (MOST_TOKENS - 1, MOST_TOKENS));
+    }
+}

@@ -10,6 +10,7 @@ use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, cl
 use super::api::Moment;
 use super::http::{Caller, Course, HttpDesk};
 use super::setup::{IngestCounts, Setup};
+use crate::budget::Part;
 use crate::table::Table;
 
 /// A stop is noticed within this time.
@@ -18,7 +19,12 @@ const STOP_POLL: Nanos = Nanos::from_millis(20);
 const PASS_EVENTS: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory. It is above the
 /// largest result of a query.
-const UNREAD_BYTES: usize = 512 << 20;
+const UNREAD_BYTES: usize = 128 << 20;
+/// While a query runs, its thread is asked for the reply again after this share of the time that it has taken
+/// so far: what that adds to its time is no more.
+const ASK_AGAIN_SHARE: u64 = 16;
+/// The shortest and the longest pause between two such looks.
+const ASK_AGAIN: [Nanos; 2] = [Nanos::from_micros(50), Nanos::from_millis(10)];
 
 /// One thread of an ingest server.
 #[derive(Debug)]
@@ -26,15 +32,28 @@ pub(crate) struct Worker<B> {
     setup: Arc<Setup>,
     backend: B,
     listener: ListenerId,
-    table: Table<Caller>,
+    table: Table<Peer>,
     http: HttpDesk,
     /// Replies that wait for their time.
     held: BinaryHeap<Reverse<Waiting>>,
+    /// Connections that wait for the result of a query,
+    owed: Vec<ConnId>,
+    /// and when the last of those queries came.
+    last_query: Nanos,
     /// Replies that have ever waited: those of one instant go out in their order.
     number: u64,
     connections: u64,
     violations: u64,
+    over_memory: u64,
     ends_at: Nanos,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Peer {
+    caller: Caller,
+    /// What it keeps of a request that is not answered.
+    part: Part,
 }
 
 /// A reply that waits, in the order of its time.
@@ -82,9 +101,12 @@ impl<B: Backend> Worker<B> {
             table: Table::default(),
             http: HttpDesk::new(Arc::clone(&setup)),
             held: BinaryHeap::new(),
+            owed: Vec::new(),
+            last_query: Nanos::ZERO,
             number: 0,
             connections: 0,
             violations: 0,
+            over_memory: 0,
             ends_at: setup.options.duration.map_or(Nanos::MAX, |duration| start + duration),
             setup,
         }
@@ -98,12 +120,13 @@ impl<B: Backend> Worker<B> {
                 break;
             }
             let next = self.held.peek().map_or(Nanos::MAX, |Reverse(waiting)| waiting.due);
-            let until = (now + STOP_POLL).min(self.ends_at).min(next);
+            let until = (now + STOP_POLL).min(self.ends_at).min(next).min(self.ask_again(now));
             self.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
             for _ in 0..PASS_EVENTS {
                 let Some(event) = self.backend.next_event() else { break };
                 self.handle(event);
             }
+            self.settle();
             self.release();
             self.backend.flush();
         }
@@ -114,11 +137,10 @@ impl<B: Backend> Worker<B> {
         match event {
             Event::Accepted { conn, .. } => {
                 self.connections += 1;
-                self.table.insert(conn, Caller::default());
+                self.table.insert(conn, Peer::default());
             }
             Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
-            // What it is owed was queued when its requests came.
-            Event::Closed { conn, .. } => self.part(conn, Close::AfterSend),
+            Event::Closed { conn, .. } => self.close(conn),
             Event::Failed { conn, .. } => self.part(conn, Close::Now),
             // It connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
@@ -126,13 +148,31 @@ impl<B: Backend> Worker<B> {
     }
 
     fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
-        let Some(caller) = self.table.get(conn) else { return };
+        let Some(Peer { caller, .. }) = self.table.get(conn) else { return };
         if self.backend.unsent(conn) > UNREAD_BYTES {
             self.violations += 1;
             return self.part(conn, Close::Reset);
         }
         let moment = Moment { at, unix: clock::unix() };
+        let was_owed = caller.is_owed();
         let course = self.http.read(caller, moment, self.backend.bytes(data));
+        if caller.is_owed() && !was_owed {
+            self.owed.push(conn);
+            self.last_query = moment.at;
+        }
+        self.follow(conn, course);
+    }
+
+    /// Sends what the desk has written for a connection, and goes on with it.
+    fn follow(&mut self, conn: ConnId, course: Course) {
+        let Some(Peer { caller, part }) = self.table.get(conn) else { return };
+        if course == Course::GoesOn && !self.setup.budget.note(part, caller.held_bytes()) {
+            self.over_memory += 1;
+            self.http.refuse_for_memory();
+            self.backend.outbox(conn).append(&mut self.http.out);
+            self.http.held.clear();
+            return self.part(conn, Close::AfterSend);
+        }
         self.backend.outbox(conn).append(&mut self.http.out);
         let waits = !self.http.held.is_empty();
         for held in self.http.held.drain(..) {
@@ -146,6 +186,54 @@ impl<B: Backend> Worker<B> {
             Course::Ends if waits => {}
             Course::Ends => self.part(conn, Close::AfterSend),
             Course::Reset => self.part(conn, Close::Reset),
+        }
+    }
+
+    /// The client of a connection has sent everything. What it is owed was queued when its requests came, but
+    /// for the result of a query.
+    fn close(&mut self, conn: ConnId) {
+        match self.table.get(conn) {
+            Some(Peer { caller, .. }) if caller.is_owed() => caller.is_closed = true,
+            _ => self.part(conn, Close::AfterSend),
+        }
+    }
+
+    /// When to look for results again.
+    fn ask_again(&self, now: Nanos) -> Nanos {
+        if self.owed.is_empty() {
+            return Nanos::MAX;
+        }
+        let [least, most] = ASK_AGAIN;
+        now + Nanos(now.since(self.last_query).0 / ASK_AGAIN_SHARE).clamp(least, most)
+    }
+
+    /// Answers the queries that have ended.
+    fn settle(&mut self) {
+        for place in (0..self.owed.len()).rev() {
+            let conn = self.owed[place];
+            let Some(Peer { caller, .. }) = self.table.get(conn) else {
+                self.owed.swap_remove(place);
+                continue;
+            };
+            // What comes behind a query may be more of them.
+            if self.backend.unsent(conn) > UNREAD_BYTES {
+                self.violations += 1;
+                self.part(conn, Close::Reset);
+                continue;
+            }
+            let moment = Moment { at: self.backend.now(), unix: clock::unix() };
+            let Some(course) = self.http.settle(caller, moment) else { continue };
+            // Behind the query there may have been another one.
+            if caller.is_owed() {
+                self.last_query = moment.at;
+            } else {
+                self.owed.swap_remove(place);
+            }
+            let is_over = caller.is_closed && !caller.is_owed();
+            self.follow(conn, course);
+            if is_over {
+                self.part(conn, Close::AfterSend);
+            }
         }
     }
 
@@ -166,7 +254,9 @@ impl<B: Backend> Worker<B> {
     }
 
     fn part(&mut self, conn: ConnId, how: Close) {
-        self.table.remove(conn);
+        if let Some(mut peer) = self.table.remove(conn) {
+            self.setup.budget.release(&mut peer.part);
+        }
         self.backend.close(conn, how);
     }
 
@@ -179,6 +269,7 @@ impl<B: Backend> Worker<B> {
         let mut counts = self.http.finish();
         counts.connections += self.connections;
         counts.violations += self.violations;
+        counts.over_memory += self.over_memory;
         counts
     }
 }

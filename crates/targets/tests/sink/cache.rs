@@ -15,6 +15,7 @@ on_every_backend! {
     what_is_too_long_or_no_frame_ends_a_connection,
     a_half_closed_connection_is_answered,
     several_threads_share_the_caches,
+    unfinished_frames_of_all_connections_share_a_bound,
 }
 
 pub(crate) fn options() -> CacheOptions {
@@ -200,6 +201,51 @@ fn several_threads_share_the_caches<O: Open + 'static>(open: &Arc<O>) {
     }
     let report = server.stop();
     assert_eq!((report.connections, report.puts, report.hits), (21, 1, 20), "{report:?}");
+}
+
+fn unfinished_frames_of_all_connections_share_a_bound<O: Open + 'static>(open: &Arc<O>) {
+    let server = start(CacheOptions { max_bytes: 1 << 20, ..options() }, open);
+    let mut client = Client::new();
+    // There is room for two of the longest frames. Of three, all but a byte comes.
+    let whole = frame(&vec![0; LONGEST_FRAME]);
+    let connections: Vec<usize> = (0..3).map(|_| client.connect(server.endpoint())).collect();
+    for index in &connections {
+        client.send(*index, &whole[..whole.len() - 1]);
+    }
+    let ended = client
+        .wait_for("an end", |client| connections.iter().copied().find(|of| client.try_end(*of).is_some()));
+    let text = "Out of memory: unfinished requests of all connections have 16777224 bytes";
+    assert_eq!(client.take(ended), refused(text));
+    // The others may go on, and there is room again.
+    let again = client.connect(server.endpoint());
+    for (index, rest) in connections
+        .into_iter()
+        .filter(|of| *of != ended)
+        .map(|of| (of, &whole[whole.len() - 1..]))
+        .chain([(again, &whole[..])])
+    {
+        client.send(index, rest);
+        let mut told = Vec::new();
+        client.wait_for("a reply", |client| {
+            told.append(&mut client.take(index));
+            (told.len() >= 5).then_some(())
+        });
+        assert_eq!(told, frame(b"\0"), "a PING");
+    }
+    let report = server.stop();
+    assert_eq!((report.over_memory, report.refused, report.pings), (1, 0, 3));
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_cut_off() {
+    let server = start(options(), &epoll());
+    let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
+    Caller::connect(&mut Client::new(), server.endpoint()).put(b"k", &[7; 1 << 20]);
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let get = frame(b"\x02\0\0\0\x09perf_test\0\0\0\x01k");
+    let sent = (0..100_000).take_while(|_| std::io::Write::write_all(&mut stream, &get).is_ok()).count();
+    assert!(sent < 100_000, "nothing ends it");
+    assert_eq!(server.stop().refused, 1);
 }
 
 #[test]

@@ -13,6 +13,9 @@ on_every_backend! {
     what_many_connections_write_is_counted,
     a_large_payload_is_taken_and_a_larger_one_ends_the_connection,
     replies_wait_and_connections_are_reset_on_purpose,
+    queries_that_last_hold_up_nobody_and_end_with_the_server,
+    what_comes_behind_a_query_waits_for_it,
+    unfinished_payloads_of_all_connections_share_a_bound,
 }
 
 fn options() -> IngestOptions {
@@ -111,6 +114,129 @@ fn replies_wait_and_connections_are_reset_on_purpose<O: Open + 'static>(open: &A
     assert_eq!(client.end(index), End::Reset);
     let of = server.stop().acknowledged.remove(0);
     assert_eq!((of.rows, of.visible, of.unacknowledged), (0, 3, 3));
+}
+
+/// A query that ends when it is made to.
+const ENDLESS: &str =
+    "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT COUNT(*) FROM t";
+
+fn asked(sql: &str) -> Vec<u8> {
+    let body = serde_json::json!({"sql": sql}).to_string();
+    request("POST /api/v1/query", "content-type: application/json\r\n", body.as_bytes())
+}
+
+fn queries_that_last_hold_up_nobody_and_end_with_the_server<O: Open + 'static>(open: &Arc<O>) {
+    let server = start(options(), open);
+    let mut client = Client::new();
+    // As many as run and wait. What is answered before each of them says that it was taken.
+    for _ in 0..4 + 64 {
+        let index = client.connect(server.endpoint());
+        client.send(index, &[request("GET /ready", "", b""), asked(ENDLESS)].concat());
+        assert_eq!(client.response(index).status, 200);
+    }
+    let index = client.connect(server.endpoint());
+    client.send(index, &[asked(ENDLESS), write(&batch(5)), request("GET /health", "", b"")].concat());
+    let refused = client.response(index);
+    let told = String::from_utf8(refused.body).expect("it is text");
+    assert!(refused.status == 503 && refused.head.contains("retry-after: 1"), "{} {told}", refused.head);
+    assert!(
+        told.contains("this target runs 4 queries at once, and 64 wait already: ask again later"),
+        "{told}"
+    );
+    assert_eq!(client.response(index).status, 204);
+    assert_eq!(client.response(index).status, 200);
+    // A query has 30 s: longer than this client waits for anything.
+    let began = client.now();
+    let report = server.stop();
+    assert!(client.now().since(began) < Nanos::from_secs(10), "it waited for its queries");
+    assert_eq!((report.counts.queries, report.counts.queries_refused), (69, 1));
+    assert_eq!((report.counts.writes, report.acknowledged[0].rows), (1, 5));
+}
+
+fn what_comes_behind_a_query_waits_for_it<O: Open + 'static>(open: &Arc<O>) {
+    let server = start(options(), open);
+    let mut client = Client::new();
+    let index = client.connect(server.endpoint());
+    let count = asked("SELECT COUNT(*) AS n, 1 FROM cpu");
+    // The second query sees the write behind the first, and the first does not. All come in small pieces.
+    let all = [write(&batch(1)), count.clone(), write(&batch(2)), count, request("GET /ready", "", b"")];
+    for piece in all.concat().chunks(50) {
+        client.send(index, piece);
+    }
+    let mut expect = |status: u16, text: &str| {
+        let Response { status: found, body, .. } = client.response(index);
+        let told = String::from_utf8(body).expect("it is text");
+        assert!(found == status && told.contains(text), "{found} {told}");
+    };
+    expect(204, "");
+    expect(200, r#""data":[[1,1]]"#);
+    expect(204, "");
+    expect(200, r#""data":[[3,1]]"#);
+    expect(200, "ready");
+
+    // Whoever has sent everything is owed the result all the same.
+    let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    std::io::Write::write_all(&mut stream, &asked("SELECT 6 * 7")).expect("it reads");
+    stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut told).expect("it is text");
+    assert!(told.contains(r#""data":[[42]]"#), "{told}");
+
+    // What is not read while a query runs is bounded, too.
+    let index = client.connect(server.endpoint());
+    client.send(index, &[asked(ENDLESS), vec![b'x'; 17 << 20]].concat());
+    assert_eq!(client.end(index), End::Reset);
+    let report = server.stop();
+    assert_eq!((report.counts.queries, report.counts.violations), (4, 1));
+}
+
+fn unfinished_payloads_of_all_connections_share_a_bound<O: Open + 'static>(open: &Arc<O>) {
+    let server = start(IngestOptions { max_memory: 1 << 20, max_payload: 4 << 20, ..options() }, open);
+    let mut client = Client::new();
+    // Two payloads of the longest kind have room, and 3 MB of each is 9.
+    let whole = write(&batch(333_333));
+    let connections: Vec<usize> = (0..3).map(|_| client.connect(server.endpoint())).collect();
+    for index in &connections {
+        client.send(*index, &whole[..whole.len() - 1]);
+    }
+    let ended = client
+        .wait_for("an end", |client| connections.iter().copied().find(|i| client.try_end(*i).is_some()));
+    let refused = client.response(ended);
+    let told = String::from_utf8(refused.body).expect("it is text");
+    assert!(
+        refused.status == 503 && told.contains("unfinished requests of all connections have 8388608 bytes"),
+        "{told}"
+    );
+    // The others may go on, and there is room again.
+    let again = client.connect(server.endpoint());
+    client.send(again, &write(&batch(1000)));
+    assert_eq!(client.response(again).status, 204);
+    for index in connections.into_iter().filter(|index| *index != ended) {
+        client.send(index, &whole[whole.len() - 1..]);
+        assert_eq!(client.response(index).status, 204);
+    }
+    let report = server.stop();
+    assert_eq!((report.counts.over_memory, report.counts.writes), (1, 3));
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_cut_off() {
+    let server = start(options(), &Arc::new(OpenEpoll(BackendOptions::default())));
+    let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    // All of them come at once: nothing further is read while they are answered.
+    let queries = asked("SELECT printf('%.*c', 15000000, 'x')").repeat(40);
+    std::io::Write::write_all(&mut stream, &queries).expect("it reads");
+    let clock = Client::new();
+    let began = clock.now();
+    // The error is told once, whatever there is to read.
+    while stream.take_error().expect("it is a socket").is_none() {
+        assert!(clock.now().since(began) < Nanos::from_secs(60), "nothing ends it");
+        std::thread::yield_now();
+    }
+    let report = server.stop();
+    assert_eq!(report.counts.violations, 1, "{report:?}");
 }
 
 #[test]

@@ -50,6 +50,11 @@ impl RequestServer {
         !self.given && !self.spill.is_empty()
     }
 
+    /// Bytes of memory that it keeps for a request that did not come whole.
+    pub const fn held_bytes(&self) -> usize {
+        self.spill.capacity()
+    }
+
     /// Consumes from the front of `input` until one request is complete (`Some`) or the input is used up
     /// (`None`). A [`Refusal`] is to be answered with its text; the next call goes on behind its frame.
     #[inline]
@@ -96,10 +101,15 @@ impl RequestServer {
     }
 
     /// Takes bytes until there are so many of them; whether there are. It makes room for what has come, not
-    /// for what was announced.
+    /// for what was announced, and never for more than that.
     fn fill(&mut self, wanted: usize, input: &mut &[u8]) -> bool {
         let missing = wanted.saturating_sub(self.spill.len());
         let (part, rest) = input.split_at(missing.min(input.len()));
+        let needed = self.spill.len() + part.len();
+        if needed > self.spill.capacity() {
+            let room = needed.max(2 * self.spill.capacity()).min(wanted);
+            self.spill.reserve_exact(room - self.spill.len());
+        }
         self.spill.extend_from_slice(part);
         *input = rest;
         part.len() == missing
@@ -175,7 +185,14 @@ mod tests {
         // The longest frame is announced, and little of it comes.
         assert_eq!(server.next(&mut &[0, 0x80, 0, 0, 1][..]), Ok(None));
         assert!(server.spill.capacity() < 1024, "{}", server.spill.capacity());
+        assert_eq!(server.held_bytes(), server.spill.capacity());
         let rest = vec![1; LONGEST_FRAME - 1];
+        for piece in rest[1..].chunks(60_000) {
+            assert_eq!(server.next(&mut &*piece), Ok(None));
+        }
+        assert_eq!(server.held_bytes(), LENGTH_BYTES + LONGEST_FRAME, "no more than the frame");
+        assert!(server.next(&mut &[1][..]).unwrap().is_some());
+        assert!(server.next(&mut &[0, 0x80, 0, 0, 1][..]).unwrap().is_none());
         assert!(server.next(&mut &rest[..]).unwrap().is_some());
         assert_eq!(server.next(&mut &b""[..]), Ok(None));
         assert_eq!(server.spill.capacity(), 0, "that of a large request is given back");

@@ -238,6 +238,22 @@ impl ChunkReader {
 mod tests {
     use super::*;
 
+    #[test]
+    fn of_a_long_body_the_front_is_kept_and_all_of_it_counted() {
+        let (mut bytes, mut kept) = (0, Vec::new());
+        for (most, expected) in [(5, "hello"), (LONGEST_KEPT_BODY, "hello, world")] {
+            (bytes, kept) = (0, Vec::new());
+            for piece in ["hel", "lo, ", "world"] {
+                Payload { bytes: &mut bytes, kept: Some(&mut kept), most }.take(piece.as_bytes());
+            }
+            assert_eq!((bytes, &kept[..]), (12, expected.as_bytes()));
+        }
+        for _ in 0..3 {
+            quote(&[b'x'; 1000], &mut kept);
+        }
+        assert_eq!((bytes, kept.len()), (12, LONGEST_QUOTE));
+    }
+
     /// The whole of `body` at once: payload, what is left of the input, and whether it is complete.
     fn read(body: &[u8]) -> Result<(u64, usize, bool), ProtocolError> {
         let (mut reader, mut bytes, mut kept, mut input) = (ChunkReader::new(), 0, Vec::new(), body);

@@ -121,8 +121,10 @@ impl Api {
         if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
             return problem(400, &format!("Database name '{name}' is reserved"));
         }
-        if !self.setup.store.create(name) {
-            return problem(409, &format!("Database '{name}' already exists"));
+        match self.setup.store.create(name) {
+            Ok(true) => {}
+            Ok(false) => return problem(409, &format!("Database '{name}' already exists")),
+            Err(why) => return problem(500, &why),
         }
         let created = json!({"name": name, "measurement_count": 0, "created_at": timestamp(asked)});
         HttpReply::json(201, &created)

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::batch::Decoded;
 use super::super::foreign::{self, Bulk, Signal};
-use super::super::payload::Damage;
+use super::super::payload::{Damage, unsnapped};
 use super::writes::{Taken, check_database};
 use super::{Api, Asked, text};
 use crate::http_reply::HttpReply;
@@ -143,15 +143,6 @@ impl Api {
         };
         Ok((bytes, Taken { database, decoded, accepted }))
     }
-}
-
-/// A payload of snappy's block format.
-fn unsnapped(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
-    let length = snap::raw::decompress_len(body).map_err(|error| error.to_string())?;
-    if length as u64 > most {
-        return Err(Damage::TooLarge(most).to_string());
-    }
-    snap::raw::Decoder::new().decompress_vec(body).map_err(|error| error.to_string())
 }
 
 fn protobuf(status: u16, body: String) -> HttpReply {

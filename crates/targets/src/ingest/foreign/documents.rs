@@ -6,12 +6,16 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::batch::Decoded;
 use super::super::column::Value;
-use super::super::rows::{Group, Rows};
+use super::super::rows::{Group, Rows, TOO_LARGE};
 use super::super::time::{self, Unit};
 use super::finished;
 
 /// The names that an instant of a document may have, if none is told.
 const TIMES: [&str; 4] = ["@timestamp", "_time", "time", "timestamp"];
+
+/// The most bytes of a column's name. Names within each other are joined, so that few bytes of a document
+/// could otherwise ask for any number of long names.
+const LONGEST_NAME: usize = 1024;
 
 /// What a bulk request holds, and what is answered to each of its documents.
 #[derive(Debug)]
@@ -87,7 +91,7 @@ fn stored(
     let mut fractions = BTreeSet::new();
     for (_, document) in documents {
         for (name, value) in document {
-            note_fractions(&mut fractions, name, value);
+            note_fractions(&mut fractions, name, value)?;
         }
     }
     let decoded = rows(measurement, documents, time, now, &Shape::Typed(fractions))?;
@@ -97,11 +101,16 @@ fn stored(
     }
 }
 
-fn note_fractions(fractions: &mut BTreeSet<String>, name: &str, value: &Json) {
+/// Notes the columns with numbers that have a fraction; all names are sound then.
+fn note_fractions(fractions: &mut BTreeSet<String>, name: &str, value: &Json) -> Result<(), String> {
+    if name.len() > LONGEST_NAME {
+        let beginning: String = name.chars().take(40).collect();
+        return Err(format!("the field `{beginning}…` has a name of more than {LONGEST_NAME} bytes"));
+    }
     match value {
         Json::Object(fields) => {
             for (inner, value) in fields {
-                note_fractions(fractions, &format!("{name}.{inner}"), value);
+                note_fractions(fractions, &format!("{name}.{inner}"), value)?;
             }
         }
         Json::Number(number) if number.as_i64().is_none() && !fractions.contains(name) => {
@@ -109,6 +118,7 @@ fn note_fractions(fractions: &mut BTreeSet<String>, name: &str, value: &Json) {
         }
         _ => {}
     }
+    Ok(())
 }
 
 fn rows(
@@ -136,6 +146,9 @@ fn rows(
             if found.is_none_or(|(time, _)| time != name) {
                 set(row, name, value, shape);
             }
+        }
+        if row.is_full() {
+            return Err(TOO_LARGE.to_owned());
         }
     }
     Ok(finished(rows))

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value as Json};
 
 use super::super::batch::Decoded;
-use super::super::rows::{Group, Rows};
+use super::super::rows::{Group, Rows, TOO_LARGE};
 use super::finished;
-use super::protobuf::{fields, pair};
+use super::protobuf::{Refused, fields, pair};
 
 const MEASUREMENT: &str = "entries";
 const NO_LABELS: &str = "error at least one label pair is required per stream";
@@ -53,7 +53,8 @@ pub(crate) fn packed(payload: &[u8]) -> Result<Decoded, String> {
                 }
                 Ok(())
             })?;
-            let row = rows.begin(MEASUREMENT, seconds.saturating_mul(1_000_000) + nanos / 1000);
+            let micros = seconds.saturating_mul(1_000_000).saturating_add(nanos / 1000);
+            let row = rows.begin(MEASUREMENT, micros);
             row.set_text(b"line", &String::from_utf8_lossy(line));
             for (name, value) in &labels {
                 row.set_text(name.as_bytes(), value);
@@ -61,10 +62,13 @@ pub(crate) fn packed(payload: &[u8]) -> Result<Decoded, String> {
             for (name, value) in metadata {
                 row.set_text(name, &String::from_utf8_lossy(value));
             }
+            if row.is_full() {
+                return Err(Refused::TooLarge);
+            }
         }
         Ok(())
     });
-    read.map_err(|broken| broken.to_string())?;
+    read.map_err(|why| why.to_string())?;
     refused.map_or_else(|| Ok(finished(rows)), Err)
 }
 
@@ -88,6 +92,9 @@ pub(crate) fn json(payload: &[u8]) -> Result<Decoded, String> {
             set_labels(row, labels)?;
             if let Some(metadata) = metadata.first() {
                 set_labels(row, metadata.as_object().ok_or("structured metadata are no object")?)?;
+            }
+            if row.is_full() {
+                return Err(TOO_LARGE.to_owned());
             }
         }
     }

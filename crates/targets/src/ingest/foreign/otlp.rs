@@ -1,11 +1,13 @@
 //! OTLP/HTTP with protobuf ("OTLP Specification", opentelemetry.io), the numbers of whose fields are those of
 //! `opentelemetry-proto` 1.x.
 
+use serde_json::Value as Json;
+
 use super::super::batch::Decoded;
 use super::super::column::Value;
 use super::super::rows::{Group, Rows};
 use super::finished;
-use super::protobuf::{Broken, Wire, fields};
+use super::protobuf::{Refused, Wire, fields};
 
 /// Lists in lists of an attribute's value that are followed.
 const DEPTH: u32 = 8;
@@ -30,7 +32,7 @@ impl Signal {
 
 /// Reads an export request: a row for each data point, log record or span. What has no time is of `now`
 /// (microseconds).
-pub(crate) fn decode(signal: Signal, payload: &[u8], now: i64) -> Result<Decoded, Broken> {
+pub(crate) fn decode(signal: Signal, payload: &[u8], now: i64) -> Result<Decoded, Refused> {
     let mut rows = Rows::default();
     fields(payload, |number, resource| match number {
         1 => of_resource(signal, resource.bytes()?, &mut rows, now),
@@ -39,7 +41,7 @@ pub(crate) fn decode(signal: Signal, payload: &[u8], now: i64) -> Result<Decoded
     Ok(finished(rows))
 }
 
-fn of_resource(signal: Signal, message: &[u8], rows: &mut Rows, now: i64) -> Result<(), Broken> {
+fn of_resource(signal: Signal, message: &[u8], rows: &mut Rows, now: i64) -> Result<(), Refused> {
     // The resource may stand behind what belongs to it.
     let mut attributes: Vec<&[u8]> = Vec::new();
     fields(message, |number, resource| match number {
@@ -63,7 +65,7 @@ fn of_resource(signal: Signal, message: &[u8], rows: &mut Rows, now: i64) -> Res
     })
 }
 
-fn metric(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Broken> {
+fn metric(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Refused> {
     let mut name = &b""[..];
     fields(message, |number, field| {
         if number == 1 {
@@ -94,7 +96,7 @@ fn data_point(
     resource: &[&[u8]],
     rows: &mut Rows,
     now: i64,
-) -> Result<(), Broken> {
+) -> Result<(), Refused> {
     let is_number = matches!(kind, "gauge" | "sum");
     let attributes_at = match kind {
         "histogram" => 9,
@@ -119,13 +121,13 @@ fn data_point(
     row.set_text(b"name", &String::from_utf8_lossy(name));
     row.set_text(b"type", kind);
     row.set_value("value", value.map_or(Value::Null, Value::Float));
-    if let Some(count) = count {
-        row.set_value("count", Value::Int(i64::try_from(count).unwrap_or(i64::MAX)));
-    }
+    // Also where there is none: an attribute of this name would make the column one of texts.
+    let count = count.map(|count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX)));
+    row.set_value("count", count.unwrap_or(Value::Null));
     set_attributes(row, &attributes, resource)
 }
 
-fn log(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Broken> {
+fn log(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Refused> {
     let (mut time, mut observed, mut severity) = (0, 0, 0);
     let (mut text, mut body, mut trace, mut span) = (&b""[..], None, &b""[..], &b""[..]);
     let mut attributes = Vec::new();
@@ -147,14 +149,17 @@ fn log(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<
     row.set_value("severity_number", Value::Int(severity as i64));
     row.set_text(b"severity_text", &String::from_utf8_lossy(text));
     if let Some(body) = body {
-        row.set_text(b"body", &any(body, DEPTH)?);
+        match any(body, DEPTH)? {
+            Json::String(text) => row.set_text(b"body", &text),
+            other => row.set_text(b"body", &other.to_string()),
+        }
     }
     row.set_text(b"trace_id", &hex(trace));
     row.set_text(b"span_id", &hex(span));
     set_attributes(row, &attributes, resource)
 }
 
-fn span(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Broken> {
+fn span(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result<(), Refused> {
     let mut ids = [&b""[..]; 3];
     let (mut name, mut kind, mut start, mut end, mut status) = (&b""[..], 0, 0, 0, 0);
     let mut attributes = Vec::new();
@@ -189,18 +194,22 @@ fn span(message: &[u8], resource: &[&[u8]], rows: &mut Rows, now: i64) -> Result
     set_attributes(row, &attributes, resource)
 }
 
-/// Sets attributes as text; those of the item go before those of its resource.
-fn set_attributes(row: &mut Group, own: &[&[u8]], resource: &[&[u8]]) -> Result<(), Broken> {
+/// Sets attributes as text; those of the item go before those of its resource. Nothing more of a payload is
+/// read when its rows are full.
+fn set_attributes(row: &mut Group, own: &[&[u8]], resource: &[&[u8]]) -> Result<(), Refused> {
     for attribute in own.iter().chain(resource) {
         let (key, value) = pair(attribute, DEPTH)?;
-        row.set_text(key, &value);
+        match value {
+            Json::String(text) => row.set_text(key, &text),
+            other => row.set_text(key, &other.to_string()),
+        }
     }
-    Ok(())
+    if row.is_full() { Err(Refused::TooLarge) } else { Ok(()) }
 }
 
-/// A key and its value as text.
-fn pair(message: &[u8], depth: u32) -> Result<(&[u8], String), Broken> {
-    let (mut key, mut value) = (&b""[..], String::new());
+/// A key and its value.
+fn pair(message: &[u8], depth: u32) -> Result<(&[u8], Json), Refused> {
+    let (mut key, mut value) = (&b""[..], Json::from(""));
     fields(message, |number, field| {
         match number {
             1 => key = field.bytes()?,
@@ -212,39 +221,41 @@ fn pair(message: &[u8], depth: u32) -> Result<(&[u8], String), Broken> {
     Ok((key, value))
 }
 
-/// A value of any kind as text; lists as JSON has them.
-fn any(message: &[u8], depth: u32) -> Result<String, Broken> {
-    let mut text = String::new();
+/// A value of any kind as JSON: what is neither a list nor a map is a text.
+fn any(message: &[u8], depth: u32) -> Result<Json, Refused> {
+    let mut value = Json::from("");
     fields(message, |number, field| {
-        text = match (number, field) {
-            (1, Wire::Bytes(value)) => String::from_utf8_lossy(value).into_owned(),
-            (2, Wire::Varint(value)) => (value != 0).to_string(),
-            (3, Wire::Varint(value)) => (value as i64).to_string(),
-            (4, Wire::Fixed64(bits)) => f64::from_bits(bits).to_string(),
-            (5 | 6, Wire::Bytes(_)) if depth == 0 => "…".to_owned(),
+        value = match (number, field) {
+            (1, Wire::Bytes(text)) => String::from_utf8_lossy(text).into(),
+            (2, Wire::Varint(flag)) => (flag != 0).to_string().into(),
+            (3, Wire::Varint(number)) => (number as i64).to_string().into(),
+            (4, Wire::Fixed64(bits)) => f64::from_bits(bits).to_string().into(),
+            (5 | 6, Wire::Bytes(_)) if depth == 0 => "…".into(),
             (5, Wire::Bytes(list)) => {
                 let mut items = Vec::new();
                 fields(list, |_, item| {
-                    items.push(serde_json::Value::from(any(item.bytes()?, depth - 1)?).to_string());
+                    items.push(any(item.bytes()?, depth - 1)?);
                     Ok(())
                 })?;
-                format!("[{}]", items.join(","))
+                items.into()
             }
             (6, Wire::Bytes(list)) => {
                 let mut pairs = serde_json::Map::new();
                 fields(list, |_, item| {
                     let (key, value) = pair(item.bytes()?, depth - 1)?;
-                    pairs.insert(String::from_utf8_lossy(key).into_owned(), value.into());
+                    pairs.insert(String::from_utf8_lossy(key).into_owned(), value);
                     Ok(())
                 })?;
-                serde_json::Value::from(pairs).to_string()
+                pairs.into()
             }
-            (7, Wire::Bytes(bytes)) => hex(bytes),
-            _ => return Err(Broken),
+            (7, Wire::Bytes(bytes)) => hex(bytes).into(),
+            (1..=7, _) => return Err(Refused::Broken),
+            // A kind of a later version.
+            _ => return Ok(()),
         };
         Ok(())
     })?;
-    Ok(text)
+    Ok(value)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -5,10 +5,10 @@ use super::super::batch::Decoded;
 use super::super::column::Value;
 use super::super::rows::Rows;
 use super::finished;
-use super::protobuf::{Broken, Wire, fields, pair};
+use super::protobuf::{Refused, Wire, fields, pair};
 
 /// Reads a write request: a row for each sample.
-pub(crate) fn decode(payload: &[u8]) -> Result<Decoded, Broken> {
+pub(crate) fn decode(payload: &[u8]) -> Result<Decoded, Refused> {
     let mut rows = Rows::default();
     fields(payload, |number, series| match number {
         1 => of_series(series.bytes()?, &mut rows),
@@ -17,7 +17,7 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Decoded, Broken> {
     Ok(finished(rows))
 }
 
-fn of_series(message: &[u8], rows: &mut Rows) -> Result<(), Broken> {
+fn of_series(message: &[u8], rows: &mut Rows) -> Result<(), Refused> {
     let (mut labels, mut samples) = (Vec::new(), Vec::new());
     fields(message, |number, field| {
         match number {
@@ -56,6 +56,9 @@ fn of_series(message: &[u8], rows: &mut Rows) -> Result<(), Broken> {
         row.set_value("value", value);
         for (name, label) in &labels {
             row.set_text(name, label);
+        }
+        if row.is_full() {
+            return Err(Refused::TooLarge);
         }
     }
     Ok(())

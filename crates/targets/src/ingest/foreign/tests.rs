@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use prost::Message as _;
 
-use super::protobuf::Broken;
+use super::protobuf::Refused;
 use super::*;
 
 const NOW: i64 = 5;
@@ -84,10 +84,14 @@ fn data_points_of_every_kind_are_rows() {
         told(&decoded),
         "metrics[@7 name=usage type=gauge value=1.5 host=h2 cpu=-3 service.name=shop; \
          @5 name=usage type=gauge value=-2.0 host=h2 cpu=-3 service.name=shop; \
-         @9 name=times type=histogram value=2.5 host=h1 service.name=shop count=4]"
+         @9 name=times type=histogram value=2.5 count=4 host=h1 service.name=shop]"
     );
     for cut in 1..payload.len() {
-        assert_eq!(otlp(Signal::Metrics, &payload[..cut], NOW).map(|_| ()), Err(Broken), "cut at {cut}");
+        assert_eq!(
+            otlp(Signal::Metrics, &payload[..cut], NOW).map(|_| ()),
+            Err(Refused::Broken),
+            "cut at {cut}"
+        );
     }
 }
 
@@ -188,7 +192,7 @@ fn samples_are_rows() {
     let decoded = prometheus(&request.encode_to_vec()).unwrap();
     let expected = "samples[@7000 value=1.5 __name__=up job=a; @8000 value=0.0 __name__=up job=a]";
     assert_eq!(told(&decoded), expected);
-    assert_eq!(prometheus(b"\xFF").map(|_| ()), Err(Broken));
+    assert_eq!(prometheus(b"\xFF").map(|_| ()), Err(Refused::Broken));
 }
 
 /// The message of grafana/loki `pkg/push/push.proto`.
@@ -293,4 +297,108 @@ fn json_lines_are_rows() {
     let named = lines(b"{\"at\":3,\"time\":\"noon\"}", Some("at"), NOW).unwrap();
     assert_eq!(told(&named), "lines[@3000000 time_=noon]");
     assert!(lines(b"{}\n5", None, NOW).unwrap_err().starts_with("line 2 is no JSON object: "));
+}
+
+/// Symptom: a batch was refused for a column of texts and numbers, with an attribute that was called as the
+/// number of a histogram's values is.
+#[test]
+fn an_attribute_may_have_the_name_of_a_column() {
+    let point = NumberDataPoint { attributes: vec![attribute("count", text("many"))], ..Default::default() };
+    let histogram = HistogramDataPoint { count: 4, ..Default::default() };
+    let metrics = vec![
+        Metric { data: Some(metric::Data::Gauge(Gauge { data_points: vec![point] })), ..Metric::default() },
+        Metric {
+            data: Some(metric::Data::Histogram(Histogram {
+                data_points: vec![histogram],
+                ..Default::default()
+            })),
+            ..Metric::default()
+        },
+    ];
+    let scope_metrics = vec![ScopeMetrics { metrics, ..ScopeMetrics::default() }];
+    let resource_metrics = vec![ResourceMetrics { scope_metrics, ..Default::default() }];
+    let decoded =
+        otlp(Signal::Metrics, &ExportMetricsServiceRequest { resource_metrics }.encode_to_vec(), NOW);
+    assert_eq!(told(&decoded.unwrap()), "metrics[@5 name= type=gauge; @5 name= type=histogram count=4]");
+}
+
+/// A request with one log record that has this attribute.
+fn with_attribute(value: any_value::Value) -> Vec<u8> {
+    let record = LogRecord { attributes: vec![attribute("deep", value)], ..LogRecord::default() };
+    let scope_logs = vec![ScopeLogs { log_records: vec![record], ..ScopeLogs::default() }];
+    let resource_logs = vec![ResourceLogs { resource: None, scope_logs, ..Default::default() }];
+    ExportLogsServiceRequest { resource_logs }.encode_to_vec()
+}
+
+/// Symptom: each list around a text doubled its backslashes: eight lists made 256 bytes of each quote.
+#[test]
+fn lists_within_lists_are_escaped_once() {
+    let quotes = "\"".repeat(1000);
+    let mut value = text(&quotes);
+    for _ in 0..7 {
+        value = any_value::Value::ArrayValue(ArrayValue { values: vec![AnyValue { value: Some(value) }] });
+    }
+    let decoded = otlp(Signal::Logs, &with_attribute(value), NOW).unwrap();
+    let expected = format!("deep={}\"{}\"{}", "[".repeat(7), "\\\"".repeat(1000), "]".repeat(7));
+    assert!(told(&decoded).contains(&expected), "{}", told(&decoded));
+}
+
+/// Symptom: a payload was refused as broken for a value of a kind that a later version has.
+#[test]
+fn values_of_unknown_kinds_are_empty() {
+    let known = with_attribute(text("x"));
+    let mut unknown = known.clone();
+    // Field 1 of the value, a text of one byte, becomes field 15.
+    let at = unknown.windows(3).rposition(|bytes| bytes == [0x0a, 1, b'x']).expect("the value is there");
+    unknown[at] = 0x7a;
+    let of = |payload: &[u8]| told(&otlp(Signal::Logs, payload, NOW).unwrap());
+    assert_eq!(of(&unknown), of(&known).replace("deep=x", "deep="));
+}
+
+/// Symptom: what stands once in a payload and belongs to each of its rows took any amount of memory, here 10
+/// GB of 200 kB.
+#[test]
+fn rows_of_one_payload_have_a_bound_of_memory() {
+    let (long, many) = ("x".repeat(100_000), 100_000);
+    let resource = Some(Resource { attributes: vec![attribute("a", text(&long))], ..Resource::default() });
+    let log_records = vec![LogRecord::default(); many];
+    let scope_logs = vec![ScopeLogs { log_records, ..ScopeLogs::default() }];
+    let resource_logs = vec![ResourceLogs { resource, scope_logs, ..Default::default() }];
+    let logs = ExportLogsServiceRequest { resource_logs }.encode_to_vec();
+    assert_eq!(otlp(Signal::Logs, &logs, NOW).unwrap_err(), Refused::TooLarge);
+
+    let labels = vec![Label { name: "a".to_owned(), value: long.clone() }];
+    let timeseries = vec![TimeSeries { labels, samples: vec![Sample::default(); many] }];
+    let write = WriteRequest { timeseries }.encode_to_vec();
+    assert_eq!(prometheus(&write).unwrap_err(), Refused::TooLarge);
+
+    let too_large = Refused::TooLarge.to_string();
+    let stream = Stream { labels: format!("{{a=\"{long}\"}}"), entries: vec![Entry::default(); many] };
+    let push = PushRequest { streams: vec![stream] }.encode_to_vec();
+    assert_eq!(loki_packed(&push).unwrap_err(), too_large);
+    let values = vec!["[\"1\",\"\"]"; many].join(",");
+    let push = format!("{{\"streams\":[{{\"stream\":{{\"a\":\"{long}\"}},\"values\":[{values}]}}]}}");
+    assert_eq!(loki_json(push.as_bytes()).unwrap_err(), too_large);
+
+    // A column of each line has a cell in all of them.
+    let documents: String = (0..30_000).map(|number| format!("{{\"f{number}\":1}}\n")).collect();
+    assert_eq!(lines(documents.as_bytes(), None, NOW).unwrap_err(), too_large);
+}
+
+/// Symptom: names within a long name were joined with it, one after the other.
+#[test]
+fn joined_names_have_a_bound() {
+    let document = |length: usize| format!("{{\"{}\":{{\"a\":1,\"b\":2.5}}}}", "x".repeat(length));
+    assert!(lines(document(1022).as_bytes(), None, NOW).is_ok());
+    let refused = lines(document(1023).as_bytes(), None, NOW).unwrap_err();
+    assert!(refused.ends_with("has a name of more than 1024 bytes") && refused.len() < 200, "{refused}");
+}
+
+/// Symptom: an overflow where the seconds of a line were as large as a number can be.
+#[test]
+fn times_beyond_all_bounds_are_the_last_one() {
+    let entry = Entry { timestamp: Some(Timestamp { seconds: i64::MAX, nanos: 5000 }), ..Entry::default() };
+    let stream = Stream { labels: "{a=\"b\"}".to_owned(), entries: vec![entry] };
+    let decoded = loki_packed(&PushRequest { streams: vec![stream] }.encode_to_vec()).unwrap();
+    assert!(told(&decoded).starts_with(&format!("entries[@{} ", i64::MAX)), "{}", told(&decoded));
 }

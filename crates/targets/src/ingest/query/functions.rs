@@ -27,8 +27,13 @@ pub(crate) fn register(sqlite: &Connection, source: &Arc<Source>) -> Result<()> 
     })?;
     sqlite.create_scalar_function("epoch_ms", 1, PURE, |context| instant(context, 1000))?;
     sqlite.create_scalar_function("epoch_us", 1, PURE, |context| instant(context, 1))?;
-    sqlite.create_aggregate_function("quantile_cont", 2, PURE, Quantile(None))?;
-    sqlite.create_aggregate_function("median", 1, PURE, Quantile(Some(0.5)))
+    sqlite.create_aggregate_function(
+        "quantile_cont",
+        2,
+        PURE,
+        Quantile { fixed: None, most: MOST_NUMBERS },
+    )?;
+    sqlite.create_aggregate_function("median", 1, PURE, Quantile { fixed: Some(0.5), most: MOST_NUMBERS })
 }
 
 /// A value as SQLite has it. It has no truth values: they are 1 and 0.
@@ -64,7 +69,14 @@ fn instant(context: &Context<'_>, micros_each: i64) -> Result<Value> {
 
 /// DuckDB's `quantile_cont(x, q)`: the value at place `q · (n − 1)` of the sorted numbers, with the line
 /// between the two that are next to it. With a fixed `q` the argument is not there.
-struct Quantile(Option<f64>);
+struct Quantile {
+    fixed: Option<f64>,
+    /// Numbers at most.
+    most: usize,
+}
+
+/// The most numbers of which a quantile is made: 128 MiB of them.
+const MOST_NUMBERS: usize = 16 << 20;
 
 /// The numbers that came, and the quantile that is asked for.
 #[derive(Debug, Default)]
@@ -75,7 +87,7 @@ struct Sample {
 
 impl Aggregate<Sample, Option<f64>> for Quantile {
     fn init(&self, context: &mut Context<'_>) -> Result<Sample> {
-        let quantile = match self.0 {
+        let quantile = match self.fixed {
             Some(quantile) => quantile,
             None => context.get(1)?,
         };
@@ -87,6 +99,10 @@ impl Aggregate<Sample, Option<f64>> for Quantile {
 
     fn step(&self, context: &mut Context<'_>, sample: &mut Sample) -> Result<()> {
         if let Some(number) = context.get::<Option<f64>>(0)? {
+            if sample.numbers.len() == self.most {
+                let why = format!("a quantile of this target is one of at most {} numbers", self.most);
+                return Err(Error::UserFunctionError(why.into()));
+            }
             sample.numbers.push(number);
         }
         Ok(())
@@ -100,5 +116,20 @@ impl Aggregate<Sample, Option<f64>> for Quantile {
         let Some(&low) = numbers.get(below) else { return Ok(None) };
         let high = numbers.get(below + 1).copied().unwrap_or(low);
         Ok(Some(low + (high - low) * (place - place.floor())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_one_of_a_bounded_number() {
+        let sqlite = Connection::open_in_memory().unwrap();
+        sqlite.create_aggregate_function("q", 1, PURE, Quantile { fixed: Some(0.5), most: 3 }).unwrap();
+        let ask = |sql: &str| sqlite.query_row(sql, [], |row| row.get::<_, f64>(0));
+        assert_eq!(ask("SELECT q(column1) FROM (VALUES (1), (NULL), (2), (9))"), Ok(2.0));
+        let refused = ask("SELECT q(column1) FROM (VALUES (1), (2), (3), (4))").unwrap_err().to_string();
+        assert_eq!(refused, "a quantile of this target is one of at most 3 numbers");
     }
 }

@@ -147,5 +147,41 @@ fn a_full_disk_and_too_many_measurements_are_refused() {
     let refused = store.write("other", batch("m", 1, 1.into()), 10, Fate::Stored, SECOND);
     assert_eq!(refused, Err("this target takes at most 10000 measurements".to_owned()));
     assert_eq!(store.names(SECOND).len(), 1, "nothing was made for it");
-    assert!(store.create("other") && !store.create("db"));
+    assert_eq!((store.create("other"), store.create("db")), (Ok(true), Ok(false)));
+}
+
+#[test]
+fn databases_and_names_of_columns_are_bounded() {
+    let store = Store::new(LIMITS);
+    for number in 0..MOST_DATABASES {
+        assert_eq!(store.create(&format!("d{number}")), Ok(true));
+    }
+    assert_eq!(store.create("d0"), Ok(false));
+    let many = Err("this target takes at most 10000 databases".to_owned());
+    assert_eq!(store.create("more"), many.clone().map(|()| true));
+    assert_eq!(store.write("more", batch("m", 1, 1.into()), 1, Fate::Stored, SECOND), many);
+
+    let store = Store::new(LIMITS);
+    let named = |first: char| {
+        let mut one = batch("m", 1, 1.into());
+        one[0].columns[0].0 = first.to_string().repeat(15 << 20).into();
+        one
+    };
+    for first in ['a', 'b', 'c', 'd'] {
+        assert_eq!(store.write("db", named(first), 1, Fate::Stored, SECOND), Ok(()));
+    }
+    let names = Err("this target takes at most 64 MiB of names of columns".to_owned());
+    assert_eq!(store.write("db", named('e'), 1, Fate::Stored, SECOND), names);
+    assert_eq!(store.write("db", named('a'), 1, Fate::Stored, SECOND), Ok(()), "it is known");
+}
+
+#[test]
+fn small_batches_count_with_what_they_take_beside_their_values() {
+    let store = Store::new(Limits { keep: u64::MAX, flush_rows: 1, ..LIMITS });
+    for _ in 0..10_000 {
+        write(&store, 1, Fate::Stored, SECOND);
+    }
+    let kept = store.acknowledged(SECOND).pop().unwrap().kept;
+    let least = (CHUNK_UPKEEP + 2 * COLUMN_UPKEEP) as u64;
+    assert!(kept > 100 && kept * least <= LIMITS.max_memory, "{kept}");
 }

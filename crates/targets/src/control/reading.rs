@@ -1,0 +1,73 @@
+//! Requests to the control port, from their bytes to who may send them.
+
+use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+
+use super::{Access, BODY_BYTES, ControlReply, ControlRequest, HEAD_BYTES};
+
+/// Reads the requests of one connection, one after the other.
+#[derive(Debug, Default)]
+pub struct RequestReader {
+    server: RequestServer,
+    /// The bytes of the present request so far.
+    raw: Vec<u8>,
+}
+
+/// What came of the bytes of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// There is more to come. Whether the client waits for `100 Continue`.
+    Pending {
+        /// It does.
+        wants_continue: bool,
+    },
+    /// A request that may be answered.
+    Request {
+        /// It.
+        request: ControlRequest,
+        /// Whether another one may follow on the connection.
+        stays: bool,
+    },
+    /// A request that is refused, with the reply.
+    Refused {
+        /// The reply.
+        reply: ControlReply,
+        /// Whether it was a HEAD request, whose reply has no body.
+        head_request: bool,
+        /// Whether another one may follow on the connection.
+        stays: bool,
+    },
+}
+
+impl RequestReader {
+    /// Takes what came last on the connection. Once a request is told, or refused, the next bytes are those
+    /// of another one.
+    pub fn take(&mut self, fresh: &[u8], access: &Access, memo: &mut RequestMemo) -> Reading {
+        self.raw.extend_from_slice(fresh);
+        let begin = self.raw.len() - fresh.len();
+        let mut input = &self.raw[begin..];
+        let refused = |status, message| Reading::Refused {
+            reply: ControlReply::problem(status, message),
+            head_request: false,
+            stays: false,
+        };
+        let limits = Limits { head_bytes: HEAD_BYTES, ..Limits::default() };
+        let reading = match self.server.next(&limits, memo, &mut input) {
+            Ok(None) if self.raw.len() > HEAD_BYTES + BODY_BYTES => refused(413, "the request is too large"),
+            Ok(None) => return Reading::Pending { wants_continue: self.server.wants_continue() },
+            Err(_) => refused(400, "that is no request of HTTP/1.1"),
+            Ok(Some(whole)) => {
+                // A client of HTTP/1.0 would have to be told.
+                let (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
+                match ControlRequest::new(&whole, &self.raw) {
+                    Ok(request) => match access.refusal(&request) {
+                        Some(reply) => Reading::Refused { reply, head_request, stays },
+                        None => Reading::Request { request, stays },
+                    },
+                    Err(reply) => Reading::Refused { reply, head_request, stays: false },
+                }
+            }
+        };
+        self.raw.clear();
+        reading
+    }
+}

@@ -1,0 +1,57 @@
+//! The small server of a run's control port: what its clients may take.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlServer};
+
+use crate::client::{Client, End};
+
+/// A server whose replies have so many bytes.
+fn start(bytes: usize) -> ControlServer {
+    let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
+    let options = ControlOptions { listen, access: Access::Anyone, name: "test" };
+    let open = OpenEpoll(BackendOptions::default());
+    let answer = Box::new(move |_: &_| ControlReply::text(200, "x".repeat(bytes)));
+    ControlServer::start(options, open, answer).expect("it starts")
+}
+
+#[test]
+fn connections_heads_and_bodies_are_bounded() {
+    let server = start(5);
+    let mut client = Client::new();
+    let indices: Vec<usize> = (0..8).map(|_| client.connect(server.endpoint())).collect();
+    for index in &indices {
+        client.send(*index, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        assert_eq!(client.response(*index).status, 200);
+    }
+    let ninth = client.connect(server.endpoint());
+    assert_eq!((client.response(ninth).status, client.end(ninth)), (503, End::Closed));
+    let long = format!("GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "y".repeat(8 << 10));
+    client.send(indices[0], long.as_bytes());
+    assert_eq!(client.response(indices[0]).status, 400);
+    let head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 99999\r\n\r\n";
+    client.send(indices[1], format!("{head}{}", "z".repeat(13 << 10)).as_bytes());
+    assert_eq!(client.response(indices[1]).status, 413);
+}
+
+/// Replies that nobody read were kept for as long as requests came.
+#[test]
+fn who_does_not_read_is_cut_off() {
+    let server = start(1 << 20);
+    let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_nodelay(true).expect("it is open");
+    let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+    let mut sent = 0;
+    // Each request is answered by what was received at once, so that several may share a reply.
+    while sent < 1_000_000 && stream.write_all(request).is_ok() {
+        sent += 1;
+    }
+    assert!(sent < 1_000_000, "nothing ends it");
+    // What it was sent before the end is no more than what was kept, and what the kernel held.
+    let mut read = Vec::new();
+    let _ = stream.read_to_end(&mut read);
+    assert!(read.len() < 64 << 20, "{}", read.len());
+}
