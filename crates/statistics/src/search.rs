@@ -81,6 +81,10 @@ const BREAKDOWN: f64 = 3.75;
 const HEARSAY: f64 = 2.0;
 /// Confidence of the interval of an estimation that was cut short.
 const CUT_SHORT: f64 = 0.98;
+/// How far from the centre an end of the estimate may lie, in widths of the precision.
+const REACH: f64 = 3.0;
+/// How far it may lie where the next rate that was tried says even less.
+const FARTHEST_REACH: f64 = 10.0;
 /// Confidence at which a rate is an end of it that holds by its own trials.
 const PLAIN: f64 = 0.999;
 /// A rate that holds is an end without that, if the capacity is so many times as high.
@@ -511,7 +515,7 @@ impl Search {
                 return self.decide(Some(low), Some(high), End::Narrow);
             }
         }
-        if let Some(crossing) = self.crossing(centre, self.settings.confidence) {
+        if let Some(crossing) = self.crossing(centre, self.settings.confidence, REACH) {
             if let (Some(low), Some(high)) = (crossing.low, crossing.high)
                 && measured >= SHORTEST_ESTIMATION
                 && (high / low).ln() <= distance
@@ -636,10 +640,11 @@ impl Search {
         Around { guess, below: rates().rfind(|x| *x <= guess), above: rates().find(|x| *x > guess) }
     }
 
-    /// What the trials of the estimation say together, for all conditions.
-    fn crossing(&self, centre: f64, confidence: f64) -> Option<Crossing> {
+    /// The crossing of all trials of the estimation together, for all conditions. Its interval is looked for
+    /// as far as `reach` widths of the precision from the centre.
+    fn crossing(&self, centre: f64, confidence: f64, reach: f64) -> Option<Crossing> {
         let distance = self.settings.distance();
-        let within = ((centre - 3.0 * distance).exp(), (centre + 3.0 * distance).exp());
+        let within = ((centre - reach * distance).exp(), (centre + reach * distance).exp());
         let near: Vec<&Level> = self
             .levels
             .iter()
@@ -668,7 +673,8 @@ impl Search {
     fn ends(&self, cut_short: bool) -> (Option<f64>, Option<f64>) {
         let own = self.settings.confidence;
         let confidence = if cut_short { own.max(CUT_SHORT) } else { own };
-        let crossing = self.centre.and_then(|centre| self.crossing(centre, confidence));
+        let within = |reach| self.centre.and_then(|centre| self.crossing(centre, confidence, reach));
+        let crossing = within(REACH);
         let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
         let estimate = crossing.map(|crossing| crossing.estimate);
         let breaking = |level: &&Level| level.finding == Finding::Breaks;
@@ -689,7 +695,10 @@ impl Search {
             };
             let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most;
             let held = self.levels.iter().rev().find(holds);
-            held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate)
+            let held = held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate);
+            // The next rate that holds may be half of the capacity: the line says more if it ends above.
+            let line = within(FARTHEST_REACH).filter(|_| cut_short).and_then(|crossing| crossing.low);
+            held.into_iter().chain(line).reduce(f64::max)
         });
         (low, high)
     }
