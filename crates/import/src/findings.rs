@@ -35,11 +35,17 @@ const LONGEST_QUOTE: usize = 60;
 
 /// `text` on one line and not too long, for messages.
 pub(crate) fn quoted(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = plain(text);
     match line.char_indices().nth(LONGEST_QUOTE) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
+}
+
+/// `text` on one line, with a blank for each control character: names of members stand in places, and a
+/// source may be hostile.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Collects what is found. Equal notes are kept once.
@@ -52,7 +58,7 @@ pub(crate) struct Findings {
 impl Findings {
     /// Adds a note.
     pub(crate) fn note(&mut self, at: impl Into<String>, said: &str, becomes: impl Into<String>) {
-        let note = Note { at: at.into(), said: quoted(said), becomes: becomes.into() };
+        let note = Note { at: plain(&at.into()), said: quoted(said), becomes: plain(&becomes.into()) };
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -117,7 +123,8 @@ impl Findings {
         if self.problems.is_empty() {
             for problem in &refused(&document, run, folder, files) {
                 let hint = problem.hint.clone();
-                let problem = Problem::new(format!("a plan refuses what it asks for: {}", problem.message));
+                let message = format!("a plan refuses what it asks for: {}", problem.message);
+                let problem = Problem::new(plain(&message));
                 self.problems.push(match hint {
                     Some(hint) => problem.with_hint(hint),
                     None => problem,
@@ -202,7 +209,7 @@ impl Files for AnyEmpty {
 }
 
 fn located(at: &str, message: impl fmt::Display) -> String {
-    if at.is_empty() { message.to_string() } else { format!("{at}: {message}") }
+    plain(&if at.is_empty() { message.to_string() } else { format!("{at}: {message}") })
 }
 
 #[cfg(test)]
@@ -218,6 +225,18 @@ mod tests {
         let Imported { notes, .. } = findings.finish(Document::default()).unwrap();
         assert_eq!(notes.len(), 1);
         assert_eq!(notes[0].to_string(), format!("/a: `{}…`: left out", "x ".repeat(30)));
+    }
+
+    /// Symptom: a key with an escape sequence or a line break stood in notes as it was.
+    #[test]
+    fn notes_and_problems_are_one_line_of_signs() {
+        let mut findings = Findings::default();
+        findings.note("/a\u{1b}[31m\nb", "", "what `\u{7}` means");
+        let Imported { notes, .. } = findings.finish(Document::default()).unwrap();
+        assert_eq!(notes[0].to_string(), "/a [31m b: what ` ` means");
+        let mut findings = Findings::default();
+        findings.problem("/a\rb", "no option `-\u{1}`");
+        assert_eq!(findings.into_problems().to_string(), "/a b: no option `- `");
     }
 
     #[test]

@@ -116,6 +116,13 @@ impl Asked {
     }
 }
 
+/// Who judges the answers to a query, to an update, and to the question what became of one: for tests with
+/// hostile answers.
+pub fn canister_judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
+    [Asked::Query, Asked::Update, Asked::State]
+        .map(|asked| Arc::new(CanisterJudge::new(asked, Arc::clone(notes))) as Arc<dyn Judge>)
+}
+
 /// Says what the answers of replicas mean.
 #[derive(Debug)]
 pub(crate) struct CanisterJudge {

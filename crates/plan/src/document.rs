@@ -24,6 +24,7 @@ pub use field::{Field, Keyed, Text};
 pub use form::Form;
 pub use source::{LoadedDocument, Source};
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
+pub(crate) use tree::{LARGEST_TEXT, too_large};
 
 use crate::layers::{Setting as _, SettingValue};
 
@@ -231,6 +232,9 @@ settings! {
     log: Text,
     /// File that failed requests and their responses are written to.
     failed: Text,
+    /// Names of query parameters, headers and fields of bodies whose values results do not show, besides
+    /// those that are known: `token`, `key`, `password` and the like.
+    redact: Vec<Field<Text>>,
     /// File that is watched: its first line is the new rate.
     rate_file: Text,
     /// Address of the control port: `127.0.0.1:8888`.

@@ -40,6 +40,9 @@ pub enum FileKind {
     File,
     /// A folder.
     Folder,
+    /// Something that can be read once, and only while somebody is at its other end: a pipe, a socket, a
+    /// device.
+    Stream,
 }
 
 /// The file system. The path `-` is the standard input.
@@ -55,6 +58,7 @@ impl Files for Disk {
     }
 
     fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
         let mut head = Vec::new();
         File::open(path)?.take(limit as u64).read_to_end(&mut head)?;
         Ok(head)
@@ -62,7 +66,11 @@ impl Files for Disk {
 
     fn kind(&self, path: &Path) -> Option<FileKind> {
         let found = std::fs::metadata(path).ok()?;
-        Some(if found.is_dir() { FileKind::Folder } else { FileKind::File })
+        Some(match found.file_type() {
+            kind if kind.is_dir() => FileKind::Folder,
+            kind if kind.is_file() => FileKind::File,
+            _ => FileKind::Stream,
+        })
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

@@ -60,12 +60,15 @@ impl Resolver<'_> {
         let threshold = spec.that.get().and_then(|text| self.threshold(text.as_str(), by, spec.that.place()));
         let window = self.document_duration(&spec.window);
         let delay = self.document_duration(&spec.delay);
-        let name = |field: &Field<Text>| field.get().map(|text| text.0.clone());
+        // As the names of the plan are shown.
+        let name =
+            |field: &Field<Text>| field.get().map(|text| self.redaction.in_text(text.as_str()).into_owned());
+        let (scenario, step, phase) = (name(&spec.scenario), name(&spec.step), name(&spec.phase));
         let spec = ThresholdSpec {
             threshold: threshold?,
-            scenario: name(&spec.scenario),
-            step: name(&spec.step),
-            phase: name(&spec.phase),
+            scenario,
+            step,
+            phase,
             window: window?,
             delay: delay?.unwrap_or(Nanos::ZERO),
             abort_on_fail: spec.abort_on_fail.get().copied().unwrap_or(false),

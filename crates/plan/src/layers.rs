@@ -3,7 +3,7 @@
 //! A setting of a higher layer replaces the same setting of the layers below. What a higher layer chooses can
 //! also make other settings of a lower one pointless: `--rate` beside the plan's `stages`. Within one layer
 //! that is a contradiction and refused; between layers the lower one gives way ([`GIVES_WAY`]). Headers are
-//! replaced by name.
+//! replaced by name, and names of secrets add up.
 
 use std::sync::Arc;
 
@@ -182,6 +182,8 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
                 };
                 below.extract_if(.., is_named).collect()
             }
+            // What one layer hides no other shows.
+            (Some(_), _) if name == "redact" => Vec::new(),
             (Some(_), _) => std::mem::take(&mut below),
         };
         if let Some(to) = to {
@@ -335,6 +337,7 @@ slots! {
     }
     Many {
         headers: headers,
+        redact: redact,
         max_concurrent_streams: streams,
         source_ip: source_ips,
         resolve: resolve,

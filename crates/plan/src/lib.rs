@@ -49,7 +49,7 @@ mod trial;
 mod url;
 mod users;
 
-pub use canister::{CanisterNotes, CertificateSample};
+pub use canister::{CanisterNotes, CertificateSample, canister_judges};
 pub use document::{Document, LoadedDocument, Source};
 pub use elsewhere::{Elsewhere, Newcomer};
 pub use environment::Environment;

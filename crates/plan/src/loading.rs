@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::document::{Document, LoadedDocument, Source};
+use crate::document::{Document, LARGEST_TEXT, LoadedDocument, Source, too_large};
 use plimsoll_scenario::suggest;
 
 use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
@@ -113,7 +113,7 @@ pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
             };
             Some(Problem::new(format!("`{shown}` is a folder, not a plan or a URL")).with_hint(hint))
         }
-        Some(FileKind::File) if looks_like_path || !text.contains([':', '/']) => {
+        Some(FileKind::File | FileKind::Stream) if looks_like_path || !text.contains([':', '/']) => {
             let problem = Problem::new(format!("`{shown}` is a file, not a URL"));
             Some(
                 problem
@@ -142,7 +142,8 @@ fn like(name: &str, files: &dyn Files) -> Option<String> {
 }
 
 fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
-    let content = files.read(Path::new(name)).map_err(|error| {
+    // One byte more tells a file that is too large.
+    let content = files.read_head(Path::new(name), LARGEST_TEXT + 1).map_err(|error| {
         let problem = Problem::new(format!("cannot read the plan `{name}`: {error}"));
         match (error.kind(), files.kind(Path::new(name))) {
             (std::io::ErrorKind::NotFound, _) => match like(name, files) {
@@ -168,6 +169,9 @@ fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
         }
     })?;
     let shown = if name == "-" { "<stdin>" } else { name };
+    if content.len() > LARGEST_TEXT {
+        return Err(too_large("plan"));
+    }
     match String::from_utf8(content) {
         Ok(text) => Ok(Source { name: shown.to_owned(), text }),
         Err(_) => Err(Problem::new(format!("the plan `{shown}` is not text in UTF-8"))),

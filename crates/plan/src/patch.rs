@@ -252,6 +252,8 @@ pub struct PlanPatch {
     pub log: Option<Given>,
     /// File that failed requests and their responses are written to.
     pub failed: Option<Given>,
+    /// Names of secrets, besides those that are known.
+    pub redact: Vec<Given>,
     /// File that is watched for the rate.
     pub rate_file: Option<Given>,
     /// Address of the control port.

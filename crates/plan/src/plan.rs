@@ -13,8 +13,8 @@ use plimsoll_metrics::{
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, RequestTemplate, ScriptSource, Supplied,
-    Supply,
+    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, Redaction, RequestTemplate, ScriptSource,
+    Supplied, Supply,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -101,6 +101,8 @@ pub struct Plan {
     pub interval: Nanos,
     /// How often live statistics are told: a multiple of the interval.
     pub statistics: Nanos,
+    /// What is not shown: names and URLs of this plan are without secrets already.
+    pub redaction: Redaction,
 }
 
 impl Plan {

@@ -54,6 +54,9 @@ impl Problem {
     }
 }
 
+/// So many things that are wrong are told. A file of 16 MiB could have millions.
+const MOST: usize = 1_000;
+
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
 /// (a header that is wrong is wrong for every URL), and what is wrong in the same way at several places of
 /// the plan file (a target that nothing is called, of several steps) is one problem with all of them.
@@ -69,6 +72,11 @@ impl Problems {
     pub fn push(&mut self, problem: Problem) {
         let key = (problem.message.clone(), problem.hint.clone(), problem.place.is_some());
         match self.known.get(&key) {
+            None if self.all.len() > MOST => {}
+            None if self.all.len() == MOST => {
+                let more = format!("these are the first {MOST} things that are wrong, and there are more");
+                self.all.push(Problem::new(more).with_hint("mend these, and look again"));
+            }
             None => {
                 self.known.insert(key, self.all.len());
                 self.all.push(problem);
@@ -179,6 +187,22 @@ mod tests {
         problems.push(Problem::new("a"));
         assert_eq!(problems.to_string(), "a\nb");
         assert!(!problems.is_empty() && Problems::default().is_empty());
+    }
+
+    #[test]
+    fn a_bounded_number_of_problems_is_told() {
+        let mut problems = Problems::default();
+        for number in 0..5_000 {
+            problems
+                .push(Problem::new(number.to_string()).at(Some(Place { start: number, end: number + 1 })));
+        }
+        problems.sort();
+        assert_eq!(problems.len(), MOST + 1);
+        let last = problems.iter().last().unwrap();
+        assert_eq!(last.message, "these are the first 1000 things that are wrong, and there are more");
+        // What is known already gets its further places all the same.
+        problems.push(Problem::new("7").at(Some(Place { start: 9_000, end: 9_001 })));
+        assert_eq!(problems.iter().nth(7).unwrap().also.len(), 1);
     }
 
     #[test]

@@ -34,7 +34,8 @@ impl Resolver<'_> {
         let indices: Option<Vec<usize>> = urls.as_ref().map(|urls| {
             let several = urls.iter().map(|url| {
                 let index = servers.add(url);
-                servers.show(index, crud.map_or_else(|| url.shown(), |crud| crud.shown(url)));
+                let shown = crud.map_or_else(|| url.shown(), |crud| crud.shown(url));
+                servers.show(index, self.redaction.in_text(&shown).into_owned());
                 index
             });
             several.collect()
@@ -61,7 +62,9 @@ impl Resolver<'_> {
                 None => single(url, &method, &body),
             };
             let wrk = self.wrk_script(patch, wish, url, &mut headers, &mut drafts[0])?;
+            let name = self.redaction.in_text(&name).into_owned();
             let drafts = drafts.into_iter().map(|draft| Draft {
+                name: self.redaction.in_text(&draft.name).into_owned(),
                 server,
                 authority: url.authority.clone(),
                 headers: headers.clone(),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_scenario::Redaction;
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};
@@ -62,7 +63,9 @@ impl Plan {
         environment: &dyn Environment,
     ) -> Result<Self, Problems> {
         let document = patch.document.clone();
-        let mut resolver = Resolver { files, environment, document, problems: Problems::default() };
+        let redaction = Redaction::new(patch.redact.iter().map(|given| given.text.trim()));
+        let problems = Problems::default();
+        let mut resolver = Resolver { files, environment, document, redaction, problems };
         match resolver.plan(&patch) {
             Some(plan) if resolver.problems.is_empty() => Ok(plan),
             _ => Err(resolver.problems),
@@ -80,6 +83,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) environment: &'a dyn Environment,
     /// The plan file, if there is one.
     pub(crate) document: Option<Arc<LoadedDocument>>,
+    /// What names and URLs of the plan are shown without.
+    pub(crate) redaction: Redaction,
     pub(crate) problems: Problems,
 }
 
@@ -220,6 +225,7 @@ impl Resolver<'_> {
         let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
         let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
+        self.check_redaction(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let load = match schedule.profile {
@@ -269,6 +275,7 @@ impl Resolver<'_> {
             thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
             interval: statistics.min(DEFAULT_INTERVAL),
             statistics,
+            redaction: self.redaction.clone(),
         };
         self.check_thresholds(&thresholds, &plan);
         self.check_user_rows(&plan);
@@ -310,6 +317,18 @@ impl Resolver<'_> {
             let problem = Problem::new(format!("{what} does not go with a plan that has scenarios"));
             let hint = "the plan's steps say what is sent; leave it out, or take a plan without scenarios";
             self.problems.push(problem.with_hint(hint));
+        }
+    }
+
+    /// Refuses what is no name of a secret.
+    fn check_redaction(&mut self, patch: &PlanPatch) {
+        for given in &patch.redact {
+            let name = given.text.trim();
+            if name.is_empty() || name.contains(['=', '&', '?', ':', ' ']) {
+                let message = format!("{}: `{}` is no name", given.by, name.escape_debug());
+                let hint = "name a query parameter, a header or a field of a body, such as `pin`";
+                self.problems.push(given.problem(message).with_hint(hint));
+            }
         }
     }
 

@@ -29,6 +29,7 @@ mod pool;
 mod program;
 mod quote;
 mod reaction;
+pub mod redaction;
 pub mod redirect;
 pub mod reference;
 mod request;
@@ -61,6 +62,7 @@ pub use reaction::{
     CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec, Reaction,
     ReactionSpec, Source, StatusRange, Verdict,
 };
+pub use redaction::Redaction;
 pub use request::{RequestTemplate, Supplied};
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;

@@ -28,6 +28,13 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// There is something that is no regular file: a folder, a pipe, a socket, a device.
+    NotAFile {
+        /// Its name.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
     /// The store was made by a later version of this program.
     TooNew {
         /// The file.
@@ -63,6 +70,7 @@ impl StoreError {
             Self::Unusable { path, .. }
             | Self::Corrupt { path, .. }
             | Self::NotAStore { path }
+            | Self::NotAFile { path, .. }
             | Self::TooNew { path, .. } => *path = known.to_owned(),
             Self::Run { .. } => {}
         }
@@ -81,7 +89,7 @@ impl StoreError {
             Self::Corrupt { .. } => {
                 "the next `run --save` sets it aside and begins a new one; `sqlite3 FILE .recover` may save its runs"
             }
-            Self::NotAStore { .. } => {
+            Self::NotAStore { .. } | Self::NotAFile { .. } => {
                 "name a file that `run --save --store FILE` made, or one that is not there yet"
             }
             Self::TooNew { .. } => {
@@ -100,6 +108,9 @@ impl fmt::Display for StoreError {
             Self::Unusable { path, reason } => write!(f, "cannot use the store {}: {reason}", path.display()),
             Self::Corrupt { path, reason } => write!(f, "the store {} is damaged: {reason}", path.display()),
             Self::NotAStore { path } => write!(f, "{} is no store of runs", path.display()),
+            Self::NotAFile { path, kind } => {
+                write!(f, "{} is {kind}, and a store of runs is a file", path.display())
+            }
             Self::TooNew { path, found, known } => write!(
                 f,
                 "the store {} has version {found}, and this program knows versions up to {known} only",

@@ -17,6 +17,7 @@ mod settling;
 mod tag;
 mod writing;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -36,9 +37,15 @@ pub use writing::{Labels, Ongoing};
 pub struct Store {
     db: Connection,
     path: PathBuf,
+    /// Runs that were killed and could not be made killed ones, by their numbers, with how they began.
+    gone: BTreeMap<i64, String>,
 }
 
 impl Store {
+    fn new(db: Connection, path: &Path) -> Self {
+        Self { db, path: path.to_owned(), gone: BTreeMap::new() }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,14 +43,15 @@ impl Store {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(unusable)?;
         }
+        check_kind(path)?;
         make(path)?;
         let damaged = fs::metadata(path).map_err(unusable)?.ino();
         match connect(path, origin) {
-            Ok(db) => Ok((Self { db, path: path.to_owned() }, None)),
+            Ok(db) => Ok((Self::new(db, path), None)),
             Err(StoreError::Corrupt { .. }) => {
                 let aside = set_aside(path, damaged, unix_s).map_err(unusable)?;
                 make(path)?;
-                Ok((Self { db: connect(path, origin)?, path: path.to_owned() }, Some(aside)))
+                Ok((Self::new(connect(path, origin)?, path), Some(aside)))
             }
             Err(error) => Err(error),
         }
@@ -61,16 +62,31 @@ impl Store {
     /// # Errors
     /// If it cannot be used, is damaged, something else, or of a later version.
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        check_kind(path)?;
         match fs::metadata(path) {
-            Ok(found) if found.len() > 0 || !found.is_file() => {}
+            Ok(found) if found.len() > 0 => {}
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(StoreError::Unusable { path: path.to_owned(), reason: error.to_string() });
             }
         }
-        Ok(Some(Self { db: connect(path, Origin::Named)?, path: path.to_owned() }))
+        Ok(Some(Self::new(connect(path, Origin::Named)?, path)))
     }
+}
+
+/// Refuses what is there and no regular file. To open a pipe would wait for somebody at its other end, and no
+/// signal ends that.
+fn check_kind(path: &Path) -> Result<(), StoreError> {
+    let Ok(kind) = fs::metadata(path).map(|found| found.file_type()) else { return Ok(()) };
+    let kind = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(StoreError::NotAFile { path: path.to_owned(), kind })
 }
 
 /// Makes the store where there is no file. It gets its name when it is whole: another process that makes it

@@ -166,6 +166,9 @@ impl Store {
         let found =
             self.db.query_row(sql, [number], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)));
         let found = found.optional().map_err(|error| self.failed(error))?;
+        if let (None, Some(beginning)) = (&found, self.gone.get(&number)) {
+            return self.unfinished(number, beginning);
+        }
         let read = |(id, saved): (String, Vec<u8>)| {
             SavedRun::from_bytes(&saved).map_err(|reason| StoreError::of_run(&id, reason))
         };
@@ -177,12 +180,21 @@ impl Store {
         let rows =
             statement.query_map(params_from_iter(values), row)?.collect::<rusqlite::Result<Vec<_>>>()?;
         let mut tags = self.db.prepare("SELECT tag, value FROM tags WHERE run = ?1 ORDER BY tag")?;
+        let settled = |row: Row| match row.state {
+            State::Running if self.gone.contains_key(&row.number) => Row {
+                state: State::Killed,
+                valid: Some(false),
+                invalid_reasons: vec!["unfinished".to_owned()],
+                ..row
+            },
+            _ => row,
+        };
         let with_tags = |row: Row| {
             let tags =
                 tags.query_map([row.number], |tag| Ok(Tag { name: tag.get(0)?, value: tag.get(1)? }))?;
             Ok(Row { tags: tags.collect::<rusqlite::Result<_>>()?, ..row })
         };
-        rows.into_iter().map(with_tags).collect()
+        rows.into_iter().map(settled).map(with_tags).collect()
     }
 }
 

@@ -11,10 +11,11 @@ use crate::{State, Store, StoreError};
 impl Store {
     /// Makes killed runs of those that go on only in the store. `lives` says of a process, as
     /// [`begin`](Self::begin) was told of it, whether it is still there; `heard` is when it wrote last.
-    /// Returns how many there were.
+    /// Returns how many there were. Where they cannot be written (the disk is full, or may only be read),
+    /// this store lists and reads them as killed ones all the same.
     ///
     /// # Errors
-    /// If the store cannot be read or written.
+    /// If the store cannot be read.
     pub fn settle(&mut self, lives: impl Fn(&str, Nanos) -> bool) -> Result<usize, StoreError> {
         let running = self.running().map_err(|error| self.failed(error))?;
         let mut settled = 0;
@@ -23,15 +24,25 @@ impl Store {
                 continue;
             }
             settled += 1;
-            let Ok(beginning) = serde_json::from_str::<Beginning>(&beginning) else {
+            let written = match self.unfinished(number, &beginning)? {
+                Some(run) => self.end(number, &run, State::Killed),
                 // Of a version that said something else at the start: only that it was killed is known.
-                self.give_up(number).map_err(|error| self.failed(error))?;
-                continue;
+                None => self.give_up(number).map_err(|error| self.failed(error)),
             };
-            let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
-            self.end(number, &SavedRun::unfinished(beginning, intervals, parts, Cut::Killed), State::Killed)?;
+            match written {
+                Err(error) if error.is_of_place() => drop(self.gone.insert(number, beginning)),
+                written => written?,
+            }
         }
         Ok(settled)
+    }
+
+    /// What a run that was killed has come to, from what it told and how it began; `None` if that cannot be
+    /// read.
+    pub(crate) fn unfinished(&self, number: i64, beginning: &str) -> Result<Option<SavedRun>, StoreError> {
+        let Ok(beginning) = serde_json::from_str::<Beginning>(beginning) else { return Ok(None) };
+        let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
+        Ok(Some(SavedRun::unfinished(beginning, intervals, parts, Cut::Killed)))
     }
 
     fn running(&self) -> rusqlite::Result<Vec<Running>> {
@@ -199,6 +210,51 @@ mod tests {
         assert_eq!((count(&store, "intervals"), count(&store, "parts")), (0, 0));
         store.remove(&[row.number]).unwrap();
         assert_eq!((count(&store, "runs"), count(&store, "tags")), (0, 0));
+    }
+
+    #[test]
+    fn a_killed_run_does_not_stay_running_where_nothing_can_be_written() {
+        let file = File::new("full");
+        let mut ongoing = file.begin("f1");
+        (1..=9).for_each(|second| ongoing.note(&interval(second), Nanos(second)).unwrap());
+        drop(ongoing);
+        drop(file.begin("f2"));
+        let mut store = file.open();
+        store.db.pragma_update(None, "query_only", true).unwrap();
+        assert_eq!(store.settle(|_, _| false).unwrap(), 2);
+        let rows = store.list(&Filter::default()).unwrap();
+        assert!(rows.iter().all(|row| row.state == State::Killed && row.valid == Some(false)), "{rows:?}");
+        assert_eq!(store.latest(0).unwrap().unwrap().state, State::Killed);
+        let first = store.by_id("f1").unwrap().remove(0);
+        assert_eq!((first.state, &*first.invalid_reasons), (State::Killed, &["unfinished".to_owned()][..]));
+        assert_eq!(store.read(first.number).unwrap().unwrap().steps[0].ok, (3..=9).sum::<u64>());
+        // With room again they are written.
+        let mut store = file.open();
+        assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);
+        assert_eq!(store.settle(|_, _| false).unwrap(), 2);
+        assert_eq!(file.open().list(&Filter::default()).unwrap()[0].state, State::Killed);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        let file = File::new("kinds");
+        let folder = file.0.parent().unwrap();
+        std::fs::create_dir_all(folder).unwrap();
+        let (pipe, socket) = (folder.join("pipe"), folder.join("socket"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, kind) in [
+            (folder, "a folder"),
+            (&pipe, "a pipe"),
+            (&socket, "a socket"),
+            (std::path::Path::new("/dev/null"), "a device"),
+        ] {
+            for error in [Store::open(path, Origin::Named, 7).err(), Store::open_existing(path).err()] {
+                let error = error.expect("it is refused");
+                assert!(!error.is_of_place() && error.to_string().contains(kind), "{error}");
+            }
+        }
+        drop(listener);
     }
 
     #[test]

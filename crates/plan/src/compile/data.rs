@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::variables::is_function;
 use super::{Compiler, suggestion};
 use crate::document::{DataSpec, Field, Row, Text};
-use crate::{Place, Problem};
+use crate::{FileKind, Place, Problem};
 
 /// Bytes of a file that are read for the names of its columns, at most.
 const LONGEST_HEAD: usize = 1 << 20;
@@ -305,6 +305,11 @@ impl Compiler<'_, '_> {
     fn head(&mut self, field: &Field<Text>) -> Option<(std::path::PathBuf, Vec<u8>)> {
         let name = self.plain(field)?;
         let path = self.loaded.path(&name);
+        if self.resolver.files.kind(&path) == Some(FileKind::Stream) {
+            let message = format!("cannot read rows from `{name}`: it is a pipe, a socket or a device");
+            let hint = "write it to a file: every thread reads the rows for itself";
+            return self.fail(field.place(), Problem::new(message).with_hint(hint));
+        }
         match self.resolver.files.read_head(&path, LONGEST_HEAD) {
             Ok(mut head) => {
                 if head.starts_with(b"\xef\xbb\xbf") {

@@ -365,11 +365,11 @@ impl Compiler<'_, '_> {
                 let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
                 return self.form(spec.name.place(), problem.with_hint("names tell them apart in reports"));
             }
-            return Some(name);
+            return Some(self.resolver.redaction.in_text(&name).into_owned());
         }
         let method = method?;
         Some(match shown {
-            Some(shown) => part.names.make(&format!("{method} {shown}")),
+            Some(shown) => part.names.make(&format!("{method} {}", self.resolver.redaction.in_text(shown))),
             None => part.names.make(method),
         })
     }

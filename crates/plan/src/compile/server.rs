@@ -87,7 +87,8 @@ impl Compiler<'_, '_> {
             }
         };
         for member in std::iter::once(&url).chain(&share) {
-            self.servers.show(server, member.shown());
+            let shown = self.resolver.redaction.in_text(&member.shown()).into_owned();
+            self.servers.show(server, shown);
         }
         Some(origin(server, &url))
     }
@@ -150,7 +151,8 @@ impl Compiler<'_, '_> {
     pub(super) fn absolute(&mut self, text: &str, place: Option<Place>) -> Option<(Origin, String)> {
         let url = self.url(text, place)?;
         let server = self.servers.add(&url);
-        self.servers.show(server, url.shown());
+        let shown = self.resolver.redaction.in_text(&url.shown()).into_owned();
+        self.servers.show(server, shown);
         let origin = Origin { prefix: String::new(), ..origin(server, &url) };
         Some((origin, url.target))
     }

@@ -1,25 +1,32 @@
 //! What must not be shown of a plan file.
 
+use plimsoll_scenario::Redaction;
 use plimsoll_scenario::header::is_secret;
 
-use super::tree::{self, Kind, Node};
+use super::tree::{self, Entry, Kind, Node};
 use super::{Document, Source};
 use crate::{Place, Problems};
 
+/// Keys below which names are the user's own: those of headers, fields and variables.
+const OF_USERS: [&str; 7] = ["headers", "json", "claims", "variables", "set", "keep", "list"];
+/// Keys below which variables are named by what they are taken from, which is no secret.
+const EXTRACTIONS: [&str; 2] = ["extract", "collect"];
+
 impl Source {
     /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, users in URLs,
-    /// and what stands where the name of a file with a key belongs. A text that is no YAML has them by its
-    /// lines.
-    pub fn secrets(&self) -> Vec<Place> {
-        let mut found = Vec::new();
+    /// what stands where the name of a file with a key belongs, and all values that `redaction` hides by
+    /// their names. A text that is no YAML has them by its lines.
+    pub fn secrets(&self, redaction: &Redaction) -> Vec<Place> {
+        let mut search = Search { text: &self.text, redaction, found: Vec::new() };
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
         // What is no strict JSON is mostly YAML, which says where values are all the same.
         match parse(&self.name).or_else(|| parse("plan.yaml")) {
-            Some(root) => walk(&root, &self.text, &mut found),
-            None => lines(&self.text, &mut found),
+            Some(root) => search.walk(&root, Names::Plan),
+            None => search.lines(),
         }
-        users(&self.text, &mut found);
-        found
+        let in_urls = redaction.places_in_urls(&self.text).into_iter();
+        search.found.extend(in_urls.map(|place| Place { start: place.start as u32, end: place.end as u32 }));
+        search.found
     }
 }
 
@@ -32,33 +39,143 @@ fn is_credential(name: &str) -> bool {
             .any(|key| key.eq_ignore_ascii_case(name))
 }
 
-fn walk(node: &Node, text: &str, found: &mut Vec<Place>) {
-    match &node.kind {
-        Kind::Scalar { text: value, .. } => {
-            if let Some((name, _)) = value.split_once(':').filter(|(name, _)| is_credential(name)) {
-                // Behind the name and its colon, which stand so in the file unless there are escapes in
-                // front.
-                let shown = &text[node.place.start as usize..node.place.end as usize];
-                let from = shown.find(name).map_or(0, |at| at + name.len() + 1);
-                found.push(Place { start: node.place.start + from as u32, end: node.place.end });
-            }
-        }
-        Kind::List(items) => items.iter().for_each(|item| walk(item, text, found)),
-        Kind::Map(entries) => {
-            for entry in entries {
-                if is_credential(&entry.name) {
-                    found.push(entry.value.place);
-                } else if entry.name == "tokens" {
-                    keys(&entry.value, found);
-                } else if entry.name == "headers" && !matches!(entry.value.kind, Kind::Map(_)) {
-                    nameless(&entry.value, found);
-                    walk(&entry.value, text, found);
-                } else {
-                    walk(&entry.value, text, found);
+/// Whose names the keys of a map are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Plan,
+    User,
+    Extraction,
+}
+
+/// A search for secrets in the text of a plan.
+struct Search<'s> {
+    text: &'s str,
+    redaction: &'s Redaction,
+    found: Vec<Place>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, node: &Node, names: Names) {
+        match &node.kind {
+            Kind::Scalar { text, .. } => self.scalar(text, node.place),
+            Kind::List(items) => items.iter().for_each(|item| self.walk(item, names)),
+            Kind::Map(entries) => {
+                self.rows(entries);
+                for entry in entries {
+                    let (name, value) = (entry.name.as_str(), &entry.value);
+                    let is_hidden = match names {
+                        Names::Plan => is_credential(name),
+                        Names::User => is_credential(name) || self.redaction.hides_header(name),
+                        Names::Extraction => false,
+                    };
+                    match name {
+                        _ if is_hidden => self.hide(value),
+                        "tokens" if names == Names::Plan => keys(value, &mut self.found),
+                        "headers" if !matches!(value.kind, Kind::Map(_)) => {
+                            nameless(value, &mut self.found);
+                            self.walk(value, Names::User);
+                        }
+                        _ if OF_USERS.contains(&name) => self.walk(value, Names::User),
+                        _ if names == Names::User => self.walk(value, names),
+                        _ if EXTRACTIONS.contains(&name) => self.walk(value, Names::Extraction),
+                        _ if names == Names::Extraction => self.walk(value, Names::Plan),
+                        _ => self.walk(value, names),
+                    }
                 }
             }
         }
     }
+
+    /// A value whose name is that of a secret, unless it is only a slot.
+    fn hide(&mut self, value: &Node) {
+        match &value.kind {
+            Kind::Scalar { text, .. } if is_slot(text) => {}
+            _ => self.found.push(value.place),
+        }
+    }
+
+    fn scalar(&mut self, value: &str, place: Place) {
+        let shown = &self.text[place.start as usize..place.end as usize];
+        let is_hidden = |name: &str| is_credential(name) || self.redaction.hides_header(name.trim());
+        if let Some((name, rest)) = value.split_once(':').filter(|(name, _)| is_hidden(name)) {
+            // Behind the name and its colon, which stand so in the file unless there are escapes in front.
+            let from = shown.find(name).map_or(0, |at| at + name.len() + 1);
+            if !is_slot(rest.trim()) {
+                self.found.push(Place { start: place.start + from as u32, end: place.end });
+            }
+            return;
+        }
+        let all = self.redaction.places(value).len();
+        if all == 0 {
+            return;
+        }
+        let inner = shown.trim_start_matches(['"', '\'']);
+        let from = place.start + (shown.len() - inner.len()) as u32;
+        let inner = inner.trim_end_matches(['"', '\'']);
+        let places = self.redaction.places(inner);
+        if places.len() < all {
+            // Escapes are in front of quotes: where they are is not seen.
+            self.found.push(place);
+            return;
+        }
+        let at = |place: std::ops::Range<usize>| Place {
+            start: from + place.start as u32,
+            end: from + place.end as u32,
+        };
+        self.found.extend(places.into_iter().map(at));
+    }
+
+    /// Rows of a data source whose columns are named beside them.
+    fn rows(&mut self, entries: &[Entry]) {
+        let list = |name: &str| {
+            entries.iter().find(|entry| entry.name == name).and_then(|entry| match &entry.value.kind {
+                Kind::List(items) => Some(items),
+                _ => None,
+            })
+        };
+        let (Some(columns), Some(rows)) = (list("columns"), list("list")) else { return };
+        for (index, column) in columns.iter().enumerate() {
+            let Kind::Scalar { text, .. } = &column.kind else { continue };
+            if !(is_credential(text) || self.redaction.hides(text)) {
+                continue;
+            }
+            for row in rows {
+                match &row.kind {
+                    Kind::List(values) => self.found.extend(values.get(index).map(|value| value.place)),
+                    _ if columns.len() == 1 => self.found.push(row.place),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Everything behind the key of a line that names a credential.
+    fn lines(&mut self) {
+        let mut start = 0;
+        let is_hidden = |name: &str| is_credential(name) || self.redaction.hides(name);
+        for line in self.text.split_inclusive('\n') {
+            let mut name_start = 0;
+            for (at, _) in line.match_indices(':') {
+                let name = line[name_start..at]
+                    .rsplit(['-', '{', ',', ' ', '"', '\''])
+                    .find(|part| !part.is_empty());
+                let whole = line[name_start..at].trim_matches([' ', '-', '{', '"', '\'']);
+                if name.is_some_and(is_hidden) || is_hidden(whole) {
+                    self.found
+                        .push(Place { start: (start + at + 1) as u32, end: (start + line.len()) as u32 });
+                    break;
+                }
+                name_start = at + 1;
+            }
+            start += line.len();
+        }
+    }
+}
+
+/// Whether a value is a slot of a template and nothing else.
+fn is_slot(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("${") && text.find('}') == Some(text.len() - 1)
 }
 
 /// The keys of tokens, whatever is written there.
@@ -83,35 +200,5 @@ fn nameless(node: &Node, found: &mut Vec<Place>) {
         Kind::Scalar { text, .. } if !text.contains(':') => found.push(node.place),
         Kind::List(items) => items.iter().for_each(|item| nameless(item, found)),
         Kind::Scalar { .. } | Kind::Map(_) => {}
-    }
-}
-
-/// Everything behind the key of a line that names a credential.
-fn lines(text: &str, found: &mut Vec<Place>) {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let mut name_start = 0;
-        for (at, _) in line.match_indices(':') {
-            let name =
-                line[name_start..at].rsplit(['-', '{', ',', ' ', '"', '\'']).find(|part| !part.is_empty());
-            let whole = line[name_start..at].trim_matches([' ', '-', '{', '"', '\'']);
-            if name.is_some_and(is_credential) || is_credential(whole) {
-                found.push(Place { start: (start + at + 1) as u32, end: (start + line.len()) as u32 });
-                break;
-            }
-            name_start = at + 1;
-        }
-        start += line.len();
-    }
-}
-
-/// User and password in URLs.
-fn users(text: &str, found: &mut Vec<Place>) {
-    for (at, _) in text.match_indices("://") {
-        let rest = &text[at + 3..];
-        let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'".contains(c)).unwrap_or(rest.len());
-        if let Some(user) = rest[..end].rfind('@') {
-            found.push(Place { start: (at + 3) as u32, end: (at + 3 + user) as u32 });
-        }
     }
 }

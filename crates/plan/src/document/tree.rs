@@ -11,7 +11,7 @@ use super::{Form, json};
 use crate::{Place, Problem, Problems};
 
 /// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
-const LARGEST_TEXT: usize = 16 * 1024 * 1024;
+pub(crate) const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 /// Deepest nesting of lists and mappings: deeper than any plan, and shallow enough for every stack.
 pub(super) const DEEPEST: usize = 64;
 /// Most values that aliases may repeat, all together: a few lines of aliases of aliases could otherwise be
@@ -79,9 +79,7 @@ impl Node {
 pub(crate) fn parse(form: &Form, name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
     let noun = form.noun;
     if text.len() > LARGEST_TEXT {
-        let problem = Problem::new(format!("the {noun} has {} bytes, more than 16 MiB", text.len()));
-        problems
-            .push(problem.with_hint("put data into CSV or JSON lines files, which are read piece by piece"));
+        problems.push(too_large(noun));
         return None;
     }
     let root = match json::is_json(name, text) && !text.trim().is_empty() {
@@ -97,6 +95,12 @@ pub(crate) fn parse(form: &Form, name: &str, text: &str, problems: &mut Problems
             None
         }
     }
+}
+
+/// The problem of a file of more than [`LARGEST_TEXT`] bytes.
+pub(crate) fn too_large(noun: &str) -> Problem {
+    Problem::new(format!("the {noun} has more than {} MiB", LARGEST_TEXT >> 20))
+        .with_hint("put data into CSV or JSON lines files, which are read piece by piece")
 }
 
 /// Reads YAML; `Some(None)`: nothing is in it.

@@ -234,8 +234,12 @@ pub(super) fn escaped(text: &str) -> String {
 /// Text in which control characters, which a server may have smuggled in, are visible signs; line ends and
 /// tabs stay.
 pub(super) fn visible(text: &str) -> String {
-    let is_hidden = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || is_direction(c);
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character is shown as none, or acts on others.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t')) || is_direction(c)
 }
 
 /// Whether a character turns the direction of what follows, so that text would look other than it is (UTS
@@ -248,7 +252,15 @@ const fn is_direction(character: char) -> bool {
 /// for contents of script elements"). `<` occurs within strings of JSON only, where it may be written as an
 /// escape.
 pub(super) fn json_in_script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        // What is hidden is so from who looks at the source, too.
+        match matches!(c, '<' | '\u{2028}' | '\u{2029}') || is_hidden(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -187,6 +187,27 @@ fn extremes_that_are_not_those_of_the_values_are_damage() {
     assert!(message.contains("a histogram is damaged"), "{message}");
 }
 
+/// Symptom: two runs whose counts were near the largest number could be read, and were not merged but ended the
+/// program.
+#[test]
+fn counts_that_no_run_can_have_are_damage() {
+    let run = saved(&[sample(0, 5, Nanos(1), Nanos(2), Nanos(3))], 0, None);
+    let text = gunzip(&run.to_bytes().unwrap());
+    for (count, is_read) in [(1_u64 << 58, true), ((1 << 58) + 1, false), (u64::MAX, false)] {
+        for place in [
+            "\"ok\":1,\"failed\":0,\"timed_out\":0,\"response_time\"",
+            "\"ok\":1,\"failed\":0,\"timed_out\":0,\"completed\"",
+        ] {
+            assert!(text.contains(place), "{text}");
+            let changed = text.replace(place, &place.replace("\"ok\":1", &format!("\"ok\":{count}")));
+            match SavedRun::from_bytes(&gzip(&changed)) {
+                Ok(run) => assert!(is_read && SavedRun::merge(&[run.clone(), run]).is_ok(), "{count}"),
+                Err(error) => assert!(!is_read, "{count}: {error}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_hundred_million_requests_are_ten_runs_of_ten_million() {
     let record = fixture::quiet_record();
@@ -310,4 +331,21 @@ fn a_record_is_saved_with_its_histograms_and_its_course() {
     assert_eq!(shape, [(1.0, 1_000)]);
     let values: u64 = run.slices.iter().map(|slice| slice.tally.response_time.count()).sum();
     assert_eq!(values, run.total().response_time.count());
+}
+
+/// What it unpacks to was kept up to 1 GiB before it was refused.
+#[test]
+fn a_bomb_is_refused_before_it_is_unpacked() {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(br#"{"saved_run":1,"result":""#).expect("memory takes it");
+    let megabyte = vec![b'x'; 1 << 20];
+    for _ in 0..100 {
+        encoder.write_all(&megabyte).expect("memory takes it");
+    }
+    let bomb = encoder.finish().expect("memory takes it");
+    assert!(bomb.len() < 200_000, "{}", bomb.len());
+    let refused = SavedRun::from_bytes(&bomb).expect_err("it is no run").to_string();
+    let expected = format!("its {} bytes are more than {} without compression", bomb.len(), 64 << 20);
+    assert!(refused.contains(&expected), "{refused}");
 }
