@@ -15,6 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn the_signal_is_ignored() {
         survive_file_limits();
         let status = std::fs::read_to_string("/proc/self/status").expect("it can be read");

@@ -16,6 +16,7 @@
 pub mod child;
 pub mod clock;
 pub mod epoll;
+pub mod inherited;
 pub mod last_words;
 pub mod limits;
 pub mod namespace;
@@ -35,7 +36,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, Shard};
 
 /// A connection of one backend. Slots are small numbers and are used again; the generation tells the
 /// connections apart that had the same slot, so that a stale id does no harm.
@@ -265,6 +266,11 @@ pub trait Backend {
     /// The clock: `CLOCK_MONOTONIC`, or virtual time.
     fn now(&self) -> Nanos;
 
+    /// Unix time in nanoseconds: `CLOCK_REALTIME`, or virtual time. Never for a measurement.
+    fn unix(&self) -> Nanos {
+        clock::unix()
+    }
+
     /// How often the scheduler took the processor away from this thread, since it began. A system call.
     fn preemptions(&self) -> u64;
 
@@ -323,6 +329,15 @@ pub trait Open: Send + Sync {
     /// # Errors
     /// When the system does not provide it or has no descriptor or locked memory left.
     fn open(&self) -> Result<Self::Backend, SystemError>;
+
+    /// The same for one of several workers. Backends of one machine are alike, so that it makes no difference
+    /// which worker comes first; where each has a world of its own, it is that of this worker.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    fn open_for(&self, _worker: Shard) -> Result<Self::Backend, SystemError> {
+        self.open()
+    }
 
     /// The name that its backends have.
     fn name(&self) -> &'static str;

@@ -71,6 +71,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn what_is_done_within_one_sees_nothing_of_other_networks() {
         let namespace = match NetworkNamespace::new() {
             Ok(namespace) => namespace,

@@ -232,6 +232,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn accepted_connections_inherit_the_options() {
         let listener = STYLE.listening(&loopback(), true).expect("listens");
         let Endpoint::Tcp(address) = listener.bound else { panic!("a TCP endpoint") };
@@ -244,6 +245,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn the_options_of_a_connection_are_set() {
         let options = SocketOptions {
             source: Some("127.0.0.2".parse().unwrap()),
@@ -265,12 +267,14 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn a_source_of_another_family_is_an_error() {
         let options = SocketOptions { source: Some("::1".parse().unwrap()), ..SocketOptions::default() };
         assert!(STYLE.connecting(&loopback(), &options).is_err());
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn the_file_of_a_unix_listener_goes_with_it() {
         let path = std::env::temp_dir().join(format!("plimsoll-socket-{}", std::process::id()));
         let endpoint = Endpoint::Unix(path.clone());

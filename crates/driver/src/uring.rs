@@ -522,6 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
     fn a_wait_keeps_its_promises_where_the_kernel_cannot_lower_its_aim() {
         if uring_available().is_err() {
             return;

@@ -165,9 +165,9 @@ impl Control {
         self.steering.limit(most);
     }
 
-    /// The rate that was asked for last, and whether the run is paused.
+    /// The rate that is asked for now, and whether the run is paused.
     pub fn status(&self) -> Status {
-        self.steering.status()
+        self.steering.status(clock::monotonic())
     }
 
     /// When the run has begun, on the driver's clock; `None` before.

@@ -13,6 +13,11 @@ const FREE: f64 = 32.0;
 /// high, but not for long too low.
 const WEIGHT: f64 = 1.0 / 8.0;
 
+/// Connections that were not needed for this time are closed.
+const SPARE_TIME: Nanos = Nanos::from_secs(30);
+/// Connections that a worker closes at most at the end of an interval: some ten microseconds each.
+const CLOSED_AT_ONCE: u32 = 64;
+
 /// What is known of the requests in flight, by Little's law (J. Little, *A Proof for the Queuing Formula
 /// L = λW*, 1961): as many as arrive while one of them is answered.
 ///
@@ -58,10 +63,62 @@ impl Demand {
         self.mean += above * if above > 0.0 { WEIGHT } else { WEIGHT / 8.0 };
     }
 
+    /// This thread did not run for so long: it could not have heard an answer, and its silence is not the
+    /// target's.
+    pub(crate) fn stood_still(&mut self, length: Nanos, now: Nanos) {
+        self.silent_since = (self.silent_since + length).min(now);
+    }
+
+    /// Connections above what is needed now, of `open` ones.
+    pub(crate) fn surplus(&self, open: u32, depth: u32, now: Nanos) -> u32 {
+        open.saturating_sub(self.cap(depth, now).ceil() as u32)
+    }
+
     /// Whether one more connection beside `open` ones, each for `depth` requests at once, may be needed.
     pub(crate) fn warrants(&self, open: u32, depth: u32, now: Nanos) -> bool {
+        f64::from(open) < self.cap(depth, now)
+    }
+
+    /// Connections that may be needed, each for `depth` requests at once.
+    fn cap(&self, depth: u32, now: Nanos) -> f64 {
         let time = self.mean + now.since(self.silent_since).0 as f64;
-        f64::from(open) < FREE + MARGIN * self.rate * time / 1e9 / f64::from(depth.max(1))
+        FREE + MARGIN * self.rate * time / 1e9 / f64::from(depth.max(1))
+    }
+}
+
+/// How many connections of one lane were free at any time: the fewest of the present stretch of
+/// [`SPARE_TIME`], and of the one before. Without those no request would have waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spare {
+    /// Of the stretch that goes on,
+    fewest: u32,
+    /// and of the last whole one; none, before there was one.
+    before: u32,
+    /// When the stretch ends; the first begins with the first look.
+    until: Nanos,
+}
+
+impl Spare {
+    /// So many are free now, after what was due has been started.
+    #[inline]
+    pub(crate) const fn note(&mut self, free: usize) {
+        if free < self.fewest as usize {
+            self.fewest = free as u32;
+        }
+    }
+
+    /// How many may be closed now, at the end of an interval, of those above what is needed. They count as
+    /// closed then.
+    pub(crate) fn take_surplus(&mut self, surplus: u32, now: Nanos) -> u32 {
+        let few = self.fewest.min(self.before).min(surplus).min(CLOSED_AT_ONCE);
+        self.fewest = self.fewest.saturating_sub(few);
+        self.before -= few;
+        if now >= self.until {
+            self.before = if self.until == Nanos::ZERO { 0 } else { self.fewest };
+            self.fewest = u32::MAX;
+            self.until = now + SPARE_TIME;
+        }
+        few
     }
 }
 
@@ -96,6 +153,40 @@ mod tests {
             let now = Nanos::from_secs(1) + Nanos::from_millis(ms);
             assert!(u64::from(cap(&demand, 1, now)) > 3 * 40 * ms, "after {ms} ms");
         }
+    }
+
+    #[test]
+    fn a_stall_of_this_thread_is_no_silence_of_the_target() {
+        let mut demand = demand();
+        let now = Nanos::from_secs(2);
+        assert!(cap(&demand, 1, now) > 100_000);
+        demand.stood_still(Nanos::from_millis(999), now);
+        assert_eq!(cap(&demand, 1, now), 48 + 160, "a millisecond is left");
+        demand.stood_still(Nanos::from_secs(9), now);
+        assert_eq!(cap(&demand, 1, now), 48);
+        assert_eq!(demand.surplus(1_000, 1, now), 952);
+        assert_eq!(demand.surplus(48, 1, now), 0);
+    }
+
+    /// What is closed, by second, of 100 connections that are free but for a moment in which 10 are.
+    fn closed(needed_at: u64) -> Vec<(u64, u32)> {
+        let (mut spare, mut free, mut closed) = (Spare::default(), 100, Vec::new());
+        for second in 1..100 {
+            spare.note(if second == needed_at { 10 } else { free });
+            let few = spare.take_surplus(80, Nanos::from_secs(second));
+            free -= few as usize;
+            closed.extend((few > 0).then_some((second, few)));
+        }
+        closed
+    }
+
+    #[test]
+    fn what_was_free_all_the_time_is_closed_bit_by_bit() {
+        // The first stretch begins with the first second, and the second is looked at as it goes on.
+        assert_eq!(closed(0), [(32, 64), (33, 36)]);
+        assert_eq!(closed(20), [(32, 10), (62, 64), (63, 26)]);
+        assert_eq!(closed(50), [(32, 64), (33, 36)], "it was over by then");
+        assert_eq!(Spare::default().take_surplus(100, Nanos::from_secs(9)), 0);
     }
 
     #[test]

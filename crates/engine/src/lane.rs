@@ -9,6 +9,7 @@ use plimsoll_scenario::Deal;
 use plimsoll_scenario::reference::Origin;
 use plimsoll_schedule::{Arrivals, Profile};
 
+use crate::demand::Spare;
 use crate::directory::Found;
 use crate::request::InFlight;
 use crate::sites::{Site, Sites};
@@ -144,6 +145,8 @@ pub(crate) struct Lane {
     pub(crate) users: u32,
     pub(crate) users_wanted: u32,
     failing_since: Option<Nanos>,
+    /// Open model whose connections grow: how many of them are not needed.
+    pub(crate) spare: Spare,
 }
 
 impl Lane {
@@ -221,6 +224,7 @@ impl Lane {
                     users: 0,
                     users_wanted: 0,
                     failing_since: None,
+                    spare: Spare::default(),
                 }
             })
             .collect()
@@ -255,6 +259,7 @@ impl Lane {
             users: 0,
             users_wanted: 0,
             failing_since: None,
+            spare: Spare::default(),
             server: Arc::new(outline),
         }
     }

@@ -93,8 +93,8 @@ pub(crate) fn sites_of(
 
 /// What a worker thread tells the run control.
 enum Message {
-    /// Connections are open; the worker's clock says so much.
-    Ready(Nanos),
+    /// Connections are open; the worker's clock and Unix time say so much.
+    Ready(Nanos, Nanos),
     Snapshot(Snapshot),
     Done(Box<WorkerReport>),
     Failed(SystemError),
@@ -160,7 +160,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
                         Resources { directory, taps, ..resources(&plan, &addresses, shard, feeds, log)? };
                     Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
                 };
-                work(&open, make, &send, &started);
+                work(&open, shard, make, &send, &started);
             })
             .map_err(|error| RunError::Worker(error.to_string()))?;
         members.push(Member { start, thread });
@@ -241,19 +241,20 @@ fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
 /// get Unix time.
 fn work<'p, O: Open>(
     open: &O,
+    shard: Shard,
     make: impl FnOnce(O::Backend, u64) -> Result<Worker<'p, O::Backend>, RunError>,
     send: &Sender<Message>,
     start: &Receiver<Nanos>,
 ) {
     // A send fails only when the run control has given up: then there is no one to tell.
-    let io = match open.open() {
+    let io = match open.open_for(shard) {
         Ok(io) => io,
         Err(error) => {
             let _ = send.send(Message::Failed(error));
             return;
         }
     };
-    let unix_offset = clock::unix().0.wrapping_sub(io.now().0);
+    let unix_offset = io.unix().0.wrapping_sub(io.now().0);
     let mut worker = match make(io, unix_offset) {
         Ok(worker) => worker,
         Err(error) => {
@@ -262,7 +263,7 @@ fn work<'p, O: Open>(
         }
     };
     worker.prepare();
-    if send.send(Message::Ready(worker.now())).is_err() {
+    if send.send(Message::Ready(worker.now(), worker.unix())).is_err() {
         return;
     }
     let Ok(start) = start.recv() else { return };
@@ -302,10 +303,10 @@ fn conduct(
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
     let workers = team.members.len();
-    let mut latest = Nanos::ZERO;
+    let (mut latest, mut latest_unix) = (Nanos::ZERO, Nanos::ZERO);
     for _ in 0..workers {
         match team.listen()? {
-            Some(Message::Ready(now)) => latest = latest.max(now),
+            Some(Message::Ready(now, unix)) => (latest, latest_unix) = (latest, latest_unix).max((now, unix)),
             Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
             Some(Message::Broken(error)) => return Err(error),
             None => return Err(RunError::Stopped),
@@ -319,7 +320,7 @@ fn conduct(
     // That look may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let start = latest.max(now) + HEAD_START;
-    let started_unix = clock::unix() + HEAD_START;
+    let started_unix = latest_unix + start.since(latest);
     control.begin(plan, start);
     for member in &team.members {
         let _ = member.start.send(start);
@@ -377,7 +378,7 @@ fn conduct(
                 }
             }
             Some(Message::Done(report)) => reports.push(*report),
-            Some(Message::Ready(_)) => {}
+            Some(Message::Ready(..)) => {}
             Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
             Some(Message::Broken(error)) => return Err(error),
             None if reports.is_empty() => return Err(RunError::Unresponsive),

@@ -30,7 +30,7 @@ use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
-    StepRecord, WorkerRecord,
+    Standing, StepRecord, WorkerRecord,
 };
 use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
 use plimsoll_scenario::{
@@ -270,6 +270,8 @@ pub struct Worker<'p, B> {
     times: Times,
     counts: Counts,
     record: WorkerRecord,
+    /// How the worker stood when it last told of it.
+    told: Option<Box<Standing>>,
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
     error_examples: BTreeMap<String, String>,
@@ -467,6 +469,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 ..Counts::default()
             },
             record: WorkerRecord::default(),
+            told: None,
             peers,
             tls_versions: BTreeMap::new(),
             error_examples: BTreeMap::new(),
@@ -528,6 +531,11 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// The worker's clock.
     pub fn now(&self) -> Nanos {
         self.io.now()
+    }
+
+    /// Unix time, as the worker's backend has it.
+    pub fn unix(&self) -> Nanos {
+        self.io.unix()
     }
 
     /// Opens the initial connections and returns when each is established or has failed. What failed is
@@ -610,6 +618,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_sleepers(now);
             self.start_retries(now);
             self.start_arrivals(now);
+            self.note_spare();
             self.flush();
             if self.misbehaviour.is_some() {
                 self.cut_off();
@@ -624,7 +633,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.times.end);
-                send(self.snapshot(at));
+                if at > self.counts.last_edge {
+                    send(self.snapshot(at, false));
+                }
+                self.close_spare(now);
                 self.counts.last_edge = at;
                 next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
                 self.border = self.border_after(at);
@@ -673,7 +685,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
             self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         }
-        let drain = self.snapshot(now);
+        let drain = self.snapshot(now, true);
         if !drain.is_empty() {
             send(drain);
         }

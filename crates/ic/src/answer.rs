@@ -61,6 +61,9 @@ impl<'a> Answer<'a> {
             }
             Ok(None::<()>)
         })?;
+        if !reader.rest().is_empty() {
+            return Err(reader.error("bytes behind the answer"));
+        }
         let rejected = |reader: &Reader<'_>| match code {
             Some(code) => {
                 Ok(Self::Rejected(Reject { code, message: message.unwrap_or_default(), error_code }))

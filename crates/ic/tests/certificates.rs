@@ -192,9 +192,16 @@ fn answers_of_all_kinds() {
         Answer::read(b"\xa1\x6bcertificate\x42\x01\x02"),
         Ok(Answer::Certified { certificate: &[1, 2] })
     );
-    for wrong in
-        [&b"hello"[..], b"<html>", b"\xa0", b"\xa1\x66status\x67replied", b"\xa1\x66status\x68rejected"]
-    {
+    let wrong = [
+        &b"hello"[..],
+        b"<html>",
+        b"\xa0",
+        b"\xa1\x66status\x67replied",
+        b"\xa1\x66status\x68rejected",
+        // A whole answer, and bytes behind it.
+        b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x41\x07\x00",
+    ];
+    for wrong in wrong {
         assert!(Answer::read(wrong).is_err(), "{wrong:?}");
     }
     let status = b"\xd9\xd9\xf7\xa2\x75replica_health_status\x67healthy\x68root_key\x41\x05";

@@ -80,20 +80,20 @@ impl GrowingRecord {
         }
         let (intervals, parts) = (&mut self.record.intervals, &mut self.record.machine.intervals);
         self.keeper.add(intervals, parts, interval.clone(), machine.map(|(seen, _)| seen.clone()));
-        if interval.warmup {
-            return;
+        if !interval.warmup {
+            self.record.steps.iter_mut().zip(&interval.steps).for_each(|(step, tally)| step.add(tally));
+            self.record.total.add(&interval.total());
         }
-        self.record.steps.iter_mut().zip(&interval.steps).for_each(|(step, tally)| step.add(tally));
-        self.record.total.add(&interval.total());
+        // Of the warm-up there are those of workers whose load has ended in it.
         for standing in &interval.standings {
             standing.start_lags.iter().for_each(|lags| self.record.total.start_lag.add(lags));
             let number = standing.worker as usize;
             if self.standings.len() <= number {
                 self.standings.resize_with(number + 1, Standing::default);
             }
-            self.standings[number] = Standing { start_lags: Vec::new(), ..standing.clone() };
+            self.standings[number] = standing.without_lags();
         }
-        if !interval.drain {
+        if !interval.drain && !interval.warmup {
             self.record.duration = interval.at.since(self.record.warmup);
         }
         self.settle();

@@ -35,7 +35,8 @@ pub struct Snapshot {
     pub connections: u64,
     /// What became of the requests of each step of the plan.
     pub steps: Vec<Tally>,
-    /// How the worker stands, in the measured part and where somebody wants to know.
+    /// How the worker stands, in the measured part and at the end of the load, where somebody wants to know;
+    /// not if that was told already.
     pub standing: Option<Box<Standing>>,
 }
 
@@ -47,7 +48,7 @@ impl Snapshot {
 
     /// Whether it tells nothing but gauges.
     pub fn is_empty(&self) -> bool {
-        self.scheduled == 0 && self.steps.iter().all(Tally::is_empty)
+        self.scheduled == 0 && self.standing.is_none() && self.steps.iter().all(Tally::is_empty)
     }
 }
 

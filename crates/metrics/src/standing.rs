@@ -5,8 +5,8 @@ use plimsoll_core::Nanos;
 use crate::histogram::Delta;
 use crate::{Accounting, ConnectionRecord, IterationRecord, WorkerRecord};
 
-/// How one worker stands at the end of an interval of the measured part. All counts are those since the begin
-/// of that part, but for the start lags.
+/// How one worker stands at the end of an interval of the measured part, or of the load, should that end in
+/// the warm-up. All counts are those since the begin of the measured part, but for the start lags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Its number.
@@ -27,4 +27,20 @@ pub struct Standing {
     pub waiting: u64,
     /// Start lags of what ended since the last standing, step by step.
     pub start_lags: Vec<Delta>,
+}
+
+impl Standing {
+    /// The same without the start lags, which are told once.
+    #[must_use]
+    pub fn without_lags(&self) -> Self {
+        Self { start_lags: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether it says more than an earlier one, but for how often the worker's loop went round meanwhile.
+    pub fn tells_more_than(&self, earlier: &Self) -> bool {
+        let WorkerRecord { passes, longest_pass, .. } = earlier.kept;
+        let kept = WorkerRecord { passes, longest_pass, ..self.kept.clone() };
+        let has_lags = self.start_lags.iter().any(|lags| !lags.is_empty());
+        has_lags || Self { kept, ..self.without_lags() } != *earlier
+    }
 }

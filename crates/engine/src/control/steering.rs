@@ -35,8 +35,8 @@ pub enum RateWish {
 pub struct Status {
     /// Whether it has begun and not ended: whether it can be steered.
     pub running: bool,
-    /// Arrivals per second that were asked for last; without a pause that is in force. `None` in the closed
-    /// model, and before the run.
+    /// Arrivals per second that are asked for now, or were for a change that is about to apply; without a pause
+    /// that is in force. `None` in the closed model, and before the run.
     pub target_per_second: Option<f64>,
     /// Whether it is paused, or about to be.
     pub paused: bool,
@@ -190,13 +190,15 @@ impl Steering {
         state.course.as_ref()?.open.as_ref().map(|open| open.present.rate_at(at))
     }
 
-    pub(super) fn status(&self) -> Status {
+    /// At an instant of the driver's clock.
+    pub(super) fn status(&self, now: Nanos) -> Status {
         let state = self.state();
         let Some(course) = &state.course else {
             return Status { running: false, target_per_second: None, paused: false };
         };
         let last = course.changes.last().map_or(Nanos::ZERO, |change| change.at);
-        let target_per_second = course.open.as_ref().map(|open| open.base.rate_at(last));
+        let at = last.max(now.since(course.start));
+        let target_per_second = course.open.as_ref().map(|open| open.base.rate_at(at));
         Status { running: !state.over, target_per_second, paused: course.paused }
     }
 
@@ -336,17 +338,28 @@ mod tests {
         let change = wish(&steering, RateWish::Pause, 800).unwrap().unwrap();
         assert_eq!((change.what, change.to_per_second), (What::Pause, Some(0.0)));
         assert_eq!(wish(&steering, RateWish::Pause, 900), Ok(None));
-        assert!(steering.status().paused && steering.status().target_per_second == Some(100.0));
+        let status = |seconds: u64| steering.status(SECOND * (1000 + seconds));
+        assert!(status(1).paused && status(1).target_per_second == Some(100.0));
         let change = wish(&steering, RateWish::Resume, 2800).unwrap().unwrap();
         assert_eq!((change.from_per_second, change.to_per_second), (Some(0.0), Some(200.0)));
         assert_eq!(wish(&steering, RateWish::Resume, 2900), Ok(None));
         assert_eq!(steering.target_at(SECOND * 5), Some(300.0));
         // A rate ends a pause, and zero is one.
         wish(&steering, RateWish::To(Rate::per_second(0)), 3000).unwrap();
-        assert!(steering.status().paused);
+        assert!(status(3).paused);
         wish(&steering, RateWish::To(Rate::per_second(7)), 4000).unwrap();
-        assert_eq!(steering.status(), Status { running: true, target_per_second: Some(7.0), paused: false });
+        assert_eq!(status(4), Status { running: true, target_per_second: Some(7.0), paused: false });
         assert!(!steering.holds_users());
+    }
+
+    /// The screen and `/stat` told the rate of the first stage to the end, and `+` raised that one.
+    #[test]
+    fn stages_change_the_rate_that_is_asked_for() {
+        let steering = steered(&[("--stages", "2s@100,2s@=200,2s@=300")]);
+        let target = |seconds: u64| steering.status(SECOND * (1000 + seconds)).target_per_second;
+        assert_eq!([0, 1, 3, 5].map(target), [100.0, 100.0, 200.0, 300.0].map(Some));
+        wish(&steering, RateWish::Pause, 1000).unwrap();
+        assert_eq!(target(5), Some(300.0));
     }
 
     #[test]

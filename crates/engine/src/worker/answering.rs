@@ -47,7 +47,11 @@ impl<B: Backend> Worker<'_, B> {
             self.observed = true;
             if let Some(demand) = &mut self.demand {
                 demand.heard(self.now);
-                demand.observe(at.since(request.sent));
+                // What met a stall of this thread says nothing of the target.
+                let [begin, end, _] = self.stalled;
+                if request.sent >= end || at < begin {
+                    demand.observe(at.since(request.sent));
+                }
             }
             self.pacer.observe(self.now.since(request.sent), self.stamped, reply.wire_bytes);
         }

@@ -168,6 +168,42 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// Notes how many connections were free after what was due has been started, where they grow with need.
+    #[inline]
+    pub(super) fn note_spare(&mut self) {
+        if self.demand.is_some() {
+            for lane in &mut self.lanes {
+                lane.spare.note(lane.available.len());
+            }
+        }
+    }
+
+    /// Closes some of the connections that have grown with need and were not needed for a while: never below
+    /// the planned number, and the longest idle first.
+    pub(super) fn close_spare(&mut self, now: Nanos) {
+        let Some(demand) = self.demand else { return };
+        for number in 0..self.lanes.len() as u32 {
+            let lane = &mut self.lanes[number as usize];
+            let surplus =
+                demand.surplus(lane.open, lane.depth, now).min(lane.open.saturating_sub(lane.initial));
+            let mut left = lane.spare.take_surplus(surplus, now);
+            let mut place = 0;
+            while left > 0
+                && let Some(&slot) = self.lanes[number as usize].available.get(place)
+            {
+                let conn = &self.conns[slot as usize];
+                let listed = conn.lane == number && conn.listed && conn.state == State::Open;
+                if listed && conn.requests.is_empty() {
+                    self.lanes[number as usize].available.remove(place);
+                    self.doom(slot);
+                    left -= 1;
+                } else {
+                    place += 1;
+                }
+            }
+        }
+    }
+
     /// TCP is established.
     pub(super) fn on_connected(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];

@@ -38,11 +38,12 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Notes what went wrong, in words, for requests that are about to fail with it.
     pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
+        let shown = || self.plan.redaction.in_text(reason).into_owned();
         if self.keeps || self.examples.iter().any(|step| step.lacks(class)) {
-            self.reason = Some((class, reason.to_owned()));
+            self.reason = Some((class, shown()));
         }
         if !self.error_examples.contains_key(class.name()) {
-            self.error_examples.insert(class.name().to_owned(), reason.to_owned());
+            self.error_examples.insert(class.name().to_owned(), shown());
         }
     }
 
@@ -70,7 +71,10 @@ impl<B: Backend> Worker<'_, B> {
         let body = match request.capture {
             NO_CAPTURE => String::new(),
             _ if status == 0 => String::new(),
-            capture => first_line(&self.captures.get_mut(capture).body),
+            capture => {
+                let line = first_line(&self.captures.get_mut(capture).body);
+                self.plan.redaction.in_text(&line).into_owned()
+            }
         };
         let (mut connection, mut address) = (0, String::new());
         if let Some(slot) = blamed {

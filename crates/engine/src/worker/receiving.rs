@@ -3,7 +3,6 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, SystemError};
 use plimsoll_scenario::{Received, Verdict};
-use plimsoll_wire::http1::Truncated;
 use plimsoll_wire::http2;
 
 use super::connecting::of_connecting;
@@ -385,9 +384,11 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 self.note_error(class, "the server closed before the end of its response");
             }
-            Err(Truncated { .. }) => {
-                class = ErrorClass::ClosedInResponse;
-                self.note_error(class, "the server closed in the middle of its response");
+            Err(truncated) => {
+                // Interim responses are none: after them alone nothing of the response has come.
+                class = truncated.class();
+                let place = if truncated.started { "in the middle of" } else { "before" };
+                self.note_error(class, &format!("the server closed {place} its response"));
             }
         }
         self.break_off(slot, class, Some(Close::Now), at);

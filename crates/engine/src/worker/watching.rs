@@ -15,6 +15,8 @@ use crate::pacing::Outlook;
 
 /// Delay before an arrival that needs no further connection is looked at again.
 const HELD: Nanos = Nanos::from_millis(1);
+/// A wait that returned so much too late makes the target seem silent that was not listened to.
+const UNHEARD: Nanos = Nanos::from_millis(1);
 
 impl<B: Backend> Worker<'_, B> {
     /// Whether a run that is counted, or complete, has nothing left to start and nothing to wait for.
@@ -118,6 +120,11 @@ impl<B: Backend> Worker<'_, B> {
     /// A wait that returned long after it had to: this thread did not run.
     pub(super) fn note_wait(&mut self, began: Nanos, until: Nanos, returned: Nanos) {
         let late = returned.since(until.min(began + LONGEST_WAIT));
+        if late > UNHEARD
+            && let Some(demand) = &mut self.demand
+        {
+            demand.stood_still(late, returned);
+        }
         if late > STALL {
             self.note_stall(until, late);
         }
@@ -151,23 +158,35 @@ impl<B: Backend> Worker<'_, B> {
         if at < self.times.measure { edge.min(self.times.measure) } else { edge }
     }
 
-    pub(super) fn snapshot(&mut self, at: Nanos) -> Snapshot {
-        let warmup = at <= self.times.measure && self.plan.warmup > Nanos::ZERO;
+    /// The interval that ends at `at`, or what came after the last one: the drain.
+    pub(super) fn snapshot(&mut self, at: Nanos, drain: bool) -> Snapshot {
+        let measure = self.times.measure;
+        let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
         self.log.flush();
         let gauges = Gauges {
             at: at.since(self.times.start),
             warmup,
-            drain: at > self.times.end,
+            drain,
             scheduled: std::mem::take(&mut self.counts.new_scheduled),
             iterations: std::mem::take(&mut self.counts.new_iterations),
             in_flight: self.counts.in_flight,
             connections: self.open_now,
         };
-        if warmup {
-            return self.warmup.snapshot(gauges);
+        // A worker whose load ends in the warm-up says how it stands with the last interval of that.
+        let tells = self.control.is_detailed() && (!warmup || at >= self.times.end);
+        let standing = if tells { self.news(at) } else { None };
+        let recorder = if warmup { &mut self.warmup } else { &mut self.recorder };
+        Snapshot { standing, ..recorder.snapshot(gauges) }
+    }
+
+    /// How this worker stands, unless that was told already.
+    fn news(&mut self, at: Nanos) -> Option<Box<Standing>> {
+        let standing = self.standing(at);
+        if self.told.as_ref().is_some_and(|told| !standing.tells_more_than(told)) {
+            return None;
         }
-        let standing = self.control.is_detailed().then(|| Box::new(self.standing(at)));
-        Snapshot { standing, ..self.recorder.snapshot(gauges) }
+        self.told = Some(Box::new(standing.without_lags()));
+        Some(Box::new(standing))
     }
 
     /// How this worker stands at an instant of the measured part, or in the drain.

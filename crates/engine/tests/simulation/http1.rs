@@ -2,7 +2,9 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{Headline, RunFacts, RunOutcome};
-use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, SimOptions};
+use plimsoll_testkit::{
+    Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, SimOptions, for_each_seed,
+};
 
 use super::{MS, assert_close, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world};
 
@@ -293,7 +295,8 @@ fn requests_are_on_time_although_wake_ups_are_late() {
 /// run ends, and the server has received what the report says was delivered. A failure names its seed.
 #[test]
 fn whatever_goes_wrong_the_accounts_balance() {
-    for seed in 0..300_u64 {
+    let test = "-p plimsoll-engine --test simulation http1::whatever_goes_wrong_the_accounts_balance";
+    for_each_seed(test, 0..300, |seed| {
         let mut random = plimsoll_core::Random::new(seed, 0);
         let mut chance = |bound: f64| if random.below(3) == 0 { random.unit() * bound } else { 0.0 };
         let faults = Faults {
@@ -344,5 +347,5 @@ fn whatever_goes_wrong_the_accounts_balance() {
             received <= delivered && delivered - received <= unsure,
             "seed {seed}: {received} of {delivered}"
         );
-    }
+    });
 }

@@ -2,7 +2,9 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::ReasonCode;
-use plimsoll_testkit::{Action, Answer, Behaviour, Concurrency, Faults, Http2, Law, SimOptions};
+use plimsoll_testkit::{
+    Action, Answer, Behaviour, Concurrency, Faults, Http2, Law, SimOptions, for_each_seed,
+};
 
 use super::{
     MS, assert_close, carry_out, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world,
@@ -195,7 +197,8 @@ fn the_same_seed_gives_the_same_run() {
 /// As for HTTP/1.1: whatever goes wrong, the run ends and the accounts balance.
 #[test]
 fn whatever_goes_wrong_the_accounts_balance() {
-    for seed in 0..300_u64 {
+    let test = "-p plimsoll-engine --test simulation http2::whatever_goes_wrong_the_accounts_balance";
+    for_each_seed(test, 0..300, |seed| {
         let mut random = plimsoll_core::Random::new(seed, 1);
         let mut chance = |bound: f64| if random.below(3) == 0 { random.unit() * bound } else { 0.0 };
         let faults = Faults {
@@ -241,5 +244,5 @@ fn whatever_goes_wrong_the_accounts_balance() {
         let (record, truth) = carry_out_or_name(seed, &flags, options);
         let (received, delivered) = (truth.len() as u64, delivered(&record));
         assert!(received <= delivered, "seed {seed}: {received} of {delivered}");
-    }
+    });
 }

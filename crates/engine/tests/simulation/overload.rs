@@ -5,7 +5,7 @@ use plimsoll_metrics::RunRecord;
 use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 
 use super::plans::{self, answering};
-use super::{MS, carry_out, plan, world};
+use super::{MS, carry_out, plan, simulate, world};
 
 /// It ended after 17 s with \"no worker came back\": what could not be started was counted one by one.
 #[test]
@@ -99,4 +99,46 @@ fn a_slower_target_gets_more_connections() {
     assert_eq!(record.accounting.started, 40_000, "{:?}", record.accounting);
     assert!((790..=1_700).contains(&record.connections.peak_open), "{}", record.connections.peak_open);
     assert!(longest_lag(&record) <= Nanos::from_millis(3).0, "{}", longest_lag(&record));
+}
+
+/// A machine that stands still, target and all, had its connections grow by the length of the stall.
+#[test]
+fn a_stall_of_the_whole_machine_opens_no_thousands_of_connections() {
+    let stalls = vec![Pause { at: Nanos::from_secs(1_002), length: Nanos::from_millis(400) }];
+    let behaviour = Behaviour { pauses: stalls.clone(), ..fast() };
+    let record = open_at("10k", SimOptions { stalls, ..world(behaviour) });
+    assert_eq!(record.accounting.ok, 40_000, "{:?}", record.accounting);
+    assert!(record.connections.peak_open <= 200, "{}", record.connections.peak_open);
+}
+
+/// Connections that a stall or a slow target once needed were kept to the end of a soak.
+#[test]
+fn connections_that_are_not_needed_any_more_are_closed() {
+    let pauses = vec![Pause { at: Nanos::from_secs(1_005), length: Nanos::from_secs(1) }];
+    let plan = plan(&[("--rate", "500"), ("-d", "120s"), ("-t", "1")]);
+    let (record, _) = simulate(&plan, world(Behaviour { pauses, ..fast() }));
+    let accounts = &record.accounting;
+    assert_eq!((accounts.ok, accounts.started), (60_000, 60_000), "{accounts:?}");
+    assert!(record.connections.peak_open >= 500, "{}", record.connections.peak_open);
+    let open: Vec<u64> = record.intervals.iter().map(|interval| interval.connections).collect();
+    let last = *open.last().expect("there are intervals");
+    let planned = u64::from(plan.connections.initial);
+    assert!((planned..=planned.max(33)).contains(&last), "{planned} of {open:?}");
+    // They stay for half a minute at least, and go bit by bit.
+    assert!(open[..35].iter().skip(7).all(|open| *open >= 500), "{open:?}");
+    assert!(open.windows(2).all(|pair| pair[0].saturating_sub(pair[1]) <= 64), "{open:?}");
+    assert!(record.connections.failed.iter().all(|failed| *failed == 0), "{:?}", record.connections);
+}
+
+#[test]
+fn stalls_beyond_a_hundred_are_not_listed() {
+    let stall = |number: u64| Pause {
+        at: Nanos::from_millis(1_000_500 + 200 * number),
+        length: Nanos::from_millis(60),
+    };
+    let stalls: Vec<Pause> = (0..120).map(stall).collect();
+    let plan = plan(&[("--rate", "100"), ("-d", "30s"), ("-t", "1")]);
+    let (record, _) = simulate(&plan, SimOptions { stalls, ..world(fast()) });
+    assert_eq!(record.workers[0].stalls.len(), 100);
+    assert_eq!(record.accounting.ok, 3_000, "{:?}", record.accounting);
 }

@@ -10,7 +10,9 @@ use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Site, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
-use plimsoll_testkit::{Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog};
+use plimsoll_testkit::{
+    Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog, for_each_seed,
+};
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
 
@@ -498,12 +500,14 @@ fn a_server_of_a_pool_that_refuses_connections_costs_no_request() {
 fn a_server_of_a_pool_that_is_there_again_gets_its_part() {
     let faults = Faults { refuse_connect: 0.6, ..Faults::default() };
     let flaky = Behaviour { faults, ..good() };
-    for seed in 0..20 {
+    let test =
+        "-p plimsoll-engine --test simulation plans::a_server_of_a_pool_that_is_there_again_gets_its_part";
+    for_each_seed(test, 0..20, |seed| {
         let servers = vec![(server(), good()), (other(), flaky.clone())];
         let options = SimOptions { seed, servers, ..SimOptions::default() };
         let record = on_pool("connections: 6, duration: 12s", options);
         assert_eq!((record.accounting.failed, record.accounting.timed_out), (0, 0), "{seed}");
-    }
+    });
 }
 
 /// One server is enough for this rate: nothing but the wish for an even share leads back to the other one.
@@ -621,39 +625,74 @@ fn some_plan(random: &mut Random) -> (String, String) {
     (settings, rest)
 }
 
+/// A world in which anything may go wrong, with the settings and the rest of a plan for it.
+fn some_world(seed: u64) -> (String, String, SimOptions) {
+    let mut random = Random::new(seed, 9);
+    let (settings, rest) = some_plan(&mut random);
+    let share = |random: &mut Random| if random.below(3) == 0 { 0.04 } else { 0.0 };
+    let faults = Faults {
+        statuses: vec![(404, share(&mut random)), (302, share(&mut random))],
+        drop_reply: share(&mut random),
+        reset: share(&mut random),
+        close_before_reply: share(&mut random),
+        truncated_body: share(&mut random),
+        refuse_connect: share(&mut random),
+        refuse_stream: share(&mut random),
+        close_after: (random.below(4) == 0).then_some(5),
+        announce_close: random.below(2) == 0,
+        ..Faults::default()
+    };
+    let answer =
+        Answer { headers: vec![("Location".into(), "/l".into())], ..Answer::with_body("{\"id\": 5}") };
+    let no_descriptor = share(&mut random);
+    let options = SimOptions { seed, no_descriptor, ..world(Behaviour { faults, ..answering(answer) }) };
+    (settings, rest, options)
+}
+
+fn balances_in_some_world(seed: u64) {
+    let (settings, rest, options) = some_world(seed);
+    let plan = plan(&settings, &rest);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
+    let Ok((record, _)) = outcome else { panic!("seed {seed}: {settings}\n{rest}") };
+    let [started, completed, failed, unfinished] = iterations(&record);
+    assert_eq!(started, completed + failed + unfinished, "seed {seed}");
+    // A counted run of the closed model has no other end but that of the data.
+    if settings.contains("iterations: 60") && !rest.contains("at_end: stop") {
+        assert_eq!((started, unfinished), (60, 0), "seed {seed}: {settings}\n{rest}");
+    }
+}
+
 #[test]
 fn whatever_goes_wrong_plans_balance() {
-    for seed in 0..300 {
-        let mut random = Random::new(seed, 9);
-        let (settings, rest) = some_plan(&mut random);
-        let share = |random: &mut Random| if random.below(3) == 0 { 0.04 } else { 0.0 };
-        let faults = Faults {
-            statuses: vec![(404, share(&mut random)), (302, share(&mut random))],
-            drop_reply: share(&mut random),
-            reset: share(&mut random),
-            close_before_reply: share(&mut random),
-            truncated_body: share(&mut random),
-            refuse_connect: share(&mut random),
-            refuse_stream: share(&mut random),
-            close_after: (random.below(4) == 0).then_some(5),
-            announce_close: random.below(2) == 0,
-            ..Faults::default()
+    let test = "-p plimsoll-engine --test simulation plans::whatever_goes_wrong_plans_balance";
+    for_each_seed(test, 0..300, balances_in_some_world);
+}
+
+/// Also with several workers, whose threads meet by chance.
+#[test]
+fn the_same_seed_gives_the_same_record_to_the_byte() {
+    for seed in 0..12 {
+        let outcome = || {
+            let (settings, rest, options) = some_world(seed);
+            let mut plan = plan(&settings, &rest);
+            plan.threads = 3;
+            let options = SimOptions { keep_requests: true, ..options };
+            let (mut record, truth) = carry_out(&plan, options);
+            // It is that of the process, in which other tests run, too.
+            record.rss_peak_bytes = None;
+            format!("{record:?}\n{:?}", truth.entries())
         };
-        let answer =
-            Answer { headers: vec![("Location".into(), "/l".into())], ..Answer::with_body("{\"id\": 5}") };
-        let options = SimOptions {
-            seed,
-            no_descriptor: share(&mut random),
-            ..world(Behaviour { faults, ..answering(answer) })
-        };
-        let plan = plan(&settings, &rest);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| carry_out(&plan, options)));
-        let Ok((record, _)) = outcome else { panic!("seed {seed}: {settings}\n{rest}") };
-        let [started, completed, failed, unfinished] = iterations(&record);
-        assert_eq!(started, completed + failed + unfinished, "seed {seed}");
-        // A counted run of the closed model has no other end but that of the data.
-        if settings.contains("iterations: 60") && !rest.contains("at_end: stop") {
-            assert_eq!((started, unfinished), (60, 0), "seed {seed}: {settings}\n{rest}");
+        let first = outcome();
+        for again in 2..4 {
+            assert!(outcome() == first, "seed {seed} has another record at try {again}");
         }
+    }
+}
+
+/// A worker whose data had ended in the warm-up told nobody that connections had failed.
+#[test]
+fn the_verdict_that_grows_knows_of_workers_that_ended_in_the_warm_up() {
+    for seed in [8_001, 11_142] {
+        balances_in_some_world(seed);
     }
 }
