@@ -1,45 +1,64 @@
-//! What the fuzz targets share: how the first bytes of an input choose limits and cuts for the rest of it.
+//! The bodies of the fuzz targets: each takes any bytes and panics where something does not hold.
+//!
+//! They are functions of a library, so that `cargo test` runs the committed seeds through them with any
+//! toolchain. The programs in `fuzz_targets/` hand them to libFuzzer, see `README.md`.
 
 #![forbid(unsafe_code)]
 
-use plimsoll_wire::http1::Limits;
+pub mod cache;
+pub mod canister;
+pub mod control;
+pub mod cookie;
+pub mod documents;
+pub mod hash_tree;
+pub mod hpack;
+pub mod http1_request;
+pub mod http1_response;
+pub mod http2_client;
+pub mod http2_pair;
+pub mod http2_server;
+pub mod import;
+pub mod line_protocol;
+pub mod location;
+pub mod loki;
+pub mod msgpack;
+pub mod otlp;
+pub mod plan;
+pub mod remote_write;
+pub mod saved_run;
 
-/// How many bytes at the front of an input choose.
-const CHOICE_BYTES: usize = 4;
+mod cutting;
 
-/// One input, taken apart.
-pub struct Cutting<'d> {
-    pub limits: Limits,
-    /// Bits for whatever else a target has to choose.
-    pub choices: u8,
-    /// The byte stream.
-    pub stream: &'d [u8],
-    steps: [u8; 2],
-}
+pub use cutting::Cutting;
 
-impl<'d> Cutting<'d> {
-    /// `None` if there are too few bytes.
-    pub fn new(data: &'d [u8]) -> Option<Self> {
-        let (choice, stream) = data.split_at_checked(CHOICE_BYTES)?;
-        let limits = match choice[0] {
-            0..0x80 => Limits::default(),
-            narrow => Limits {
-                head_bytes: usize::from(narrow & 0x7f),
-                headers: usize::from(choice[1] >> 5),
-                interim: u32::from(choice[1] >> 4 & 3),
-            },
-        };
-        Some(Self { limits, choices: choice[1], stream, steps: [choice[2], choice[3]] })
-    }
+/// A target: its name, which is also that of its program and of the folder of its seeds, and its body.
+pub type Target = (&'static str, fn(&[u8]));
 
-    /// The stream in pieces of two alternating sizes from 1 to 256 bytes.
-    pub fn pieces(&self) -> impl Iterator<Item = &'d [u8]> {
-        let (mut rest, steps) = (self.stream, self.steps);
-        (0..).map_while(move |index: usize| {
-            let size = (usize::from(steps[index % 2]) + 1).min(rest.len());
-            let (piece, later) = rest.split_at(size);
-            rest = later;
-            (!piece.is_empty()).then_some(piece)
-        })
-    }
-}
+/// Every target, by name.
+pub const TARGETS: &[Target] = &[
+    ("cache", cache::run),
+    ("canister", canister::run),
+    ("control", control::run),
+    ("cookie", cookie::run),
+    ("documents", documents::run),
+    ("hash_tree", hash_tree::run),
+    ("hpack", hpack::run),
+    ("http1_request", http1_request::run),
+    ("http1_response", http1_response::run),
+    ("http2_client", http2_client::run),
+    ("http2_pair", http2_pair::run),
+    ("http2_server", http2_server::run),
+    ("import_curl", import::curl),
+    ("import_h2loadrunner", import::h2loadrunner),
+    ("import_har", import::har),
+    ("import_openapi", import::openapi),
+    ("import_vegeta", import::vegeta),
+    ("line_protocol", line_protocol::run),
+    ("location", location::run),
+    ("loki", loki::run),
+    ("msgpack", msgpack::run),
+    ("otlp", otlp::run),
+    ("plan", plan::run),
+    ("remote_write", remote_write::run),
+    ("saved_run", saved_run::run),
+];

@@ -1,6 +1,6 @@
 //! What may happen between a client and a server.
 
-use crate::world::{Fate, World};
+use super::world::{Fate, World};
 
 /// One thing that happens. Numbers are taken modulo what there is to choose from.
 #[derive(Clone, Copy, Debug)]

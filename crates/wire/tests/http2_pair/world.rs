@@ -8,7 +8,7 @@ use plimsoll_wire::http2::{
     StreamFailure, Submit,
 };
 
-use crate::books::{Replies, Requests, STATUSES, id_of, is_head, may_have_content, path_of};
+use super::books::{Replies, Requests, STATUSES, id_of, is_head, may_have_content, path_of};
 
 /// How a request ended, as far as the client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,73 @@
+//! Answers of canisters: whatever comes, it is judged and described, what is read lies within it, and what
+//! was read is read again from what a replica would write of it.
+
+use std::sync::{Arc, LazyLock};
+
+use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
+use plimsoll_ic::cbor::Reader;
+use plimsoll_ic::reply::{QueryResult, write_call, write_call_rejection, write_query, write_status};
+use plimsoll_ic::{Answer, RequestId};
+use plimsoll_plan::{CanisterNotes, canister_judges};
+use plimsoll_scenario::{Judge, Judgement};
+
+/// What answers of canisters are judged by: of a query, of an update, of what became of one.
+static JUDGES: LazyLock<[Arc<dyn Judge>; 3]> =
+    LazyLock::new(|| canister_judges(&Arc::new(CanisterNotes::default())));
+
+/// Whether a part lies within the bytes that it was read from.
+fn lies_in(part: &[u8], whole: &[u8]) -> bool {
+    part.is_empty() || whole.as_ptr_range().contains(&part.as_ptr()) && part.len() <= whole.len()
+}
+
+/// Runs one input. The first 32 bytes are the id of a call.
+pub fn run(data: &[u8]) {
+    let Some((id, body)) = data.split_first_chunk::<32>() else { return };
+    for judge in &*JUDGES {
+        let judgement = judge.judge(body, Some(id));
+        assert_eq!(judge.judge(body, Some(id)), judgement);
+        assert!(judge.describe(body, Some(id)).len() <= 200 + 3 * body.len());
+        if judge.needs_id() && judgement == Judgement::Good {
+            assert_ne!(judge.judge(body, None), Judgement::Good, "without knowing what was asked");
+        }
+    }
+    let mut reader = Reader::new(body);
+    if reader.skip().is_ok() {
+        // An item ends where it ends, whatever follows.
+        let end = reader.position();
+        let mut longer = Reader::new(&body[..end]);
+        assert_eq!(longer.skip().map(|()| longer.position()), Ok(end));
+        assert!(Reader::new(&body[..end - 1]).skip().is_err());
+    }
+    if let Ok(status) = ReplicaStatus::read(body)
+        && let (Some(root_key), Some(health)) = (status.root_key, status.health)
+    {
+        assert!(lies_in(root_key, body) && lies_in(health.as_bytes(), body));
+        let mut again = Vec::new();
+        write_status(root_key, health, &mut again);
+        assert_eq!(ReplicaStatus::read(&again), Ok(status));
+    }
+    let Ok(answer) = Answer::read(body) else { return };
+    let mut again = Vec::new();
+    match answer {
+        Answer::Accepted => {}
+        Answer::Replied { arg } => {
+            assert!(lies_in(arg, body));
+            write_query(QueryResult::Replied(arg), None, &mut again);
+        }
+        Answer::Rejected(reject) => {
+            assert!(lies_in(reject.message.as_bytes(), body));
+            write_call_rejection(reject, &mut again);
+        }
+        Answer::Certified { certificate } => {
+            assert!(lies_in(certificate, body));
+            write_call(certificate, &mut again);
+            if let Ok(status) = request_status(certificate, &RequestId(*id)) {
+                if let RequestStatus::Replied { reply } = status {
+                    assert!(lies_in(reply, certificate));
+                }
+                assert_eq!(request_status(certificate, &RequestId(*id)), Ok(status));
+            }
+        }
+    }
+    assert_eq!(Answer::read(&again), Ok(answer));
+}

@@ -1,0 +1,78 @@
+//! Descriptions of other tools: whatever one says, an import ends with a plan that reads back to the same, or
+//! with problems; and no message has a line break or another control character.
+
+use std::path::Path;
+
+use plimsoll_import::{Imported, curl as of_curl, h2loadrunner as of_h2loadrunner};
+use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
+use plimsoll_plan::document::{Document, Source};
+use plimsoll_plan::{Files, KeyLogFile, Problems};
+
+/// The files that descriptions may name.
+struct Folder;
+
+impl Files for Folder {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("users.csv") => Ok(b"name,age\nann,1\nbob,2\n".to_vec()),
+            Some("body") => Ok(b"some bytes\xff".to_vec()),
+            Some("script.lua") => Ok(b"function make_request(a) return a end".to_vec()),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// A command line of curl.
+pub fn curl(data: &[u8]) {
+    let Ok(command) = std::str::from_utf8(data) else { return };
+    check(data, &of_curl::import(command, Path::new(""), &Folder));
+}
+
+/// A configuration of h2loadrunner.
+pub fn h2loadrunner(data: &[u8]) {
+    check(data, &of_h2loadrunner::import(data, Path::new(""), &Folder));
+}
+
+/// A recording of a browser.
+pub fn har(data: &[u8]) {
+    let options = of_har::Options { think: true, only: None, expect_status: data.len().is_multiple_of(2) };
+    check(data, &of_har::import(data, &options));
+}
+
+/// A description of an interface.
+pub fn openapi(data: &[u8]) {
+    check(data, &of_openapi::import(data, &of_openapi::Options { server: None }));
+}
+
+/// Targets of vegeta.
+pub fn vegeta(data: &[u8]) {
+    for steps in [false, true] {
+        check(data, &of_vegeta::import(data, &of_vegeta::Options { steps }));
+    }
+}
+
+fn check(data: &[u8], imported: &Result<Imported, Problems>) {
+    match imported {
+        Ok(Imported { document, notes }) => {
+            let yaml = document.to_yaml();
+            let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
+            let mut problems = Problems::default();
+            let read = Document::read(&source, &mut problems);
+            assert!(problems.is_empty(), "{problems}\n{yaml}");
+            assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(&*yaml));
+            notes.iter().for_each(|note| assert_plain(&note.to_string()));
+        }
+        Err(problems) => {
+            assert!(!problems.is_empty(), "of {} bytes", data.len());
+            problems.iter().for_each(|problem| assert_plain(&problem.message));
+        }
+    }
+}
+
+fn assert_plain(message: &str) {
+    assert!(!message.is_empty() && !message.contains(char::is_control), "{message:?}");
+}
