@@ -397,7 +397,7 @@ impl SimBackend {
         if matches!(link.state, LinkState::Gone | LinkState::Closed) {
             return;
         }
-        self.truth.note_reply(entry, at);
+        self.truth.note_reply(self.world, entry, at);
         let client = link.client;
         let answer = &self.servers[link.server].behaviour.answer;
         let (bytes, end) = match decision.action {
@@ -475,6 +475,10 @@ impl Backend for SimBackend {
 
     fn now(&self) -> Nanos {
         self.now
+    }
+
+    fn unix(&self) -> Nanos {
+        self.options.start_unix + self.now.since(self.options.start)
     }
 
     fn preemptions(&self) -> u64 {

@@ -4,7 +4,7 @@
 //! Like [`mod@crate::request`] not the code of the product. It reads what is needed to know that a request is
 //! whole, keeps every window exactly, and holds a client to the rules whose breach a test should see.
 
-mod frame;
+pub(crate) mod frame;
 
 use std::collections::{BTreeMap, VecDeque};
 

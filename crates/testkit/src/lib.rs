@@ -15,7 +15,9 @@
 //! ```
 //!
 //! It must not use the crates that it tests: requests are recognised by parsers of its own
-//! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock.
+//! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, but for
+//! [`mod@hostile`]: servers that attack the program as a whole. Of the environment it reads which [`seeds`]
+//! are asked for.
 //!
 //! Each backend owns its world: with several workers every worker has its own copy of every server, with its
 //! own queue and its own clock. A test of one shared queue uses one worker.
@@ -24,10 +26,12 @@
 pub mod answer;
 pub mod backend;
 pub mod behaviour;
+pub mod hostile;
 pub mod law;
 pub mod options;
 pub mod oracle;
 pub mod request;
+pub mod seeds;
 pub mod truth;
 
 mod hpack;
@@ -41,4 +45,5 @@ pub use backend::SimBackend;
 pub use behaviour::{Behaviour, Concurrency, Faults, Http2, Pause, SlowAccept};
 pub use law::Law;
 pub use options::{Errand, SimOpen, SimOptions};
+pub use seeds::for_each_seed;
 pub use truth::{Action, Truth, TruthLog};

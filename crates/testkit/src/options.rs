@@ -1,9 +1,8 @@
 //! The world as a value, and what opens it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::{Endpoint, Open, SystemError};
 
 use crate::backend::SimBackend;
@@ -18,6 +17,8 @@ pub struct SimOptions {
     /// What the clock shows at first. Not zero, so that instants and spans since the start cannot be
     /// confused.
     pub start: Nanos,
+    /// Unix time when the clock shows `start`.
+    pub start_unix: Nanos,
     /// Time from one machine to the other, one way; zero is taken as 1 ns, so that time goes on.
     pub latency: Nanos,
     /// Largest segment towards the client in bytes; 1 delivers responses byte by byte.
@@ -75,6 +76,8 @@ impl Default for SimOptions {
         Self {
             seed: 1,
             start: Nanos::from_secs(1_000),
+            // 2026-01-01T00:00:00Z.
+            start_unix: Nanos::from_secs(1_767_225_600),
             latency: Nanos::from_micros(50),
             segment_bytes: usize::MAX,
             segment_gap: Nanos::ZERO,
@@ -96,17 +99,21 @@ impl Default for SimOptions {
 }
 
 /// Opens one world per call. All of them write to one [`TruthLog`], also those of clones.
+///
+/// The number of a world, and so its seed, is that of its worker, whichever thread is the first to open its
+/// own. Those of a second run come after those of the first.
 #[derive(Clone, Debug)]
 pub struct SimOpen {
     options: Arc<SimOptions>,
     truth: TruthLog,
-    opened: Arc<AtomicU32>,
+    /// How many worlds each worker has opened.
+    opened: Arc<Mutex<Vec<u32>>>,
 }
 
 impl SimOpen {
     /// Worlds with these options.
     pub fn new(options: SimOptions) -> Self {
-        Self { options: Arc::new(options), truth: TruthLog::default(), opened: Arc::new(AtomicU32::new(0)) }
+        Self { options: Arc::new(options), truth: TruthLog::default(), opened: Arc::default() }
     }
 
     /// The log of what the servers of all worlds did; stays readable after the backends are gone.
@@ -119,7 +126,18 @@ impl Open for SimOpen {
     type Backend = SimBackend;
 
     fn open(&self) -> Result<SimBackend, SystemError> {
-        let world = self.opened.fetch_add(1, Ordering::Relaxed);
+        self.open_for(Shard::WHOLE)
+    }
+
+    fn open_for(&self, worker: Shard) -> Result<SimBackend, SystemError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = worker.index as usize;
+        if opened.len() <= number {
+            opened.resize(number + 1, 0);
+        }
+        let world = worker.index + opened[number] * worker.of;
+        opened[number] += 1;
+        drop(opened);
         Ok(SimBackend::new(Arc::clone(&self.options), self.truth.clone(), world))
     }
 

@@ -1,5 +1,6 @@
 //! What the simulated servers really did.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
@@ -35,7 +36,7 @@ pub enum Action {
 /// One request as its server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// Which backend's world, in the order of opening.
+    /// Whose world: the number of the worker, in the first run of a [`SimOpen`](crate::SimOpen).
     pub world: u32,
     /// Number of the connection within the world, in the order of connecting, from 0.
     pub conn: u64,
@@ -54,44 +55,50 @@ pub struct Truth {
     pub request: Vec<u8>,
 }
 
-/// The log of all requests of all worlds, in the order in which they were received within a world. Clones
-/// share one log, so it can be read after the backend is gone.
+/// The log of all requests of all worlds. Clones share one log, so it can be read after the backend is gone.
 #[derive(Clone, Debug, Default)]
-pub struct TruthLog(Arc<Mutex<Vec<Truth>>>);
+pub struct TruthLog(Arc<Mutex<BTreeMap<u32, Vec<Truth>>>>);
 
 impl TruthLog {
-    /// A copy of the whole log.
+    /// A copy of the whole log, in the order in which requests were received; those of the same instant by
+    /// their worlds.
     pub fn entries(&self) -> Vec<Truth> {
-        self.lock().clone()
+        let mut entries: Vec<Truth> = self.lock().values().flatten().cloned().collect();
+        entries.sort_by_key(|entry| entry.received);
+        entries
     }
 
     /// How many requests were received.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().values().map(Vec::len).sum()
     }
 
     /// Whether no request was received.
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().values().all(Vec::is_empty)
     }
 
     /// How many requests met with an action that `matches`.
     pub fn count(&self, matches: impl Fn(Action) -> bool) -> usize {
-        self.lock().iter().filter(|truth| matches(truth.action)).count()
+        self.lock().values().flatten().filter(|truth| matches(truth.action)).count()
     }
 
+    /// Adds an entry, and returns its number within its world.
     pub(crate) fn push(&self, truth: Truth) -> usize {
-        let mut entries = self.lock();
+        let mut worlds = self.lock();
+        let entries = worlds.entry(truth.world).or_default();
         entries.push(truth);
         entries.len() - 1
     }
 
-    pub(crate) fn note_reply(&self, entry: usize, at: Nanos) {
-        self.lock()[entry].replied = Some(at);
+    pub(crate) fn note_reply(&self, world: u32, entry: usize, at: Nanos) {
+        if let Some(entries) = self.lock().get_mut(&world) {
+            entries[entry].replied = Some(at);
+        }
     }
 
     /// A panic of one worker must not hide what the others saw.
-    fn lock(&self) -> MutexGuard<'_, Vec<Truth>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Vec<Truth>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -47,12 +47,12 @@ impl SimBackend {
                 Heard::Refused => {
                     self.links[index].received += 1;
                     let entry = self.note_stream(at, index, Action::Refuse, Vec::new());
-                    self.truth.note_reply(entry, at);
+                    self.truth.note_reply(self.world, entry, at);
                 }
                 Heard::Breach(code) => {
                     self.links[index].received += 1;
                     let entry = self.note_stream(at, index, Action::Reject, Vec::new());
-                    self.truth.note_reply(entry, at);
+                    self.truth.note_reply(self.world, entry, at);
                     self.end_http2(at, index, 0, code);
                     return;
                 }
@@ -117,13 +117,13 @@ impl SimBackend {
                 done = true;
             }
             Action::Close => {
-                self.truth.note_reply(entry, at);
+                self.truth.note_reply(self.world, entry, at);
                 return self.end_http2(at, index, stream, NO_ERROR);
             }
             Action::Drop | Action::Ignore | Action::Reject => {}
         }
         if done {
-            self.truth.note_reply(entry, at);
+            self.truth.note_reply(self.world, entry, at);
         }
         if decision.announce {
             http2.go_away(stream, NO_ERROR);
@@ -143,7 +143,7 @@ impl SimBackend {
         let Some(http2) = &mut link.http2 else { return };
         let (client, bytes) = (link.client, http2.take_out());
         for entry in http2.take_sent() {
-            self.truth.note_reply(entry, at);
+            self.truth.note_reply(self.world, entry, at);
         }
         let over = match link.farewell {
             Some(Farewell::After(stream)) => !http2.is_open(stream),

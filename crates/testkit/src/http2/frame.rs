@@ -3,36 +3,36 @@
 use crate::hpack;
 
 /// Every window and frame size until SETTINGS say otherwise (RFC 9113 section 6.5.2 and 6.9.2).
-pub(super) const WINDOW: i64 = 65_535;
-pub(super) const FRAME_BYTES: usize = 16_384;
-pub(super) const WINDOW_MAX: i64 = (1 << 31) - 1;
+pub(crate) const WINDOW: i64 = 65_535;
+pub(crate) const FRAME_BYTES: usize = 16_384;
+pub(crate) const WINDOW_MAX: i64 = (1 << 31) - 1;
 
-pub(super) const DATA: u8 = 0;
-pub(super) const HEADERS: u8 = 1;
-pub(super) const PRIORITY: u8 = 2;
-pub(super) const RST_STREAM: u8 = 3;
-pub(super) const SETTINGS: u8 = 4;
-pub(super) const PUSH_PROMISE: u8 = 5;
-pub(super) const PING: u8 = 6;
-pub(super) const GOAWAY: u8 = 7;
-pub(super) const WINDOW_UPDATE: u8 = 8;
-pub(super) const CONTINUATION: u8 = 9;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const PRIORITY: u8 = 2;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PUSH_PROMISE: u8 = 5;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
 
 /// END_STREAM, or ACK.
-pub(super) const END: u8 = 1;
-pub(super) const END_HEADERS: u8 = 4;
-pub(super) const PADDED: u8 = 8;
-pub(super) const PRIORITISED: u8 = 0x20;
+pub(crate) const END: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
+pub(crate) const PADDED: u8 = 8;
+pub(crate) const PRIORITISED: u8 = 0x20;
 
 /// Error codes (RFC 9113 section 7).
 pub(crate) const NO_ERROR: u32 = 0;
-pub(super) const PROTOCOL_ERROR: u32 = 1;
+pub(crate) const PROTOCOL_ERROR: u32 = 1;
 pub(crate) const INTERNAL_ERROR: u32 = 2;
-pub(super) const FLOW_CONTROL_ERROR: u32 = 3;
-pub(super) const STREAM_CLOSED: u32 = 5;
-pub(super) const FRAME_SIZE_ERROR: u32 = 6;
+pub(crate) const FLOW_CONTROL_ERROR: u32 = 3;
+pub(crate) const STREAM_CLOSED: u32 = 5;
+pub(crate) const FRAME_SIZE_ERROR: u32 = 6;
 pub(crate) const REFUSED_STREAM: u32 = 7;
-pub(super) const COMPRESSION_ERROR: u32 = 9;
+pub(crate) const COMPRESSION_ERROR: u32 = 9;
 
 /// One frame.
 pub(super) struct Frame {
@@ -63,7 +63,7 @@ pub(super) fn word(payload: &[u8]) -> Result<u32, Breach> {
     payload.try_into().map(u32::from_be_bytes).map_err(|_| Breach(FRAME_SIZE_ERROR))
 }
 
-pub(super) fn put_frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+pub(crate) fn put_frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend_from_slice(&(payload.len() as u32).to_be_bytes()[1..]);
     out.extend_from_slice(&[kind, flags]);
     out.extend_from_slice(&stream.to_be_bytes());

@@ -1,0 +1,271 @@
+//! Hostile servers as values: a table of what a server does on each connection, and of what has to become of
+//! the requests that it gets.
+//!
+//! [`suites`] are the tables, one for each protocol or kind of answers. [`Server`] carries a [`Case`] out on
+//! real sockets of the loopback interface; [`attempt`] runs the program against it and compares. Together
+//! they are the same attack twice: `crates/cli/tests/attack` makes it with a few requests in every build, and
+//! `cargo run --release -p bench -- attack` with many.
+//!
+//! Unlike the simulation this touches sockets and the clock: the program as a whole, with its two backends
+//! and the kernel below them, is what is attacked here.
+
+mod attempt;
+mod barrage;
+mod cache;
+mod certificates;
+mod http1;
+mod http2;
+mod mutation;
+mod sealer;
+mod server;
+mod services;
+mod tls;
+mod wire;
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_core::ErrorClass;
+
+pub use attempt::{Attempt, Run, attempt};
+pub use barrage::{Barrage, barrage};
+pub use certificates::{Identity, authority_pem};
+pub use mutation::{Damage, Target, mutate};
+pub use server::Server;
+pub use tls::{Alpn, Handshake, Tamper, Version};
+
+use crate::http2::frame::put_frame;
+
+/// A table of servers of one protocol.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The name of the protocol, or of the kind of answers.
+    pub name: &'static str,
+    /// How the server tells requests apart.
+    pub speaks: Speaks,
+    /// The command that is run against it.
+    pub command: Command,
+    /// Connections that are served by [`good`](Self::good) before hostility begins, for commands that ask
+    /// the server something before the load.
+    pub good_connections: u32,
+    /// Acts of a server that means no harm.
+    pub good: Vec<Act>,
+    /// The servers.
+    pub cases: Vec<Case>,
+}
+
+/// How a server finds the end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    /// A head that ends with an empty line, and as many bytes as its content-length says.
+    Http1,
+    /// The preface, and then a HEADERS frame.
+    Http2,
+    /// A length of four bytes, and as many bytes.
+    Cache,
+    /// A record of TLS: a handshake that is not carried out.
+    Records,
+}
+
+/// A command of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `plimsoll http://…`
+    Http,
+    /// `plimsoll https://…`
+    Https,
+    /// `plimsoll cache`
+    Cache,
+    /// `plimsoll canister`
+    Canister,
+    /// `plimsoll ingest metrics`
+    Ingest,
+    /// `plimsoll crud`
+    Crud,
+}
+
+/// One hostile server.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// A few words that say what it does.
+    pub name: String,
+    /// Its acts on each connection, in order; the connection is closed after them.
+    pub acts: Vec<Act>,
+    /// The handshake that comes before the acts, if there is one.
+    pub handshake: Option<Handshake>,
+    /// The ends that a request may come to. Where there is more than one, a comment in the table says why.
+    pub ends: Vec<Ends>,
+    /// Further arguments of the command, separated by spaces. `{ca}` stands for the file of the authority.
+    pub args: &'static str,
+}
+
+impl Case {
+    /// A server without a handshake.
+    pub(crate) fn new(name: impl Into<String>, ends: &[Ends], acts: Vec<Act>) -> Self {
+        Self { name: name.into(), acts, handshake: None, ends: ends.to_vec(), args: "" }
+    }
+
+    /// The same with further arguments of the command.
+    pub(crate) fn with(self, args: &'static str) -> Self {
+        Self { args, ..self }
+    }
+}
+
+/// The end of a request, as a result counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// It is answered well.
+    Ok,
+    /// It times out.
+    TimedOut,
+    /// It fails with this class.
+    Failed(ErrorClass),
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Ends {
+    /// Its name in a result: that of the account, or of the class.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::TimedOut => "timed_out",
+            Self::Failed(class) => class.name(),
+        }
+    }
+}
+
+/// The ends that tables name most, as lists of one.
+pub(crate) const OK: &[Ends] = &[Ends::Ok];
+pub(crate) const TIMED_OUT: &[Ends] = &[Ends::TimedOut];
+pub(crate) const PROTOCOL: &[Ends] = &[Ends::Failed(ErrorClass::Protocol)];
+pub(crate) const TOO_LARGE: &[Ends] = &[Ends::Failed(ErrorClass::HeadTooLarge)];
+pub(crate) const CLOSED_BEFORE: &[Ends] = &[Ends::Failed(ErrorClass::ClosedBeforeResponse)];
+pub(crate) const CLOSED_WITHIN: &[Ends] = &[Ends::Failed(ErrorClass::ClosedInResponse)];
+pub(crate) const RESET: &[Ends] = &[Ends::Failed(ErrorClass::Reset)];
+pub(crate) const CHECK: &[Ends] = &[Ends::Failed(ErrorClass::Check)];
+
+/// One act of a server on a connection.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Waits for the next request. The connection is left when the client has gone.
+    Await,
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Sends a frame of HTTP/2.
+    Frame(Frame),
+    /// Sends the beginning of a frame of HTTP/2, so many bytes of it.
+    Part(Frame, usize),
+    /// Sends a record of TLS with this type and content, encrypted by the keys of the connection.
+    Record(u8, Vec<u8>),
+    /// Sends bytes below TLS, as they are.
+    Below(Vec<u8>),
+    /// Updates the keys of the TLS connection.
+    UpdateKeys,
+    /// Does something so many times.
+    Repeat(u32, Box<Act>),
+    /// Sends bytes one at a time, with this pause after each.
+    Drip(Vec<u8>, Duration),
+    /// Goes on with the acts from the first [`Await`](Self::Await) on.
+    Again,
+    /// Says that nothing more comes, and reads on until the client has gone.
+    Close,
+    /// The same after close_notify.
+    Notify,
+    /// Resets the connection.
+    Reset,
+    /// Says nothing more, and reads on until the client has gone.
+    Hold,
+}
+
+/// A frame of HTTP/2.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The type.
+    pub kind: u8,
+    /// The flags.
+    pub flags: u8,
+    /// The stream.
+    pub on: On,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// The bytes of the frame, for a server whose last request came on `stream`.
+    pub(crate) fn bytes(&self, stream: u32) -> Vec<u8> {
+        let stream = match self.on {
+            On::Number(number) => number,
+            On::Request => stream,
+            On::Beyond(distance) => stream + distance,
+        };
+        let mut bytes = Vec::with_capacity(9 + self.payload.len());
+        put_frame(&mut bytes, self.kind, self.flags, stream, &self.payload);
+        bytes
+    }
+}
+
+/// The stream of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The one with this number; 0 is the connection.
+    Number(u32),
+    /// That of the last request.
+    Request,
+    /// The one that is so far beyond that of the last request.
+    Beyond(u32),
+}
+
+/// Every table.
+pub fn suites() -> Vec<Suite> {
+    let mut suites = vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite()];
+    suites.extend(services::suites());
+    suites
+}
+
+/// A server that answers each request with these bytes and closes.
+pub(crate) fn once(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+    vec![Act::Await, Act::Send(answer.into()), Act::Close]
+}
+
+/// A server that answers each request with these bytes and keeps the connection.
+pub(crate) fn kept(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+    vec![Act::Await, Act::Send(answer.into()), Act::Again]
+}
+
+/// Sends bytes so many times.
+pub(crate) fn flooded(bytes: &[u8], times: u32) -> Act {
+    Act::Repeat(times, Box::new(Act::Send(bytes.to_vec())))
+}
+
+/// A server that answers each request with these bytes, and then says nothing more.
+pub(crate) fn held(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+    vec![Act::Await, Act::Send(answer.into()), Act::Hold]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_have_the_size_of_the_attack_that_they_stand_for_and_names_of_their_own() {
+        let suites = suites();
+        let size = |name: &str| -> usize {
+            suites.iter().filter(|suite| suite.name.starts_with(name)).map(|suite| suite.cases.len()).sum()
+        };
+        assert!(size("HTTP/1.1") >= 63 && size("HTTP/2") >= 82 && size("TLS") >= 38);
+        for suite in &suites {
+            let mut names: Vec<&str> = suite.cases.iter().map(|case| &*case.name).collect();
+            names.sort_unstable();
+            let doubled = names.windows(2).find(|pair| pair[0] == pair[1]);
+            assert_eq!(doubled, None, "{}", suite.name);
+            for case in &suite.cases {
+                assert!(!case.ends.is_empty(), "{}: {}", suite.name, case.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The program against one hostile server, and what came of it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Case, Command, Ends, Server, Suite};
+
+/// Much longer than any of these runs takes: who needs more has hung.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The most memory that a run may have had. One against a good server has about 20 MB, a connection of TLS
+/// some 100 KB more.
+const MOST_MEMORY: u64 = 128 << 20;
+
+/// A run: the program, and how much it sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its backend.
+    pub backend: &'a str,
+    /// A file with the [authority](super::authority_pem) that it trusts.
+    pub authority: &'a Path,
+    /// Requests of a run.
+    pub requests: u32,
+    /// Connections.
+    pub connections: u32,
+}
+
+/// The outcome of a run.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// Requests by what became of them, where that is not nothing.
+    pub ends: BTreeMap<String, u64>,
+    /// From the start of the process to its end.
+    pub took: Duration,
+    /// The largest resident memory of the program, in bytes; 0 if it did not say.
+    pub rss_peak_bytes: u64,
+    /// Everything that did not hold, in words. The first three are about any run: it ended in time, without
+    /// a panic, with accounts that balance.
+    pub breaches: Vec<String>,
+    /// Ends that the case does not allow.
+    pub unexpected: Vec<String>,
+}
+
+impl Attempt {
+    /// The program held, whatever became of the requests.
+    pub fn held(&self) -> bool {
+        self.breaches.is_empty()
+    }
+
+    /// Every request ended as the case says.
+    pub fn as_expected(&self) -> bool {
+        self.unexpected.is_empty()
+    }
+}
+
+/// Runs the program against the server of a case.
+///
+/// # Errors
+/// If there is no port for the server, or the program cannot be started.
+// The length of a whole process is measured, from outside.
+#[allow(clippy::disallowed_methods)]
+pub fn attempt(run: Run<'_>, suite: &Suite, case: &Case) -> io::Result<Attempt> {
+    let server = Server::start(suite, case)?;
+    let address = server.address().to_string();
+    let mut process = Process::new(run.program);
+    process.args(arguments(suite.command, case, &address, run)).args(["--backend", run.backend]);
+    for word in case.args.split_ascii_whitespace() {
+        match word {
+            "{ca}" => process.arg(run.authority),
+            word => process.arg(word),
+        };
+    }
+    let begin = Instant::now();
+    let mut child = process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let texts = text(&stdout, begin).zip(text(&stderr, begin));
+    let took = begin.elapsed();
+    let code = end(&mut child, texts.is_none())?;
+    let mut made = Attempt {
+        ends: BTreeMap::new(),
+        took,
+        rss_peak_bytes: 0,
+        breaches: Vec::new(),
+        unexpected: Vec::new(),
+    };
+    match texts {
+        None => made.breaches.push(format!("it was still there after {LIMIT:?}")),
+        Some((stdout, stderr)) => made.judge(case, run, code, &stdout, &stderr),
+    }
+    Ok(made)
+}
+
+/// The command line but for what the case adds. Nothing is asked before the load but by the commands that
+/// cannot do without.
+fn arguments(command: Command, case: &Case, address: &str, run: Run<'_>) -> Vec<String> {
+    let Run { requests, connections, .. } = run;
+    let http = format!("http://{address}");
+    // Where no timeout is expected a busy machine must not bring one about.
+    let timeout = if case.ends.contains(&Ends::TimedOut) { "0.4" } else { "20" };
+    let load = match command {
+        Command::Http => format!("{http}/ -n {requests} -c {connections} --timeout {timeout}s"),
+        Command::Https => format!("https://{address}/ -n {requests} -c {connections} --timeout {timeout}s"),
+        Command::Cache => format!(
+            "cache --server {address} --no-verify --requests {requests} -c {connections} --timeout {timeout}s"
+        ),
+        Command::Canister => format!(
+            "canister {http} --no-status-check --iterations {requests} -c {connections} \
+             --query-timeout-secs {timeout} --ingress-timeout-secs {timeout}"
+        ),
+        Command::Ingest => format!(
+            "ingest metrics --url {http} -n {requests} -c {connections} --batch-size 10 --timeout {timeout}s"
+        ),
+        Command::Crud => {
+            format!(
+                "crud --leader {http} --total {requests} --concurrency {connections} --timeout {timeout}s"
+            )
+        }
+    };
+    let common = ["--no-preflight", "--quiet", "-t", "1", "-o", "json"];
+    load.split_ascii_whitespace().chain(common).map(str::to_owned).collect()
+}
+
+/// Everything that comes, in a thread of its own.
+fn read(from: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (send, text) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            let _ = from.read_to_end(&mut bytes);
+        }
+        // Nobody waits for it if the process was killed.
+        let _ = send.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    text
+}
+
+fn text(of: &Receiver<String>, begin: Instant) -> Option<String> {
+    of.recv_timeout(LIMIT.saturating_sub(begin.elapsed())).ok()
+}
+
+/// The exit code, if there is one. Who hangs is killed.
+fn end(child: &mut Child, hangs: bool) -> io::Result<Option<i32>> {
+    if hangs {
+        child.kill()?;
+    }
+    Ok(child.wait()?.code())
+}
+
+impl Attempt {
+    fn judge(&mut self, case: &Case, run: Run<'_>, code: Option<i32>, stdout: &str, stderr: &str) {
+        if stderr.contains("panicked at") {
+            self.breaches.push(format!("it panicked: {stderr}"));
+        }
+        let Ok(result) = serde_json::from_str::<Value>(stdout) else {
+            self.breaches.push(format!("it ended with {code:?} and no result: {stderr}"));
+            return;
+        };
+        // 3 where the machine was too busy to measure on.
+        if !matches!(code, Some(0 | 1 | 3)) {
+            self.breaches.push(format!("it ended with {code:?}: {stderr}"));
+        }
+        self.balance(&result, run);
+        self.rss_peak_bytes = figure(&result, "/generator/rss_peak_bytes");
+        if self.rss_peak_bytes > MOST_MEMORY {
+            self.breaches.push(format!("it had {} MiB", self.rss_peak_bytes >> 20));
+        }
+        let outcome = result.pointer("/verdict/outcome").and_then(Value::as_str).unwrap_or_default();
+        let valid = result.pointer("/verdict/valid") == Some(&Value::Bool(true));
+        let good = self.ends.get("ok").copied().unwrap_or(0);
+        if good == 0 && outcome != "fail" && (valid || outcome != "no_verdict") {
+            self.breaches.push(format!("nothing was answered well, and the outcome is `{outcome}`"));
+        }
+        let allowed: Vec<&str> = case.ends.iter().copied().map(Ends::name).collect();
+        let others = self.ends.iter().filter(|(name, _)| !allowed.contains(&name.as_str()));
+        self.unexpected = others.map(|(name, count)| format!("{name}: {count}")).collect();
+        if let Some(example) = self.unexpected.first().and_then(|_| result.get("error_examples")) {
+            self.unexpected.push(format!("expected {}; {example}", allowed.join(" or ")));
+        }
+    }
+
+    /// Takes the accounts, which have to balance.
+    fn balance(&mut self, result: &Value, run: Run<'_>) {
+        let of = |name: &str| figure(result, &format!("/accounting/{name}"));
+        let classes = result["errors"].as_object().into_iter().flatten();
+        let classes: Vec<(String, u64)> =
+            classes.map(|(name, count)| (name.clone(), count.as_u64().unwrap_or(u64::MAX))).collect();
+        let failed: u64 = classes.iter().map(|(_, count)| count).sum();
+        let begun = of("started") + of("dropped") + of("never_started");
+        let ended = of("ok") + of("failed") + of("timed_out") + of("in_flight_at_stop");
+        for (name, left, right) in [
+            ("scheduled", of("scheduled"), begun),
+            ("started", of("started"), ended),
+            ("failed", of("failed"), failed),
+            ("counted response times", figure(result, "/response_time/count"), of("ok") + of("timed_out")),
+        ] {
+            if left != right {
+                self.breaches.push(format!("{name}: {left}, and its parts: {right}"));
+            }
+        }
+        // An iteration of several requests ends with the first that fails.
+        if of("started") < u64::from(run.requests) {
+            self.breaches.push(format!("{} of {} requests were started", of("started"), run.requests));
+        }
+        let accounts = ["ok", "timed_out", "in_flight_at_stop"].map(|name| (name.to_owned(), of(name)));
+        self.ends = accounts.into_iter().chain(classes).filter(|(_, count)| *count > 0).collect();
+    }
+}
+
+fn figure(result: &Value, pointer: &str) -> u64 {
+    result.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+}
