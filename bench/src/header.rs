@@ -1,8 +1,6 @@
 //! The head of the document: machine, versions, and what the figures are and are not.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
 
 use crate::command;
 use crate::machine::{self, Machine};
@@ -54,14 +52,7 @@ fn plimsoll(session: &Session) -> String {
     if session.options.plimsoll.is_some() {
         return format!("{version}, built elsewhere");
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let described =
-        Command::new("git").arg("-C").arg(root).args(["describe", "--always", "--dirty"]).output().ok();
-    let commit = described
-        .filter(|output| output.status.success())
-        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    let commit = commit.unwrap_or_else(|| "unknown".to_owned());
-    format!("{version}, commit {commit}, profile {}", session.options.profile.name())
+    format!("{version}, commit {}, profile {}", machine::commit(), session.options.profile.name())
 }
 
 fn caveats(cores: usize) -> String {

@@ -52,6 +52,27 @@ fn bare_version(line: &str, program: &str) -> String {
     line[..end.unwrap_or(line.len())].trim().to_owned()
 }
 
+/// The commit of the checkout that this program was built from, and whether something else was changed since
+/// than the ledger.
+pub(crate) fn commit() -> String {
+    let git = |args: &[&str]| {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let output = Command::new("git").args(["-C", root]).args(args).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(described) = git(&["describe", "--always"]) else { return "unknown".to_owned() };
+    match git(&["status", "--porcelain", "-uno", "--", ".", ":(exclude)docs/assurance.md"]) {
+        Some(changes) if changes.is_empty() => described,
+        _ => format!("{described}-dirty"),
+    }
+}
+
+/// Today, in UTC.
+pub(crate) fn date() -> String {
+    let output = Command::new("date").args(["-u", "+%F"]).output();
+    output.map_or_else(|_| "unknown".to_owned(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+}
+
 /// Time of one core since boot, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CoreTime {

@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod attack;
 mod cache;
 mod canister;
 mod child;
@@ -14,9 +15,11 @@ mod command;
 mod crud;
 mod duel;
 mod failure;
+mod fuzzing;
 mod header;
 mod http2;
 mod ingest;
+mod ledger;
 mod machine;
 mod memory;
 mod observers;
@@ -32,6 +35,7 @@ mod server;
 mod session;
 mod statistic;
 mod streams;
+mod worlds;
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -40,12 +44,16 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::failure::Result;
-use crate::options::{Case, Options};
+use crate::options::{Case, Options, Task};
 use crate::report::Section;
 use crate::session::Session;
 
 fn main() -> ExitCode {
-    let session = match Session::open(Options::parse()) {
+    let options = Options::parse();
+    if let Some(task) = &options.task {
+        return carry_out(task);
+    }
+    let session = match Session::open(options) {
         Ok(session) => session,
         Err(failure) => {
             complain(&format!("error: {failure}"));
@@ -79,8 +87,25 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+/// Does what is no measurement.
+fn carry_out(task: &Task) -> ExitCode {
+    let findings = match task {
+        Task::Fuzz(options) => fuzzing::run(options, &mut |text| print(text)),
+        Task::Worlds { worlds, profile } => worlds::simulate(*worlds, profile, &mut |text| print(text)),
+    };
+    match findings {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(failure) => {
+            complain(&format!("error: {failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     match case {
+        Case::Attack => attack::measure(session),
         Case::Rate => rate::measure(session),
         Case::Cache => cache::measure(session),
         Case::Resource => resource::measure(session),

@@ -2,12 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::fuzzing::FuzzOptions;
 
 /// Measures what Plimsoll costs per request, paired in one run against the installed peers. Prints Markdown
 #[derive(Debug, Parser)]
 #[command(name = "bench", max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
+    /// What to do instead of a measurement
+    #[command(subcommand)]
+    pub(crate) task: Option<Task>,
     /// What to measure
     #[arg(value_enum, required = true)]
     pub(crate) cases: Vec<Case>,
@@ -26,6 +32,15 @@ pub(crate) struct Options {
     /// Seconds at which the case memory looks for growth
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], default_values = ["10", "60"])]
     pub(crate) growth: Vec<u32>,
+    /// Requests to each hostile server of the case attack
+    #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(20..))]
+    pub(crate) requests: u32,
+    /// Damaged requests of the case attack
+    #[arg(long, value_name = "N", default_value = "280000")]
+    pub(crate) damaged: u64,
+    /// Hostile servers of the case attack whose protocol or name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) only: String,
     /// Core of the server
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) server_core: usize,
@@ -47,6 +62,22 @@ pub(crate) struct Options {
     /// has.
     #[arg(long, value_name = "NICE", allow_negative_numbers = true)]
     pub(crate) autogroup_nice: Option<i32>,
+}
+
+/// What this program does beside measurements.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum Task {
+    /// Run the fuzz targets, and add what came of them to docs/assurance.md
+    Fuzz(FuzzOptions),
+    /// Simulate worlds whose seeds were not tried before, and add them to docs/assurance.md
+    Worlds {
+        /// How many
+        #[arg(value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        worlds: u64,
+        /// Build the tests like this: `dev` is how `cargo test` builds them
+        #[arg(long, value_name = "PROFILE", default_value = "dev")]
+        profile: String,
+    },
 }
 
 /// What can be measured.
@@ -88,7 +119,9 @@ pub(crate) enum Case {
     Canister,
     /// What every output turned on costs above none
     Observers,
-    /// All of these
+    /// Hostile servers against Plimsoll on both backends, and damaged requests against its servers
+    Attack,
+    /// All of these but attack
     All,
 }
 
@@ -96,7 +129,8 @@ impl Case {
     /// The cases that are asked for, each once, in the order of their definition.
     pub(crate) fn expand(asked: &[Self]) -> Vec<Self> {
         let single = Self::value_variants().iter().filter(|case| **case != Self::All);
-        single.copied().filter(|case| asked.contains(case) || asked.contains(&Self::All)).collect()
+        let all = |case: &Self| asked.contains(&Self::All) && *case != Self::Attack;
+        single.copied().filter(|case| asked.contains(case) || all(case)).collect()
     }
 }
 
@@ -139,11 +173,18 @@ mod tests {
         assert_eq!((options.connections, options.growth), (vec![1, 64, 1000, 10_000], vec![10, 60]));
         assert!(Options::try_parse_from(["bench", "h1", "--pairs", "0"]).is_err());
         assert!(Options::try_parse_from(["bench"]).is_err());
+        let options = Options::try_parse_from(["bench", "worlds", "4000"]).unwrap();
+        assert_eq!(
+            (options.task, options.cases),
+            (Some(Task::Worlds { worlds: 4000, profile: "dev".to_owned() }), vec![])
+        );
+        assert!(Options::try_parse_from(["bench", "worlds", "0"]).is_err());
     }
 
     #[test]
     fn all_is_every_case_once() {
-        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 1);
+        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 2);
+        assert_eq!(Case::expand(&[Case::All, Case::Attack]).len(), Case::value_variants().len() - 1);
         assert_eq!(Case::expand(&[Case::Tls, Case::H1, Case::Tls]), [Case::H1, Case::Tls]);
     }
 }

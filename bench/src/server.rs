@@ -73,6 +73,11 @@ impl Server {
         machine::process_cpu_us(self.running.pid())
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+
     /// Interrupts it, waits for its end, and returns what it said on stderr in all.
     pub(crate) fn stop(self) -> Result<String> {
         let Self { running, line, log, .. } = self;

@@ -65,22 +65,29 @@ fn build(profile: &str) -> Result<PathBuf> {
     if !built.success() {
         return Err(Failure::new(format!("Plimsoll could not be built (profile {profile})")));
     }
-    // target/<profile of the harness>/bench stands beside target/<profile of Plimsoll>/plimsoll.
-    let own = std::env::current_exe().map_err(|error| Failure::because("cannot find this program", error))?;
-    let target = own.parent().and_then(Path::parent).unwrap_or(Path::new("target"));
-    let plimsoll = target.join(profile).join("plimsoll");
+    let plimsoll = target_directory()?.join(profile).join("plimsoll");
     if plimsoll.is_file() {
         return Ok(plimsoll);
     }
     Err(Failure::new(format!("{} is not there although it was built: use --plimsoll", plimsoll.display())))
 }
 
+/// The directory that this program was built in: it is `target/<profile>/bench`.
+pub(crate) fn target_directory() -> Result<PathBuf> {
+    let own = std::env::current_exe().map_err(|error| Failure::because("cannot find this program", error))?;
+    Ok(own.parent().and_then(Path::parent).unwrap_or(Path::new("target")).to_owned())
+}
+
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
-struct Directory(PathBuf);
+pub(crate) struct Directory(PathBuf);
 
 impl Directory {
-    fn create() -> Result<Self> {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn create() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("plimsoll-bench-{}", std::process::id()));
         // Not `create_dir_all`: a directory that is already there belongs to somebody else.
         fs::create_dir(&path)
