@@ -1,5 +1,7 @@
 //! `plimsoll check`: everything that is wrong with a plan, or that nothing is.
 
+use plimsoll_scenario::Redaction;
+
 use crate::flags::PlanArgs;
 use crate::{Exit, Failure, describe, environment, import, run};
 
@@ -12,7 +14,8 @@ pub(crate) fn command(args: &PlanArgs) -> Result<Exit, Failure> {
         Some(name) => name.clone(),
         None => {
             let urls = command.flags.urls.iter().map(|url| url.text.clone());
-            describe::redacted(urls).join(" ")
+            let names = command.flags.redact.iter().map(|name| name.text.as_str());
+            describe::redacted(urls, &Redaction::new(names)).join(" ")
         }
     };
     import::resolve(args, false)?;

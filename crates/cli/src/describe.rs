@@ -11,7 +11,8 @@ use plimsoll_plan::{
 };
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
-use plimsoll_scenario::header::is_secret;
+use plimsoll_scenario::Redaction;
+use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_schedule::{Population, Process};
 
 /// This program, as results name it.
@@ -247,57 +248,57 @@ pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight
     })
 }
 
-/// What stands where a secret was.
-pub(crate) const HIDDEN: &str = "<redacted>";
-
 /// Flags whose values are not shown. A key's file is none, but somebody may write the key in its place.
 const CREDENTIALS: [&str; 6] = ["--basic", "--bearer", "--control-token", "--jwt-key", "--token", "--user"];
 
-/// The command line without secrets: credentials, secret headers, user and password in a URL.
-pub(crate) fn redacted(args: impl Iterator<Item = String>) -> Vec<String> {
-    let mut shown = Vec::new();
-    let mut hide_next: Option<&str> = None;
-    for arg in args {
-        if let Some(flag) = hide_next.take() {
-            shown.push(if flag == "header" { header(&arg) } else { HIDDEN.to_owned() });
-            continue;
-        }
-        match arg.split_once('=') {
-            Some((flag, _)) if CREDENTIALS.contains(&flag) => {
-                shown.push(format!("{flag}={HIDDEN}"));
-            }
-            Some((flag @ "--header", value)) => shown.push(format!("{flag}={}", header(value))),
-            _ if CREDENTIALS.contains(&arg.as_str()) => {
-                hide_next = Some("credential");
-                shown.push(arg);
-            }
-            _ if arg == "-H" || arg == "--header" => {
-                hide_next = Some("header");
-                shown.push(arg);
-            }
-            _ if arg.starts_with("-H") => shown.push(format!("-H{}", header(&arg[2..]))),
-            _ => shown.push(url(&arg)),
-        }
-    }
-    return shown;
+/// Flags with headers.
+const HEADERS: [&str; 2] = ["--header", "-H"];
 
-    fn header(text: &str) -> String {
-        match text.split_once(':') {
-            Some((name, _)) if is_secret(name.trim()) => format!("{name}: {HIDDEN}"),
-            _ => text.to_owned(),
-        }
-    }
+/// Flags whose values are contents of requests.
+const CONTENTS: [&str; 4] = ["--body", "-b", "--jwt-claims", "--data"];
 
-    fn url(text: &str) -> String {
-        let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) => (format!("{scheme}://"), rest),
-            None => (String::new(), text),
-        };
-        let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        match rest[..authority_end].rfind('@') {
-            Some(at) if at > 0 && !text.starts_with('-') => format!("{scheme}{HIDDEN}{}", &rest[at..]),
-            _ => text.to_owned(),
+/// The command line without secrets: credentials, secret headers, fields of bodies, users and secret
+/// parameters of URLs.
+pub(crate) fn redacted(args: impl Iterator<Item = String>, redaction: &Redaction) -> Vec<String> {
+    let of_flag = |flag: &str, value: &str| match flag {
+        _ if CREDENTIALS.contains(&flag) => HIDDEN.to_owned(),
+        _ if HEADERS.contains(&flag) => redaction.in_header(value).into_owned(),
+        _ if CONTENTS.contains(&flag) => redaction.in_body(value).into_owned(),
+        _ => redaction.in_text(value).into_owned(),
+    };
+    let has_secrets =
+        |flag: &str| CREDENTIALS.contains(&flag) || HEADERS.contains(&flag) || CONTENTS.contains(&flag);
+    let mut flag: Option<String> = None;
+    let one = |arg: String| {
+        if let Some(flag) = flag.take() {
+            return of_flag(&flag, &arg);
         }
+        if has_secrets(&arg) {
+            flag = Some(arg.clone());
+            return arg;
+        }
+        if let Some((flag, value)) = arg.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
+            return format!("{flag}={}", of_flag(flag, value));
+        }
+        // A short flag and its value, as in `-HAccept: */*`.
+        match arg.split_at_checked(2) {
+            Some((flag, value)) if has_secrets(flag) => format!("{flag}{}", of_flag(flag, value)),
+            _ => without_user(&redaction.in_text(&arg)),
+        }
+    };
+    args.map(one).collect()
+}
+
+/// A URL, which may lack its scheme, without user and password.
+pub(crate) fn without_user(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..authority_end].rfind('@') {
+        Some(at) if at > 0 && !text.starts_with('-') => format!("{scheme}{HIDDEN}{}", &rest[at..]),
+        _ => text.to_owned(),
     }
 }
 
@@ -314,9 +315,9 @@ pub(crate) fn plan_name(plan: &LoadedDocument) -> Option<String> {
     })
 }
 
-/// The text of a plan file without its credentials, for which there are stars.
-pub(crate) fn without_secrets(source: &Source) -> String {
-    let secrets = source.secrets();
+/// The text of a plan file without its secrets, for which there are stars.
+pub(crate) fn without_secrets(source: &Source, redaction: &Redaction) -> String {
+    let secrets = source.secrets(redaction);
     let is_secret =
         |at: usize| secrets.iter().any(|place| (place.start as usize..place.end as usize).contains(&at));
     let shown = |(at, c): (usize, char)| if is_secret(at) && !c.is_whitespace() { '*' } else { c };
@@ -461,7 +462,7 @@ mod tests {
     fn secrets_do_not_reach_the_history() {
         let text = "run:\n  bearer: topsecret\n  headers: ['Cookie: topsecret', 'A: läse']\n";
         let source = Source { name: "plan.yaml".to_owned(), text: text.to_owned() };
-        let shown = without_secrets(&source);
+        let shown = without_secrets(&source, &Redaction::default());
         assert!(!shown.contains("topsecret") && shown.contains("A: läse"), "{shown}");
         assert_eq!(shown.lines().count(), 3);
     }
@@ -487,25 +488,35 @@ mod tests {
             "Authorization: Basic eA==",
             "-HCookie: a=b",
             "--header=Accept: text/html",
+            "-HX-Custom-Secret:x",
             "-b",
+            r#"{"password": "x"}"#,
+            "-ba=1&pin=x",
+            "--otlp=http://a/?api_key=x",
+            "a.test/?Token=x&b=1",
             "x",
         ];
-        let shown = redacted(args.iter().map(ToString::to_string));
+        let shown = redacted(args.iter().map(ToString::to_string), &Redaction::new(["pin"]));
         assert_eq!(
             shown,
             [
                 "run",
-                "http://<redacted>@host/",
+                "http://***@host/",
                 "--basic",
-                "<redacted>",
-                "--bearer=<redacted>",
+                "***",
+                "--bearer=***",
                 "--jwt-key",
-                "<redacted>",
+                "***",
                 "-H",
-                "Authorization: <redacted>",
-                "-HCookie: <redacted>",
+                "Authorization: ***",
+                "-HCookie: ***",
                 "--header=Accept: text/html",
+                "-HX-Custom-Secret: ***",
                 "-b",
+                r#"{"password": "***"}"#,
+                "-ba=1&pin=***",
+                "--otlp=http://a/?api_key=***",
+                "a.test/?Token=***&b=1",
                 "x",
             ]
         );

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_plan::{Place, Source};
+use plimsoll_scenario::Redaction;
 
 /// Widest part of a line that is shown, in characters. A plan in JSON may be one line.
 const WIDEST: usize = 100;
@@ -21,8 +22,8 @@ pub(crate) struct Excerpts<'s> {
 }
 
 impl<'s> Excerpts<'s> {
-    pub(crate) fn new(source: &'s Source, color: bool) -> Self {
-        Self { source, secrets: source.secrets(), color }
+    pub(crate) fn new(source: &'s Source, redaction: &Redaction, color: bool) -> Self {
+        Self { source, secrets: source.secrets(redaction), color }
     }
 
     /// `  --> plan.yaml:12:7`, the line and carets, each on its own line.
@@ -137,7 +138,7 @@ mod tests {
         let source = Source { name: "p.yaml".to_owned(), text: text.to_owned() };
         let start = text.find(part).unwrap();
         let place = Place { start: start as u32, end: (start + part.len()) as u32 };
-        Excerpts::new(&source, false).show(place)
+        Excerpts::new(&source, &Redaction::default(), false).show(place)
     }
 
     #[test]
@@ -186,7 +187,8 @@ mod tests {
         ] {
             let source = Source { name: "p.yaml".to_owned(), text: text.to_owned() };
             let start = text.find("topsecret").unwrap() as u32;
-            let shown = Excerpts::new(&source, false).show(Place { start, end: start + 9 });
+            let shown =
+                Excerpts::new(&source, &Redaction::default(), false).show(Place { start, end: start + 9 });
             assert!(!shown.contains("topsecret") && shown.contains("*********"), "{text}: {shown}");
         }
         assert!(shown("name: token\nrun: {rate: 5}", "5").contains("rate: 5"));

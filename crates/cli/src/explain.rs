@@ -6,8 +6,8 @@ use plimsoll_core::{Nanos, Shard};
 use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
 use plimsoll_plan::{Connections, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
 use plimsoll_report::Style;
-use plimsoll_scenario::header::is_secret;
-use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
+use plimsoll_scenario::redaction::HIDDEN;
+use plimsoll_scenario::{AtEnd, Order, Per, Redaction, Rows, Share};
 use plimsoll_schedule::{Arrivals, Process};
 
 use crate::diagnostics::Position;
@@ -39,7 +39,8 @@ pub(crate) fn command(args: &PlanArgs, style: &Style) -> Result<Exit, Failure> {
 }
 
 fn explanation(resolved: &Resolved, style: &Style) -> String {
-    let mut text = Explanation { out: String::new(), color: style.color };
+    let redaction = resolved.plan.redaction.clone();
+    let mut text = Explanation { out: String::new(), color: style.color, redaction };
     text.settings(resolved);
     text.targets(&resolved.plan);
     text.data(&resolved.plan);
@@ -53,6 +54,7 @@ fn explanation(resolved: &Resolved, style: &Style) -> String {
 struct Explanation {
     out: String,
     color: bool,
+    redaction: Redaction,
 }
 
 impl Explanation {
@@ -85,7 +87,7 @@ impl Explanation {
                 rows.push([name.to_owned(), value, "default".to_owned()]);
             }
             for given in values {
-                rows.push([name.to_owned(), shown(name, given), origin(given, document)]);
+                rows.push([name.to_owned(), shown(name, given, &plan.redaction), origin(given, document)]);
             }
         }
         let position = |row: &[String; 3]| Settings::NAMES.iter().position(|name| *name == row[0]);
@@ -94,7 +96,7 @@ impl Explanation {
         let gone: Vec<[String; 3]> = (layered.gave_way.iter())
             .map(|gone| {
                 let by = format!("{}, gave way to {}", origin(&gone.value, document), gone.to.by);
-                [gone.name.to_owned(), shown(gone.name, &gone.value), by]
+                [gone.name.to_owned(), shown(gone.name, &gone.value, &plan.redaction), by]
             })
             .collect();
         if !gone.is_empty() {
@@ -190,7 +192,7 @@ impl Explanation {
     /// Steps as the plan has them, with the steps within them below.
     fn steps(&mut self, steps: &[Field<StepSpec>], indent: usize) {
         for step in steps.iter().filter_map(Field::get) {
-            let mut words = step.title();
+            let mut words = self.redaction.in_text(&step.title()).into_owned();
             if let Some(pause) = step.think.get().filter(|_| step.is_request()) {
                 let _ = write!(words, ", then {}", pause.title());
             }
@@ -221,17 +223,22 @@ impl Explanation {
 }
 
 /// A value as it was typed, without credentials.
-fn shown(name: &str, given: &Given) -> String {
-    const HIDDEN: &str = "<redacted>";
+fn shown(name: &str, given: &Given, redaction: &Redaction) -> String {
     let text = given.text.trim();
     match (name, text.split_once(':')) {
         ("basic" | "bearer", _) if !text.starts_with('@') => HIDDEN.to_owned(),
         // It may be the key itself, by mistake.
         ("jwt_key", _) if !text.starts_with("env:") => HIDDEN.to_owned(),
-        ("headers", Some((header, _))) if is_secret(header.trim()) => format!("{header}: {HIDDEN}"),
         // A header without a colon would have been refused.
-        _ => text.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'"),
+        ("headers", _) => escaped(&redaction.in_header(text)),
+        ("jwt_claims", _) => escaped(&redaction.in_body(text)),
+        _ => escaped(&redaction.in_text(text)),
     }
+}
+
+/// A value on one line.
+fn escaped(text: &str) -> String {
+    text.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
 
 /// Where a value is from: `plan.yaml:12`, `PLIMSOLL_RATE`, `--rate`.

@@ -13,6 +13,7 @@ use plimsoll_export::prometheus::Exposition;
 use plimsoll_export::{Gauges, Pusher, Shared, Totals};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::result::ExportResult;
+use plimsoll_scenario::Redaction;
 use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, ControlServer};
 
 use crate::export_flags::{ExportSpec, OtlpSpec};
@@ -24,6 +25,7 @@ pub(crate) struct Exporters {
     totals: Option<Shared>,
     port: Option<Port>,
     sender: Option<Sender>,
+    redaction: Redaction,
 }
 
 /// The port that a server of Prometheus asks.
@@ -47,7 +49,7 @@ impl Exporters {
         let wanted = spec.prometheus.is_some() || spec.otlp.is_some();
         let totals: Option<Shared> =
             wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
-        let mut this = Self { totals, port: None, sender: None };
+        let mut this = Self { totals, port: None, sender: None, redaction: plan.redaction.clone() };
         let Some(totals) = &this.totals else { return Ok(this) };
         // A few requests now and then: epoll does, whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
@@ -64,7 +66,7 @@ impl Exporters {
             this.port = Some(Port { server, asked });
         }
         if let Some(OtlpSpec { receiver, every, resource }) = spec.otlp.clone() {
-            let to = receiver.to_string();
+            let to = this.redaction.in_text(&receiver.to_string()).into_owned();
             let pusher = Pusher::start(open, receiver, resource, every, Arc::clone(totals))
                 .map_err(|error| Problem::new(error.to_string()))?;
             this.sender = Some(Sender { to, pusher });
@@ -108,7 +110,9 @@ impl Exporters {
         }
         if let Some(Sender { to, pusher }) = self.sender {
             let report = pusher.finish();
-            if let Some(error) = &report.last_error {
+            let shown = |error: &String| self.redaction.in_text(error).into_owned();
+            let last_error = report.last_error.as_ref().map(shown);
+            if let Some(error) = &last_error {
                 let all = report.sent + report.failed;
                 say(&format!(
                     "warning: {} of {all} exports to {to} failed, the last one: {error}",
@@ -120,7 +124,7 @@ impl Exporters {
                 to,
                 sent: report.sent,
                 failed: report.failed,
-                last_error: report.last_error,
+                last_error,
             });
         }
         results

@@ -22,6 +22,7 @@ use crate::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::import_flags::ImportArgs;
 use crate::ingest_flags::IngestArgs;
 pub(crate) use crate::output_flags::{OutputArgs, OutputFormat};
+use crate::redact_flags::RedactArgs;
 use crate::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::report::ReportArgs;
 use crate::rotation::{RotateArgs, Rotation};
@@ -403,6 +404,8 @@ struct RequestArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     #[arg(hide_short_help = true)]
     follow_redirects: Option<String>,
+    #[command(flatten)]
+    redact: RedactArgs,
 }
 
 /// The scenario of h2loadrunner's command line.
@@ -631,7 +634,7 @@ pub(crate) struct LiveArgs {
     pub(crate) log_sample: Option<String>,
     /// Write failed requests to a file, with both messages as far as they are kept
     ///
-    /// Heads and bodies are cut after 64 KiB each. Secret headers are hidden.
+    /// Heads and bodies are cut after 64 KiB each. Secrets are stars, but for those in bodies of responses.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) failed: Option<PathBuf>,
     /// Write so many failed requests at most [default: 1000]
@@ -695,7 +698,6 @@ pub(crate) struct Surroundings {
 const THREADS_HABIT: &str =
     "`-t` is the number of threads here; hey's and oha's `-t` is --timeout, fortio's is --duration";
 const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey's and oha's `-d` is --body here, h2load's --body @file";
-
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 
 impl PlanArgs {
@@ -781,9 +783,9 @@ impl PlanArgs {
             connect_timeout: given("--connect-timeout", connection.connect_timeout.as_ref()),
             seed: given("--seed", load.seed.as_ref()),
             default_seed: surroundings.seed,
-
             method: given("--method", request.method.as_ref()),
             headers: given_all("--header", &request.headers),
+            redact: given_all("--redact", &request.redact.names),
             body: given("--body", request.body.as_ref()),
             basic: given("--basic", request.basic.as_ref()),
             bearer: given("--bearer", request.bearer.as_ref()),
@@ -1161,8 +1163,7 @@ mod tests {
         }
     }
 
-    /// The flags are h2loadrunner's own example, in its order and with its repetition; only `--http2` is
-    /// ours.
+    /// h2loadrunner's own example, in its order and with its repetition; only `--http2` is ours.
     #[test]
     fn the_example_of_h2loadrunner_is_understood() {
         let line = "plimsoll http://192.168.1.125:8080/nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/ \

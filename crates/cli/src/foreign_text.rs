@@ -34,7 +34,7 @@ pub(crate) fn csv_cell(text: &str) -> String {
 
 /// Control characters other than the ends of lines and tabs, and those that turn the direction of what
 /// follows, so that text would look other than it is (UTS 55).
-fn is_active(c: char) -> bool {
+pub(crate) fn is_active(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,14 +1,17 @@
 //! `plimsoll import`: descriptions of other tools, printed as plan files.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
 
 use crate::flags::{PlanArgs, Surroundings};
+use crate::foreign_text::visible;
 use crate::import_flags::{ImportArgs, ImportFormat};
-use crate::{Exit, Failure, environment, foreign_file, run};
+use crate::{Exit, Failure, environment, foreign_file, run, streams};
+
+/// Largest file that is imported, in bytes. It is read as a whole.
+const LARGEST_IMPORT: usize = 256 << 20;
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -121,21 +124,26 @@ fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         let mut text = String::new();
         for note in &imported.notes {
-            text.push_str(&format!("note: {note}\n"));
+            text.push_str(&format!("note: {}\n", visible(&note.to_string())));
         }
-        // Where there is no stderr there is no one to tell.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        streams::to_stderr(&text);
     }
     Ok(())
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    Disk.read(file).map_err(|error| {
+    // One byte more tells a file that is too large.
+    let read = Disk.read_head(file, LARGEST_IMPORT + 1).map_err(|error| {
         Failure::usage(
             Problem::new(format!("cannot read {}: {error}", file.display()))
                 .with_hint("name a file, or - for stdin"),
         )
-    })
+    })?;
+    if read.len() > LARGEST_IMPORT {
+        let problem = Problem::new(format!("{} has more than {} MiB", file.display(), LARGEST_IMPORT >> 20));
+        return Err(Failure::usage(problem.with_hint("import a part of it, of fewer requests")));
+    }
+    Ok(read)
 }
 
 /// The folder that file names are relative to.

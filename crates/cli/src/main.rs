@@ -59,6 +59,7 @@ mod printed_plan;
 mod problems;
 mod progress;
 mod rate_file;
+mod redact_flags;
 mod reference;
 mod refusals;
 mod repeat;
@@ -85,6 +86,7 @@ mod sink_values;
 mod sql_answer;
 mod stats;
 mod steering;
+mod streams;
 mod sweep;
 mod target_flags;
 mod terminal;
@@ -92,10 +94,11 @@ mod verification;
 mod watch_flags;
 mod wrk;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
+use plimsoll_driver::inherited;
 use plimsoll_plan::{Disk, Problem, Problems, Refused, Source};
 
 use crate::cluster_flags::ClusterCommand;
@@ -195,14 +198,14 @@ fn main() -> ExitCode {
     match parse().and_then(|cli| {
         let Some(cli) = cli else { return Ok(Exit::Success) };
         color = cli.color;
+        streams::choose_color(color);
         dispatch(&cli)
     }) {
         Ok(exit) => exit.into(),
         Err(failure) => {
+            streams::choose_color(color);
             let color = environment::color(color, std::io::stderr().is_terminal());
-            // Where there is no stderr there is no one to tell.
-            let _ = std::io::stderr()
-                .write_all(problems::render(&failure.problems, failure.source.as_deref(), color).as_bytes());
+            streams::to_stderr(&problems::render(&failure.problems, failure.source.as_deref(), color));
             failure.exit.into()
         }
     }
@@ -215,8 +218,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
     {
         Ok(cli) => {
             if let Some(note) = command_word::habit(&args) {
-                // Where there is no stderr there is no one to tell.
-                let _ = writeln!(std::io::stderr(), "note: {note}");
+                streams::to_stderr(&format!("note: {note}\n"));
             }
             Ok(Some(cli))
         }
@@ -231,7 +233,18 @@ fn parse() -> Result<Option<Cli>, Failure> {
     }
 }
 
+/// Refuses a command whose result would go nowhere. Servers say what they have to say on stderr.
+fn admit_stdout(command: &Command) -> Result<(), Failure> {
+    if matches!(command, Command::Sink(_) | Command::Target(_)) || !inherited::stdout_was_closed() {
+        return Ok(());
+    }
+    let problem = Problem::new("stdout is closed: the result would go nowhere");
+    let hint = "redirect it to a file, or to /dev/null if it is not wanted";
+    Err(Failure::environment(problem.with_hint(hint)))
+}
+
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    admit_stdout(&cli.command)?;
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),

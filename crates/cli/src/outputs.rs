@@ -5,16 +5,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use plimsoll_plan::Problem;
 use plimsoll_report::Style;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 use crate::flags::{OutputArgs, OutputFormat};
 use crate::run::to_stdout;
-use crate::{Exit, Failure, environment};
+use crate::{Exit, Failure, environment, streams};
 
 /// A file that is to be written when the result is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +47,8 @@ impl EndFile {
 
     /// Writes it in one go.
     fn write(&self, content: &[u8]) -> Result<(), Problem> {
-        let written = if self.append {
-            OpenOptions::new().append(true).create(true).open(&self.path)
-        } else {
-            File::create(&self.path)
-        };
         // Errors of a disk that is full may come with the last part only.
-        written
+        open(&self.path, self.append)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular()))
             .map_err(|error| {
                 let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
@@ -68,6 +65,29 @@ trait SyncIfRegular {
 impl SyncIfRegular for File {
     fn sync_data_if_regular(&self) -> io::Result<()> {
         if self.metadata()?.is_file() { self.sync_data() } else { Ok(()) }
+    }
+}
+
+/// Opens a file to be written, from its beginning or behind what is in it.
+///
+/// # Errors
+/// It cannot be opened, or is a pipe that nobody reads: that would be waited for, and no signal ends it.
+fn open(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(append).write(!append).truncate(!append).create(true);
+    if !std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        return options.open(path);
+    }
+    match options.truncate(false).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path) {
+        Ok(pipe) => {
+            // Whoever reads it may be slow.
+            fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+            Ok(pipe)
+        }
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            Err(io::Error::other("nobody reads the pipe"))
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -146,7 +166,8 @@ impl Outputs {
         let written = self.files.iter().map(|(format, file)| {
             let mut content = Vec::new();
             let rendered = render(*format, style, &mut content);
-            rendered.map_err(|error| Problem::new(error.to_string())).and_then(|()| file.write(&content))
+            let rendered = rendered.map_err(|error| Problem::new(error.to_string()));
+            rendered.and_then(|()| file.write(&streams::for_file(&content)))
         });
         together(stdout, written)
     }
@@ -186,7 +207,8 @@ pub(crate) fn to_file(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let mut content = Vec::new();
-    write(&mut content).and_then(|()| std::fs::write(path, &content)).map_err(|error| {
+    let written = write(&mut content).and_then(|()| open(path, false)?.write_all(&content));
+    written.map_err(|error| {
         Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
     })
 }

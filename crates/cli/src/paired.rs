@@ -93,9 +93,10 @@ pub(crate) fn command(
     }
     let names = [sides[0].0, sides[1].0];
     let befores = [&sides[0], &sides[1]].map(|(_, resolved)| Before {
-        command_line: describe::redacted(std::env::args()),
+        command_line: describe::redacted(std::env::args(), &resolved.plan.redaction),
         saving: saving.clone(),
-        plan: resolved.layered.patch.document.as_ref().map(|file| describe::without_secrets(&file.source)),
+        plan: (resolved.layered.patch.document.as_ref())
+            .map(|file| describe::without_secrets(&file.source, &resolved.plan.redaction)),
         report: page.clone(),
         ..Before::default()
     });

@@ -9,9 +9,9 @@ use plimsoll_plan::Resolved;
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{PlanPatch, Problem, Problems};
 use plimsoll_scenario::header::is_secret;
+use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
 
-use crate::describe::HIDDEN;
 use crate::flags::RunArgs;
 use crate::{Exit, Failure, describe, import, run};
 
@@ -149,7 +149,7 @@ fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
 }
 
 /// Settings with several values.
-const LISTS: [&str; 4] = ["headers", "source_ip", "resolve", "connect_to"];
+const LISTS: [&str; 5] = ["headers", "redact", "source_ip", "resolve", "connect_to"];
 
 /// The files that are written, and what steers the run: these flags are read where they are used.
 fn live(args: &RunArgs, run: &mut Value) {
@@ -186,7 +186,7 @@ fn thresholds(patch: &PlanPatch, plan: &mut Value) {
 fn hide_users(value: &mut Value) -> bool {
     match value {
         Value::String(text) => {
-            let shown = describe::redacted(std::iter::once(text.clone())).pop().unwrap_or_default();
+            let shown = describe::without_user(text);
             let hidden = shown != *text;
             if hidden {
                 *text = shown.replacen(&format!("{HIDDEN}@"), "", 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use plimsoll_plan::{Problem, Problems, Source};
-use plimsoll_scenario::suggest;
+use plimsoll_scenario::{Redaction, suggest};
 
 use crate::diagnostics::Excerpts;
 use crate::foreign_text::visible_beginning;
@@ -14,7 +14,7 @@ use crate::foreign_text::visible_beginning;
 /// All problems as text, each with its place in the plan file and its advice below it.
 pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
     let mut text = String::new();
-    let excerpts = source.map(|source| Excerpts::new(source, color));
+    let excerpts = source.map(|source| Excerpts::new(source, &Redaction::default(), color));
     for problem in problems {
         // Colour stands beside the words, never for them.
         let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };

@@ -1,10 +1,12 @@
 //! How far a run is, in a line on stderr: renewed on a terminal, now and then elsewhere.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{RateUnit, figure};
+
+use crate::streams;
 
 /// Time between two lines where stderr is no terminal: often enough to show a build machine that something
 /// goes on (most give up after ten minutes of silence), and rarely enough for a log.
@@ -59,7 +61,8 @@ impl ProgressLine {
             Kind::Silent => return,
             Kind::Renewed => {
                 self.shown = true;
-                format!("\r\x1b[2K{}", line(progress))
+                // A terminal that has gone away is no reason to end a run.
+                return streams::renew_line(&line(progress));
             }
             Kind::Lines(every) => {
                 if !self.is_due(progress.elapsed, every) {
@@ -68,8 +71,7 @@ impl ProgressLine {
                 format!("{}\n", line(progress))
             }
         };
-        // A terminal that has gone away is no reason to end a run.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        streams::to_stderr(&text);
     }
 
     /// Returns true if a line is due at this instant of the run, and schedules the next one `every` later.
@@ -85,7 +87,7 @@ impl ProgressLine {
 impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            streams::renew_line("");
         }
     }
 }
@@ -111,7 +113,7 @@ impl Preparing {
             self.percent = Some(percent);
             let line = bar(made, self.count);
             // A terminal that has gone away is no reason to end.
-            let _ = write!(std::io::stderr(), "\r\x1b[2K{line}");
+            streams::renew_line(&line);
         }
     }
 }
@@ -119,7 +121,7 @@ impl Preparing {
 impl Drop for Preparing {
     fn drop(&mut self) {
         if self.percent.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            streams::renew_line("");
         }
     }
 }

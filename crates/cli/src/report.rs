@@ -10,6 +10,7 @@ use plimsoll_report::{SavedRun, html};
 use crate::describe::tool;
 use crate::saved_runs::{History, NamedRun};
 use crate::saving::PlaceArgs;
+use crate::streams::Content;
 use crate::{Exit, Failure, outputs, result_files, run};
 
 /// Runs that can be told apart in one chart.
@@ -91,7 +92,7 @@ pub(crate) fn write_runs(
 
 fn write(page: &[u8], output: &Path, quiet: bool) -> Result<(), Failure> {
     if output == Path::new("-") {
-        return run::to_stdout(|out| out.write_all(page));
+        return run::content_to_stdout(Content::Bytes, |out| out.write_all(page));
     }
     outputs::to_file(output, |out| out.write_all(page))?;
     run::say(quiet)(&format!("wrote {}", output.display()));

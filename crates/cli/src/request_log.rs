@@ -1,15 +1,15 @@
 //! The files of single requests: a log of all or a sample, and failed ones with their messages.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use plimsoll_core::Outcome;
-use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
 use plimsoll_plan::{Plan, Problem};
-use plimsoll_scenario::header::is_secret;
+use plimsoll_scenario::Redaction;
 use serde_json::json;
 
 use crate::flags::LiveArgs;
@@ -17,7 +17,7 @@ use crate::foreign_text::csv_cell;
 use crate::rotation::RecordFile;
 use crate::share::parse_percent;
 use crate::stats::is_csv;
-use crate::{Failure, describe, screen};
+use crate::{Failure, screen};
 
 /// Failed requests that are written unless a flag says more.
 const FAILED_LIMIT: u64 = 1_000;
@@ -78,7 +78,8 @@ impl RequestLog {
             longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
             seed: plan.seed,
         };
-        let writer = Writer { outline: plan.outline(), entries, failed, listener };
+        let (outline, redaction) = (plan.outline(), plan.redaction.clone());
+        let writer = Writer { outline, redaction, entries, failed, listener };
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
         let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
@@ -164,6 +165,7 @@ impl Sink {
 
 struct Writer {
     outline: Outline,
+    redaction: Redaction,
     entries: Option<Sink>,
     failed: Option<Sink>,
     listener: Option<WriteListener>,
@@ -196,7 +198,7 @@ impl Writer {
                     if let Some(sink) = &mut self.failed {
                         sink.write(1, |file| {
                             record.clear();
-                            write_exchange(&mut record, &self.outline, &exchange)?;
+                            write_exchange(&mut record, &self.outline, &self.redaction, &exchange)?;
                             file.write(&record)?;
                             file.flush()
                         });
@@ -254,13 +256,19 @@ fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, csv: b
     writeln!(out, "{line}")
 }
 
-fn write_exchange(out: &mut impl Write, outline: &Outline, exchange: &FailedExchange) -> std::io::Result<()> {
+/// Bodies of responses are written as they are.
+fn write_exchange(
+    out: &mut impl Write,
+    outline: &Outline,
+    redaction: &Redaction,
+    exchange: &FailedExchange,
+) -> std::io::Result<()> {
     let entry = &exchange.entry;
     let (scenario, step) = names(outline, entry);
     let status = if entry.status == 0 { String::new() } else { format!(", status {}", entry.status) };
     write!(out, "==== {} ns, {scenario}, {step}: {}{status}", entry.unix.0, outcome(entry))?;
     if !exchange.reason.is_empty() {
-        write!(out, ": {}", exchange.reason)?;
+        write!(out, ": {}", redaction.in_text(&exchange.reason))?;
     }
     writeln!(out, ", after {} ns", entry.response_time.0)?;
     for (name, message) in [("request", &exchange.request), ("response", &exchange.response)] {
@@ -269,45 +277,46 @@ fn write_exchange(out: &mut impl Write, outline: &Outline, exchange: &FailedExch
             continue;
         }
         writeln!(out, "---- {name}")?;
-        write_message(out, message)?;
-    }
-    writeln!(out)
-}
-
-fn write_message(out: &mut impl Write, message: &Message) -> std::io::Result<()> {
-    for line in message.head.split(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match line.iter().skip(1).position(|byte| *byte == b':') {
-            Some(end) if is_hidden(&line[..end + 1]) => {
-                out.write_all(&line[..end + 1])?;
-                writeln!(out, ": {}", describe::HIDDEN)?;
-            }
-            _ => {
-                out.write_all(line)?;
-                writeln!(out)?;
-            }
+        write_head(out, redaction, &message.head)?;
+        if name == "request" {
+            write_shown(out, &message.body, |body| redaction.in_body(body))?;
+        } else {
+            out.write_all(&message.body)?;
         }
-    }
-    writeln!(out)?;
-    out.write_all(&message.body)?;
-    if message.cut > 0 {
-        write!(out, "\n---- {} more bytes", message.cut)?;
+        if message.cut > 0 {
+            write!(out, "\n---- {} more bytes", message.cut)?;
+        }
+        writeln!(out)?;
     }
     writeln!(out)
 }
 
-/// Whether the value of this header is a secret; that of a response, too.
-fn is_hidden(name: &[u8]) -> bool {
-    std::str::from_utf8(name).is_ok_and(|name| {
-        let name = name.trim();
-        is_secret(name) || name.eq_ignore_ascii_case("set-cookie")
-    })
+fn write_head(out: &mut impl Write, redaction: &Redaction, head: &[u8]) -> std::io::Result<()> {
+    for line in head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        write_shown(out, line, |line| redaction.in_header(line))?;
+        writeln!(out)?;
+    }
+    writeln!(out)
+}
+
+/// Writes bytes as they are where there is nothing to hide, else as text.
+fn write_shown(
+    out: &mut impl Write,
+    bytes: &[u8],
+    show: impl Fn(&str) -> Cow<'_, str>,
+) -> std::io::Result<()> {
+    match show(&String::from_utf8_lossy(bytes)) {
+        Cow::Borrowed(_) => out.write_all(bytes),
+        Cow::Owned(shown) => out.write_all(shown.as_bytes()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use plimsoll_core::{ErrorClass, Nanos};
     use plimsoll_metrics::ScenarioOutline;
+    use plimsoll_metrics::log::Message;
 
     use super::*;
 
@@ -355,11 +364,12 @@ mod tests {
             ),
             response,
         };
-        write_exchange(&mut out, &outline(), &exchange).unwrap();
-        let lines = b":method: GET\ncookie: topsecret\naccept: */*";
-        let request = Message::new(lines, b"", 99);
-        write_exchange(&mut out, &outline(), &FailedExchange { request, ..FailedExchange::bare(entry()) })
-            .unwrap();
+        write_exchange(&mut out, &outline(), &Redaction::default(), &exchange).unwrap();
+        let lines =
+            b":method: GET\n:path: /?sig=topsecret&a=1\ncookie: topsecret\npin: topsecret\naccept: */*";
+        let request = Message::new(lines, br#"{"password":"topsecret","a":1}"#, 99);
+        let bare = FailedExchange { request, ..FailedExchange::bare(entry()) };
+        write_exchange(&mut out, &outline(), &Redaction::new(["pin"]), &bare).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(!text.contains("topsecret"));
         insta::assert_snapshot!(text);

@@ -31,8 +31,9 @@ use crate::screen::{Look, Screen, Stage};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
 use crate::steering::{Say, Steerers};
+use crate::streams::Content;
 use crate::watch_flags::Ends;
-use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, report, screen, wrk};
+use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, report, screen, streams, wrk};
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
@@ -167,7 +168,7 @@ pub(crate) fn ready(
             return Err(Failure::usage(problems));
         }
     };
-    let command_line = describe::redacted(std::env::args());
+    let command_line = describe::redacted(std::env::args(), &plan.redaction);
     workload.prepare(&mut plan)?;
     let own = match args.calibrate {
         true => Some(calibrate::of_plan(&args.plan, &plan, args.output.quiet)?),
@@ -178,7 +179,7 @@ pub(crate) fn ready(
     let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
     let of_plan = plan_file.as_deref().and_then(describe::plan_name);
     let name = args.save.name().map(str::to_owned).or(of_plan);
-    let text = plan_file.map(|file| describe::without_secrets(&file.source));
+    let text = plan_file.map(|file| describe::without_secrets(&file.source, &plan.redaction));
     let before = Before {
         name,
         command_line,
@@ -229,8 +230,7 @@ pub(crate) fn command_with(
     match said {
         // Beside a report for programs, it would be in their way.
         Some(said) if !args.output.format().is_for_people() => {
-            // Where there is no stderr there is no one to tell.
-            let _ = std::io::stderr().write_all(said.as_bytes());
+            streams::to_stderr(&said);
         }
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
@@ -636,10 +636,17 @@ pub(crate) fn write(outcome: &Outcome, outputs: &Outputs, style: &Style) -> Resu
     outputs.write(style, &|format, style, out| render_saved(&outcome.run, format.into(), style, out))
 }
 
-/// Writes to stdout. A reader that has seen enough (`| head`) is no failure.
+/// Writes text to stdout. A reader that has seen enough (`| head`) is no failure.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
-    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-    match write(&mut stdout).and_then(|()| stdout.flush()) {
+    content_to_stdout(Content::Text, write)
+}
+
+/// The same for bytes that may be no text.
+pub(crate) fn content_to_stdout(
+    content: Content,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    match streams::to_stdout(content, write) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::environment(Problem::new(format!("cannot write to stdout: {error}"))))
         }

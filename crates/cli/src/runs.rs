@@ -14,6 +14,7 @@ use crate::output_flags::TableOutputFormat;
 use crate::runs_flags::{ExportArgs, ExportFormat, RmArgs, RunsArgs, ShowArgs};
 use crate::saved_runs::{History, instant, label};
 use crate::saving::{DIGITS, failure};
+use crate::streams::Content;
 use crate::{Exit, Failure, outputs, run};
 
 /// The columns of the list as CSV.
@@ -70,6 +71,9 @@ pub(crate) fn export(args: &ExportArgs, style: &Style) -> Result<Exit, Failure> 
     let style = if args.file.is_some() { &Style::PLAIN } else { style };
     match &args.file {
         Some(path) => outputs::to_file(path, |out| write(&exported, args.output, style, out))?,
+        None if args.output == ExportFormat::Saved => {
+            run::content_to_stdout(Content::Bytes, |out| write(&exported, args.output, style, out))?;
+        }
         None => run::to_stdout(|out| write(&exported, args.output, style, out))?,
     }
     Ok(Exit::Success)

@@ -1,5 +1,7 @@
 //! Runs by the words that name them: files, and runs of the history.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver::clock;
@@ -12,6 +14,9 @@ use crate::{Failure, makers};
 
 /// Digits of an id that can name a run: with fewer, nearly any word would.
 const FEWEST_DIGITS: usize = 4;
+
+/// Largest file that is read as a run, in bytes. It is read as a whole.
+const LARGEST_FILE: u64 = 256 << 20;
 
 /// A run, and how it was named.
 #[derive(Clone, Debug)]
@@ -51,12 +56,7 @@ impl History {
         if self.store.is_none() {
             let mut found = Store::open_existing(&self.path).map_err(|error| failure(&error))?;
             if let Some(store) = &mut found {
-                // One that may be read only has them as running.
-                let settled = store.settle(makers::lives);
-                settled
-                    .map(|_| ())
-                    .or_else(|error| if error.is_of_place() { Ok(()) } else { Err(error) })
-                    .map_err(|error| failure(&error))?;
+                store.settle(makers::lives).map_err(|error| failure(&error))?;
             }
             self.store = Some(found);
         }
@@ -175,11 +175,23 @@ pub(crate) fn label(row: &Row) -> String {
 /// What is wrong with it.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
-    let bytes = std::fs::read(file).map_err(|error| {
+    // One byte more tells a file that is too large.
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| {
         Problem::new(format!("cannot read {name}: {error}")).with_hint(
             "name a file that `plimsoll run --json FILE` wrote, a folder of these, a pattern, or a run of the history",
         )
     })?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        let problem = Problem::new(format!("{name} has more than {} MiB: it is no run", LARGEST_FILE >> 20));
+        return Err(
+            problem.with_hint("name a file that `plimsoll run --json FILE` or `plimsoll export` wrote")
+        );
+    }
     let bad =
         |error: plimsoll_report::ReadError| Problem::new(format!("{name}: {error}")).with_hint(error.hint());
     if SavedRun::is_saved(&bytes) {

@@ -1,7 +1,6 @@
 //! Saving runs in the history, while they go on and when they are over.
 
 use std::collections::VecDeque;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -17,7 +16,7 @@ use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Beginning, PartKind};
 use plimsoll_store::{Labels, Ongoing, Origin, Store, StoreError, Tag, check_name};
 
-use crate::{Failure, environment, makers, run};
+use crate::{Failure, environment, makers, run, streams};
 
 /// Name of the history in the folder of data.
 const FILE: &str = "history.db";
@@ -143,12 +142,11 @@ impl Saving {
             |(store, aside)| {
                 if let Some(aside) = aside {
                     // Said also where it should be quiet: runs are missing now.
-                    let _ = writeln!(
-                        std::io::stderr(),
-                        "warning: the history {} was damaged; it is {} now, and a new one was begun",
+                    streams::to_stderr(&format!(
+                        "warning: the history {} was damaged; it is {} now, and a new one was begun\n",
                         self.path.display(),
                         aside.display()
-                    );
+                    ));
                 }
                 store.begin(&beginning, keeper, &self.labels, &makers::this_process())
             },
@@ -273,8 +271,7 @@ fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> 
                 if let Err(error) = ongoing.note(&interval, unix)
                     && !std::mem::replace(&mut warned, true)
                 {
-                    let _ =
-                        writeln!(std::io::stderr(), "warning: {error}; trying again at the end of the run");
+                    streams::to_stderr(&format!("warning: {error}; trying again at the end of the run\n"));
                 }
             }
             Message::Finish(run) => return ongoing.finish(&run),

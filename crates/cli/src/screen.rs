@@ -18,7 +18,7 @@ mod tests;
 mod thresholds;
 
 use std::collections::VecDeque;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -30,7 +30,7 @@ use plimsoll_plan::Plan;
 use self::figures::Subject;
 pub(crate) use self::look::Look;
 use crate::foreign_text::visible;
-use crate::{environment, terminal};
+use crate::{environment, streams, terminal};
 
 /// Columns and rows below which there is no screen: then there is a line.
 pub(crate) const SMALLEST: (u16, u16) = (60, 15);
@@ -49,9 +49,11 @@ pub(crate) fn tell(text: &str) {
     if keep(text) {
         return;
     }
-    let begin = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
-    // Where there is no stderr there is no one to tell.
-    let _ = writeln!(std::io::stderr(), "{begin}{text}");
+    if std::io::stderr().is_terminal() {
+        streams::renew_line(&format!("{text}\n"));
+    } else {
+        streams::to_stderr(&format!("{text}\n"));
+    }
 }
 
 /// Gives a message to the live screen; false if there is none.

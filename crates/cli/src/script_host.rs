@@ -1,13 +1,11 @@
 //! What scripts are given of the world.
 
-use std::io::Write as _;
-
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_driver::resolve::{Family, can_connect, resolve};
 use plimsoll_script::Host;
 
-use crate::screen;
+use crate::{screen, streams};
 
 /// Longest wait of `wrk.connect`.
 const CONNECT_LIMIT: Nanos = Nanos::from_secs(5);
@@ -32,7 +30,7 @@ impl Host for Terminal {
     fn print(&self, _worker: Option<u32>, text: &[u8]) {
         if !self.quiet && !screen::keep(&String::from_utf8_lossy(text)) {
             // Nobody is left to be told if stderr is closed.
-            let _ = std::io::stderr().lock().write_all(text);
+            let _ = streams::try_stderr(text);
         }
     }
 

@@ -42,7 +42,7 @@ impl Begun {
             seed: plan.seed,
             started_at: self.text.clone(),
             duration_s: (clock::monotonic() - self.at).as_secs_f64(),
-            args: describe::redacted(std::env::args()),
+            args: describe::redacted(std::env::args(), &plan.redaction),
             plan_hash: plan.fingerprint().to_string(),
             host: describe::host(),
             load: describe::model(plan).description.first().cloned().unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! `^C` once stops and drains, twice reports at once, and ends the process in any case. A terminal that goes
-//! away stops and drains, too, but for a process that was started not to mind (`nohup`).
+//! away stops and drains, too, but for a process that was started not to mind (`nohup`). It is one signal,
+//! whoever tells of it; a `SIGHUP` that comes later counts as any other.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,10 @@ use crate::terminal;
 /// From the second signal to the end of the process, whatever it is busy with: the run control gives its
 /// workers 5 s, and then there is a report to be written.
 const GRACE: Nanos = Nanos::from_secs(15);
+
+/// The kernel and the shell both tell of one terminal that has gone, the one right after the other: a
+/// `SIGHUP` within this time after another signal is not a second one.
+const SAME_HANGUP: Nanos = Nanos::from_secs(1);
 
 /// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
 /// process as if nobody had watched.
@@ -47,7 +52,10 @@ impl SignalWatch {
         let (seen, at_once) = (first.clone(), ends.clone());
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let say = Arc::new(say);
+            let mut last = Nanos::ZERO;
             for signal in signals.forever() {
+                let (now, before) = (clock::monotonic(), last);
+                last = now;
                 if seen.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                     control().stop(Stop::Drain);
                     // Who reads it may have stopped to, and the next signal must be heard all the same.
@@ -55,12 +63,15 @@ impl SignalWatch {
                     thread::spawn(move || {
                         say("stopping: waiting for what is in flight; once more to report at once");
                     });
-                } else if signal == SIGHUP {
-                    // The kernel and the shell both tell of one terminal that has gone.
+                } else if signal == SIGHUP && now.since(before) < SAME_HANGUP {
+                    // The next is compared with the first that told of it.
+                    last = before;
                 } else {
                     control().stop(Stop::Now);
                     // A third one does not wait.
-                    at_once.store(true, Ordering::Relaxed);
+                    if at_once.swap(true, Ordering::Relaxed) {
+                        continue;
+                    }
                     thread::spawn(move || {
                         clock::sleep_until(clock::monotonic() + GRACE);
                         terminal::give_back();

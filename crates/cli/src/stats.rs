@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::flags::LiveArgs;
 use crate::foreign_text::csv_cell;
 use crate::rotation::{RecordFile, Rotation};
-use crate::{Failure, screen};
+use crate::{Failure, screen, streams};
 
 /// The name of the row of all scenarios.
 const TOTAL: &str = "total";
@@ -217,7 +217,7 @@ impl Output {
         rows(&mut bytes)?;
         match &mut self.sink {
             Sink::File(file) => file.write(&bytes).and_then(|()| file.flush()),
-            Sink::Stderr => std::io::stderr().write_all(&bytes),
+            Sink::Stderr => streams::try_stderr(&bytes),
         }
     }
 }

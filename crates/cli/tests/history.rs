@@ -341,6 +341,39 @@ fn a_full_disk_costs_the_history_but_not_the_result() {
     assert!(message.contains("hint: free some space"), "{message}");
 }
 
+/// Needs a disk that can be filled, which is a small file system in a namespace of its own: without one there
+/// is nothing to be tested.
+#[test]
+fn a_run_whose_disk_is_full_does_not_stay_running() {
+    let place = Place::new("stays");
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let list = format!("{program} runs --store small/history.db -o json");
+    // The disk is full as soon as the run is in the history, and it stays full.
+    let line = format!(
+        "mkdir small && mount -t tmpfs -o size=400k none small || exit 77
+         {program} run {} --rate 50 -d 3s --save --store small/history.db --quiet >result &
+         until {list} 2>/dev/null | grep -q running; do :; done
+         cat /dev/zero >small/fill 2>/dev/null
+         wait $!
+         echo $? >code
+         {list}
+         {program} show latest --store small/history.db -o json >shown",
+        place.url
+    );
+    let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).current_dir(&place.folder).output();
+    let Some(output) = output.ok().filter(|output| output.status.code() != Some(77)) else {
+        return println!("skipped: no file system can be mounted here");
+    };
+    let code = std::fs::read_to_string(place.folder.join("code")).expect("it is written");
+    assert_eq!(code.trim(), "1", "{}", stderr(&output));
+    assert!(stderr(&output).contains("error: the run is not saved: "), "{}", stderr(&output));
+    let listed: Value = serde_json::from_slice(&output.stdout).expect("a list");
+    assert_eq!(listed["runs"][0]["state"], "killed", "{listed}");
+    let shown = std::fs::read(place.folder.join("shown")).expect("it is written");
+    let shown: Value = serde_json::from_slice(&shown).expect("a result");
+    assert_eq!(shown["verdict"]["invalid_reasons"][0], "unfinished", "{shown}");
+}
+
 #[test]
 fn a_place_that_cannot_be_written_costs_the_history_but_not_the_result() {
     let place = Place::new("place");

@@ -27,6 +27,44 @@ fn plans(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Each was read to its end, into memory.
+#[test]
+fn files_without_an_end_are_read_up_to_a_bound() {
+    let path = std::env::temp_dir().join(format!("plimsoll-endless-{}.yaml", std::process::id()));
+    // It takes no place on the disk.
+    let file = std::fs::File::create(&path).expect("the temporary folder can be written");
+    file.set_len(300 << 20).expect("a file may have holes");
+    let name = path.to_str().expect("a name in UTF-8");
+    let words = |args: &[&str]| {
+        let output = plimsoll(&folder("good"), args, &[]);
+        let said = String::from_utf8(output.stderr).expect("messages are text");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        said
+    };
+    let [plan, import, run] = [&["check", name][..], &["import", "har", name], &["show", name]].map(words);
+    std::fs::remove_file(&path).expect("it was written");
+    assert!(plan.contains("error: the plan has more than 16 MiB\nhint: put data into CSV"), "{plan}");
+    assert!(import.contains(" has more than 256 MiB\nhint: import a part of it"), "{import}");
+    assert!(run.contains(" has more than 256 MiB: it is no run\nhint: name a file"), "{run}");
+}
+
+/// An unknown key of 5 MB took 849 MB and 6 s: it was compared with every key that is known.
+#[test]
+fn a_key_of_megabytes_takes_memory_in_proportion() {
+    let file = std::env::temp_dir().join(format!("plimsoll-long-key-{}.yaml", std::process::id()));
+    let text = format!("? {}\n: 1\ntargets: {{a: \"http://h\"}}\n", "x".repeat(5_000_000));
+    std::fs::write(&file, text).expect("the temporary folder can be written");
+    // Of the address space, with stacks and the program itself.
+    let limited =
+        format!("ulimit -v 600000; exec {} check {}", env!("CARGO_BIN_EXE_plimsoll"), file.display());
+    let output = Command::new("sh").args(["-c", &limited]).output().expect("there is a shell");
+    std::fs::remove_file(&file).expect("it was written");
+    let said = String::from_utf8(output.stderr).expect("messages are text");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is not known here") || said.contains("more bytes"), "{said}");
+    assert!(said.len() < 10_000, "{} bytes", said.len());
+}
+
 #[test]
 fn everything_that_is_wrong_with_a_bad_plan_is_said_at_once() {
     let folder = folder("bad");

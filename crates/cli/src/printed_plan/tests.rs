@@ -33,7 +33,7 @@ const WORKLOADS: [&str; 16] = [
 ];
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 67] = [
+const SETTINGS: [(&str, &str); 68] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -96,6 +96,7 @@ const SETTINGS: [(&str, &str); 67] = [
     ("control", "--control 127.0.0.1:0"),
     ("max_rate", "--control 127.0.0.1:0 --max-rate 5k"),
     ("headers", "--header x-own:\u{a0}1"),
+    ("redact", "--redact pin --redact x-own"),
     ("max_concurrent_streams", "--http2 --streams 8"),
     ("source_ip", "--source-ip 127.0.0.1"),
     ("resolve", "--resolve 127.0.0.1:1:127.0.0.2"),

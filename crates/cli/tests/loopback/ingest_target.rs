@@ -3,6 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+
 use crate::process::{Finished, Process, run};
 
 /// A running ingest server.
@@ -94,6 +97,43 @@ fn what_is_written_can_be_asked_for_and_is_told_at_the_end() {
             "target ingest: 6 requests, 2 of them queries, on 6 connections",
         ]
     );
+}
+
+#[test]
+fn a_query_takes_a_bounded_part_of_the_memory_and_ends_with_the_server() {
+    let target = IngestTarget::start("--flush-delay 0s");
+    let ask = |sql: &str| {
+        let body = serde_json::json!({"sql": sql}).to_string();
+        target.ask("POST /api/v1/query", "content-type: application/json\r\n", body.as_bytes())
+    };
+    let (status, told) = ask("SELECT printf('%.*c', 1000000000, 'x')");
+    assert!(status == 500 && told.contains("a value or a row of this target has at most 16 MiB"), "{told}");
+    // A sort of 2 GB, which are in no table.
+    let (status, told) = ask(
+        "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t WHERE x < 2000) \
+         SELECT COUNT(*) FROM (SELECT x, randomblob(1000000) AS b FROM t ORDER BY b LIMIT 1999) WHERE length(b) > 5",
+    );
+    assert!(status == 500 && told.contains("take at most 512 MiB together"), "{status} {told}");
+    let peak = target.process.peak_bytes();
+    assert!(peak < 700 << 20, "{} MiB", peak >> 20);
+    // It gave everything back, and others go on.
+    assert_eq!(target.query("SELECT 6 * 7"), serde_json::json!([[42]]));
+
+    // The end does not wait for a query, of which each has 30 s.
+    let mut stream = TcpStream::connect(&target.address).expect("it listens");
+    let endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT COUNT(*) FROM t";
+    let body = serde_json::json!({"sql": endless}).to_string();
+    let length = body.len();
+    let head = "GET /ready HTTP/1.1\r\n\r\nPOST /api/v1/query HTTP/1.1\r\ncontent-type: application/json\r\n";
+    write!(stream, "{head}content-length: {length}\r\n\r\n{body}").expect("it reads");
+    // What is answered before it says that it was taken.
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).expect("it answers");
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let began = clock::monotonic();
+    assert_eq!(target.stop("TERM").code, Some(0));
+    let took = clock::monotonic().since(began);
+    assert!(took < Nanos::from_secs(15), "it waited for the query: {took:?}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
 use serde_json::Value;
 
 use crate::backends::on_each;
@@ -95,6 +97,31 @@ fn a_second_interrupt_reports_at_once() {
         // arrive.
         assert_eq!(sink.stop().requests, delivered(&result));
     });
+}
+
+/// What is said holds: it waited for the whole drain. The shell and the kernel both tell of a terminal that
+/// has gone, so that the second has to come a second later; this asks until it does.
+#[test]
+fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
+    let load = "--rate 500 --no-preflight --timeout 60s --drain 60s";
+    let (_sink, mut run) = under_way("auto", "--drop 100%", load);
+    let began = clock::monotonic();
+    run.signal("HUP");
+    run.stderr.wait_for("stopping: waiting for what is in flight; once more to report at once");
+    run.signal("HUP");
+    while !run.has_ended() {
+        let waited = clock::monotonic().since(began);
+        assert!(waited < Nanos::from_secs(30), "no second SIGHUP was heeded");
+        run.signal("HUP");
+        std::thread::yield_now();
+    }
+    let took = clock::monotonic().since(began);
+    let finished = run.finish();
+    assert_eq!(finished.code, Some(129), "{finished:?}");
+    assert!(took >= Nanos::from_secs(1), "an echo ended the drain after {took:?}");
+    let result = finished.result();
+    assert_balance(&result);
+    assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 30.0), "{}", result["drain_s"]);
 }
 
 /// Data that never comes holds up every worker, and the end comes all the same.

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod accuracy;
+mod attack;
 mod backends;
 mod cache;
 mod cache_load;

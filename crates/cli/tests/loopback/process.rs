@@ -100,6 +100,14 @@ impl Process {
         assert!(sent.expect("there is a shell").success(), "{name} to {pid}");
     }
 
+    /// The most bytes of memory that it had so far.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        let kib: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+        kib << 10
+    }
+
     /// How many of its threads whose names begin like that wait in the system call `read`.
     pub(crate) fn threads_in_read(&self, name: &str) -> usize {
         // The number of the call comes first; 0 on x86-64, 63 on others.
@@ -113,6 +121,11 @@ impl Process {
             comm.starts_with(name) && syscall.starts_with(read)
         };
         tasks.map(|task| task.path()).filter(waits).count()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_some()
     }
 
     /// Waits for its end, whatever it was.

@@ -27,15 +27,38 @@ pub(crate) fn read_all(root: &Path) -> Vec<Document> {
     found
 }
 
-/// Relative links that lead nowhere.
+/// Relative links to files or headings that are not there.
 pub(crate) fn broken_links(root: &Path, document: &Document) -> Vec<String> {
     let folder = root.join(document.path.parent().expect("a document is in a folder"));
+    let leads_nowhere = |link: &&str| {
+        let (file, heading) =
+            link.split_once('#').map_or((*link, None), |(file, heading)| (file, Some(heading)));
+        let path = if file.is_empty() { root.join(&document.path) } else { folder.join(file) };
+        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        match (std::fs::read_to_string(&path), heading) {
+            (Ok(text), Some(heading)) if is_page => !anchors(&text).iter().any(|anchor| anchor == heading),
+            _ => !path.exists(),
+        }
+    };
     links(&document.text)
         .into_iter()
-        .filter(|link| !link.contains("://") && !link.starts_with('#'))
-        .filter(|link| !folder.join(link.split('#').next().unwrap_or_default()).exists())
+        .filter(|link| !link.contains("://"))
+        .filter(leads_nowhere)
         .map(|link| format!("{}: `{link}` leads nowhere", document.path.display()))
         .collect()
+}
+
+/// The anchors of a page: those that it sets, and those that GitHub makes of its headings (lower case, words
+/// joined by hyphens, no punctuation).
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| -> String {
+        let kept = heading.trim_start_matches('#').trim().chars();
+        let kept = kept.filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
+    };
+    let set = text.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    headings.map(anchor).chain(set.map(|(id, _)| id.to_owned())).collect()
 }
 
 /// What stands in `](…)`, outside of code.
@@ -63,10 +86,12 @@ pub(crate) fn plans(document: &Document) -> Vec<&str> {
 
 #[test]
 fn links_and_plans_are_found() {
-    let text = "[a](b.md#c) `[d](e)`\n```yaml\ntargets: {x: y}\nscenarios: []\n```\n```yaml\ntargets: {}\n```\n```yaml\njobs: {}\n```\n[f](https://g)\n";
+    let text = "# A `head`, twice\n[a](b.md#c) `[d](e)`\n```yaml\ntargets: {x: y}\nscenarios: []\n```\n\
+                ```yaml\ntargets: {}\n```\n```yaml\njobs: {}\n```\n[f](https://g)\n";
     let document = Document { path: PathBuf::from("docs/x.md"), text: text.to_owned() };
     assert_eq!(links(text), ["b.md#c", "e", "https://g"]);
     assert_eq!(plans(&document), ["targets: {x: y}\nscenarios: []\n"]);
     let broken = broken_links(Path::new("/nowhere"), &document);
     assert_eq!(broken.len(), 2, "{broken:?}");
+    assert_eq!(anchors(text), ["a-head-twice"]);
 }

@@ -67,7 +67,8 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
-    ("bench", &[&["synth"]]),
+    ("bench", &[&["synth", "testkit"]]),
+    ("fuzz", &[PURE, &["import", "report", "targets"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.

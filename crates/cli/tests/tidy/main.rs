@@ -5,7 +5,9 @@
 
 mod documents;
 mod imports;
+mod limits;
 mod sources;
+mod supply;
 mod tokens;
 
 use std::io::Write as _;
@@ -48,6 +50,21 @@ fn no_async_runtime_is_shipped() {
 }
 
 #[test]
+fn crates_of_others_keep_the_rules_of_deny_toml() {
+    let text = std::fs::read_to_string(root().join("deny.toml")).expect("deny.toml can be read");
+    let rules = supply::Rules::read(&text);
+    assert!(!rules.platforms.is_empty(), "deny.toml names the platforms that are judged");
+    for platform in &rules.platforms {
+        let metadata = cargo_metadata::MetadataCommand::new()
+            .manifest_path(root().join("Cargo.toml"))
+            .other_options(["--locked", "--filter-platform", platform].map(str::to_owned))
+            .exec()
+            .expect("cargo resolves its workspace");
+        assert_tidy(supply::complaints(&rules, &metadata).into_iter().collect());
+    }
+}
+
+#[test]
 fn sources_keep_the_rules() {
     let files = sources::read_all(&root());
     assert!(files.len() > 30, "only {} files were found", files.len());
@@ -68,6 +85,17 @@ fn links_of_documents_lead_somewhere() {
     let documents = documents::read_all(&root);
     assert!(documents.len() > 10, "{} documents", documents.len());
     assert_tidy(documents.iter().flat_map(|document| documents::broken_links(&root, document)).collect());
+}
+
+#[test]
+fn what_bounds_growth_is_there_and_tested() {
+    let root = root();
+    let text = std::fs::read_to_string(root.join("docs/limits.md")).expect("the page is there");
+    let rows = limits::rows(&text);
+    assert!(rows.len() > 50, "only {} rows were found", rows.len());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let sources = |of: &str| limits::sources(&root, of);
+    assert_tidy(rows.iter().flat_map(|row| limits::complaints(row, read, sources)).collect());
 }
 
 #[test]

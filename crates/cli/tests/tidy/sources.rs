@@ -25,12 +25,23 @@ struct Ban {
     why: &'static str,
 }
 
-const DRIVER: &[&str] = &["crates/driver/", "bench/"];
+/// Hostile servers attack the program as a whole: they are carried out on real sockets, with a limit of time.
+const DRIVER: &[&str] = &["crates/driver/", "crates/testkit/src/hostile/", "bench/"];
 /// The fault proxy blocks on both sides of a connection: what is slow has to hold up who sends, which a
 /// backend that reads whatever comes cannot.
-const SOCKETS: &[&str] = &["crates/driver/", "crates/cluster/src/proxy", "bench/"];
+const SOCKETS: &[&str] =
+    &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
 /// A build script is told by its environment what to do, and answers cargo by printing.
 const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];
+/// The seeds of simulations are asked for from outside of a test.
+const ENVIRONMENT: &[&str] =
+    &["crates/cli/", "bench/", "crates/report/build.rs", "crates/testkit/src/seeds.rs"];
+/// Where text is printed without a look at it: tests, benchmarks, and what answers cargo.
+const PRINTS: &[&str] = &["crates/cli/tests/", "bench/", "crates/report/build.rs"];
+/// Where stdout and stderr are written to: one module, in which text of others is made harmless, and the one
+/// that draws the screen cell by cell.
+const STREAMS: &[&str] =
+    &["crates/cli/src/streams.rs", "crates/cli/src/terminal.rs", "crates/cli/tests/", "bench/"];
 const NEVER: &[&str] = &[];
 /// Where a foreign server runs within a test, and the node of the reference cluster.
 const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];
@@ -39,20 +50,22 @@ const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];
 /// allowed, and whether unit tests may name them (a temporary folder is in the environment).
 const PATH_BANS: &[(&str, &str, &[&str], bool, &str)] = &[
     ("std", "net", SOCKETS, false, "only the driver touches sockets; plain addresses are in `core::net`"),
-    ("std", "env", CLI, true, "only the command reads its environment"),
+    ("std", "env", ENVIRONMENT, true, "only the command reads its environment"),
 ];
 
 const BANS: &[Ban] = &[
     Ban { tokens: &["Instant", "::", "now"], allowed: DRIVER, why: "time is an argument" },
     Ban { tokens: &["SystemTime"], allowed: DRIVER, why: "time is an argument" },
-    Ban { tokens: &["println", "!"], allowed: CLI, why: "only the command prints" },
-    Ban { tokens: &["eprintln", "!"], allowed: CLI, why: "only the command prints" },
-    Ban { tokens: &["print", "!"], allowed: CLI, why: "only the command prints" },
-    Ban { tokens: &["eprint", "!"], allowed: CLI, why: "only the command prints" },
-    Ban { tokens: &["io", "::", "stdout"], allowed: CLI, why: "only the command prints" },
-    Ban { tokens: &["io", "::", "stderr"], allowed: CLI, why: "only the command prints" },
+    Ban { tokens: &["println", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
+    Ban { tokens: &["eprintln", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
+    Ban { tokens: &["print", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
+    Ban { tokens: &["eprint", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
     Ban { tokens: &["process", "::", "exit"], allowed: CLI, why: "return an error; only the command exits" },
-    Ban { tokens: &["env", "::", "var"], allowed: CLI, why: "only the command reads its environment" },
+    Ban {
+        tokens: &["env", "::", "var"],
+        allowed: ENVIRONMENT,
+        why: "only the command reads its environment",
+    },
     Ban { tokens: &["thread", "::", "sleep"], allowed: DRIVER, why: "wait for an event, not for a time" },
     Ban { tokens: &["tokio"], allowed: ASYNC, why: "the hot loop is the only executor" },
     Ban { tokens: &["dbg", "!"], allowed: NEVER, why: "left over" },
@@ -175,7 +188,29 @@ fn code_complaints(source: &Source) -> Vec<String> {
             }
         }
     }
+    for stream in ["stdout", "stderr"].into_iter().filter(|_| !is_allowed(STREAMS)) {
+        for line in writers(&found, stream).into_iter().filter(|_| !source.is_outside_test()) {
+            complain(line, format!("io::{stream}"), "write by `streams` of the command");
+        }
+    }
     complaints
+}
+
+/// Lines that name a stream of the process for more than the question whether it is a terminal.
+fn writers(found: &[Token<'_>], stream: &str) -> Vec<usize> {
+    let question = ["io", "::", stream, "(", ")", ".", "is_terminal"];
+    let is_question = |window: &&[Token<'_>]| window.iter().map(|token| token.text).eq(question);
+    let mut asked: Vec<usize> =
+        found.windows(question.len()).filter(is_question).map(|w| w[2].line).collect();
+    let mut lines = names_path(found, "io", stream);
+    lines.retain(|line| match asked.iter().position(|other| other == line) {
+        Some(at) => {
+            asked.swap_remove(at);
+            false
+        }
+        None => true,
+    });
+    lines
 }
 
 /// The line where the unit tests begin, which stand last in a file.
@@ -277,7 +312,10 @@ fn what_is_allowed_is_not_complained_about() {
         ("crates/wire/src/x.rs", "use std::{fmt, io}; mod net { } let net = 1; env!(\"CARGO_PKG_VERSION\");"),
         ("crates/wire/src/x.rs", "let text = \"unsafe println!() todo!()\"; #![forbid(unsafe_code)]"),
         ("crates/driver/src/x.rs", "use std::net::TcpStream; unsafe { f(Instant::now()) }"),
-        ("crates/cli/src/x.rs", "println!(\"{}\", std::env::var(\"NO_COLOR\")); std::process::exit(2)"),
+        ("crates/cli/src/x.rs", "let color = std::env::var(\"NO_COLOR\"); std::process::exit(2)"),
+        ("crates/cli/src/x.rs", "if std::io::stderr().is_terminal() && io::stdout().is_terminal() {}"),
+        ("crates/cli/src/streams.rs", "io::stderr().write_all(&text)"),
+        ("crates/cli/tests/x.rs", "println!(\"{:?}\", std::io::stdout())"),
         ("crates/targets/tests/x.rs", "let peer = std::net::TcpStream::connect(address);"),
         ("bench/src/child.rs", "unsafe { wait4() }"),
         ("crates/report/build.rs", "use std::env; println!(\"cargo:warning=x\");"),
@@ -288,6 +326,22 @@ fn what_is_allowed_is_not_complained_about() {
     }
     assert_eq!(complaints_about("crates/targets/tests/x.rs", "dbg!(1); unsafe { }").len(), 2);
     assert_eq!(complaints_about("bench/src/main.rs", "unsafe { }").len(), 1);
+}
+
+#[test]
+fn the_command_writes_to_its_streams_in_one_place() {
+    for line in [
+        "println!(\"{x}\");",
+        "eprint!(\"x\");",
+        "let _ = std::io::stderr().write_all(text);",
+        "let out = io::stdout().lock();",
+        "use std::io::stderr;",
+        "use std::io::{self, stdout};",
+        "if io::stderr().is_terminal() { io::stderr().write_all(b\"x\") }",
+    ] {
+        assert_eq!(complaints_about("crates/cli/src/run.rs", line).len(), 1, "{line}");
+        assert_eq!(complaints_about("crates/report/src/x.rs", line).len(), 1, "{line}");
+    }
 }
 
 #[test]
