@@ -92,6 +92,10 @@ const CONNECT: u8 = 3;
 const ACCEPT: u8 = 4;
 const CANCEL: u8 = 5;
 const CANCEL_ACCEPT: u8 = 6;
+/// An error or the end of both directions, which is polled for.
+const HANG_UP: u8 = 7;
+/// The receive ends, to be made anew.
+const RENEW: u8 = 8;
 
 /// What the kernel writes into a buffer before the bytes of a message: its header (16 bytes), then room for a
 /// receive stamp.

@@ -421,6 +421,35 @@ fn bytes_before_a_reset_are_delivered<O: Open>(open: &O) {
     bench.pump();
 }
 
+/// The reset is there when the bytes are read, and is not told a second time by the kernel.
+fn bytes_and_a_reset_that_come_at_once_are_both_told<O: Open>(open: &O) {
+    let mut bench = Bench::open(open);
+    for round in 0..20 {
+        let (conn, mut peer) = bench.plain_peer();
+        if round % 2 == 0 {
+            // Waits in the kernel by then.
+            bench.pump();
+        }
+        bench.write(conn, b"never read");
+        bench.backend.flush();
+        let mut one = [0];
+        peer.peek(&mut one).expect("there is something to read");
+        peer.write_all(b"bytes").expect("writes");
+        // Closing with unread bytes resets.
+        drop(peer);
+        match bench.next() {
+            Seen::Received { bytes, .. } => assert_eq!(bytes, b"bytes"),
+            other => panic!("{other:?}"),
+        }
+        match bench.next() {
+            Seen::Failed(failed, error) => assert_eq!((failed, error.class()), (conn, ErrorClass::Reset)),
+            other => panic!("{other:?}"),
+        }
+        bench.backend.close(conn, Close::Now);
+        bench.pump();
+    }
+}
+
 fn closing_after_send_delivers_everything<O: Open>(open: &O) {
     let mut bench = Bench::open(open);
     for length in [5, LARGE] {
@@ -935,6 +964,7 @@ contract!(
     an_answer_can_follow_the_peers_end,
     a_reset_by_the_peer_is_a_failure,
     bytes_before_a_reset_are_delivered,
+    bytes_and_a_reset_that_come_at_once_are_both_told,
     closing_after_send_delivers_everything,
     a_reset_is_seen_by_the_peer,
     closing_now_ends_the_peers_reading,

@@ -8,7 +8,7 @@ use plimsoll_core::Nanos;
 
 use super::connection::{Closing, Connection};
 use super::{
-    ACCEPT, ACCEPT_RETRY, CANCEL, CONNECT, MESSAGE_HEAD, Pending, RECEIVE, SEND, Uring, What,
+    ACCEPT, ACCEPT_RETRY, CANCEL, CONNECT, HANG_UP, MESSAGE_HEAD, Pending, RECEIVE, RENEW, SEND, Uring, What,
     connection_token, is_about_connection,
 };
 use crate::slots::Token;
@@ -45,6 +45,7 @@ impl Uring {
             RECEIVE => self.received(token, result, flags, at),
             SEND => self.sent(token, result, at),
             CONNECT => self.connected(token, result, at),
+            HANG_UP => self.hung_up(token),
             _ => {}
         }
         if closing {
@@ -66,6 +67,8 @@ impl Uring {
             if result > head {
                 if last {
                     self.requests.push_back(token);
+                } else if connection.hung_up {
+                    self.requests.push_back(Token { kind: RENEW, ..token });
                 }
                 if connection.closing == Closing::Open {
                     let what = What::Received { buffer, length: result as u32 };
@@ -84,8 +87,20 @@ impl Uring {
                 self.starved.push(token);
             }
             libc::EINTR | libc::EAGAIN => self.requests.push_back(token),
+            // To be made anew; what cancels all requests closes the connection.
+            libc::ECANCELED if connection.closing != Closing::Gone => self.requests.push_back(token),
             error if last => self.receive_ended(token, error.max(0), at),
             _ => {}
+        }
+    }
+
+    /// The connection has broken, or both directions have ended. The receive tells that as a rule. It does not
+    /// where a reset came with the last bytes: the kernel wakes it once for both, it takes the bytes, and
+    /// waits for more (seen on Linux 6.18). Made anew, it meets the error.
+    fn hung_up(&mut self, token: Token) {
+        if let Some(connection) = self.slots.by_token(token) {
+            connection.hung_up = true;
+            self.requests.push_back(Token { kind: RENEW, ..token });
         }
     }
 

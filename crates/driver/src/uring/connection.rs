@@ -27,6 +27,10 @@ pub(super) struct Connection {
     pub(super) sending: bool,
     /// The multishot receive is in the kernel.
     pub(super) receiving: bool,
+    /// The poll for errors was made, once for each connection.
+    pub(super) watched: bool,
+    /// That poll has ended.
+    pub(super) hung_up: bool,
     /// There is nothing more to receive: an end or an error was met.
     pub(super) ended: bool,
     /// Nothing can have come yet, so that the next receive need not try before it waits.
@@ -71,6 +75,8 @@ impl Connection {
             connecting: false,
             sending: false,
             receiving: false,
+            watched: false,
+            hung_up: false,
             ended: false,
             poll_first: false,
             dirty: false,

@@ -90,6 +90,7 @@ impl Ring {
             ("ACCEPT", opcode::AcceptMulti::CODE),
             ("ASYNC_CANCEL", opcode::AsyncCancel2::CODE),
             ("CONNECT", opcode::Connect::CODE),
+            ("POLL_ADD", opcode::PollAdd::CODE),
             ("RECV", opcode::RecvMulti::CODE),
             ("RECVMSG", opcode::RecvMsgMulti::CODE),
             ("SEND", opcode::Send::CODE),

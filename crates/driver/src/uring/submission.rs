@@ -9,8 +9,8 @@ use plimsoll_core::Nanos;
 
 use super::connection::Closing;
 use super::{
-    ACCEPT, CANCEL, CANCEL_ACCEPT, CONNECT, POLL_FIRST, RECEIVE, SEND, SPINS_PER_POLL, SUBMIT_ATTEMPTS,
-    Uring, buffers, is_about_connection,
+    ACCEPT, CANCEL, CANCEL_ACCEPT, CONNECT, HANG_UP, POLL_FIRST, RECEIVE, RENEW, SEND, SPINS_PER_POLL,
+    SUBMIT_ATTEMPTS, Uring, buffers, is_about_connection,
 };
 use crate::clock;
 use crate::slots::Token;
@@ -173,6 +173,14 @@ impl Uring {
                     let Some(entry) = connection.connect_request() else { continue };
                     self.push(entry, token);
                 }
+                RENEW => {
+                    let receive = Token { kind: RECEIVE, ..token };
+                    let Some(connection) = self.slots.by_token(token) else { continue };
+                    if connection.receiving && !connection.ended {
+                        let cancel = CancelBuilder::user_data(receive.bits());
+                        self.push(opcode::AsyncCancel2::new(cancel).build(), token);
+                    }
+                }
                 _ => self.queue_receive(token),
             }
         }
@@ -193,7 +201,12 @@ impl Uring {
             opcode::RecvMulti::new(fd, buffers::GROUP).build()
         };
         connection.poll_first = false;
+        let is_watched = std::mem::replace(&mut connection.watched, true);
         self.push(entry, Token { kind: RECEIVE, ..token });
+        if !is_watched {
+            // Errors and hang-ups need not be asked for.
+            self.push(opcode::PollAdd::new(fd, 0).build(), Token { kind: HANG_UP, ..token });
+        }
     }
 
     pub(super) fn queue_accept(&mut self, token: Token) {
