@@ -1,14 +1,16 @@
 //! Signals: `^C` once and twice, and a generator that is held up.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use serde_json::Value;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::backends::on_each;
 use crate::process::{Folder, Process};
@@ -124,21 +126,64 @@ fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
     assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 30.0), "{}", result["drain_s"]);
 }
 
-/// Data that never comes holds up every worker, and the end comes all the same.
+/// A server whose places for connections are all taken until it accepts.
+fn full_server() -> (TcpListener, Vec<TcpStream>) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], 0)))).expect("a free port");
+    // There is room for one connection more than the backlog says.
+    socket.listen(0).expect("it listens");
+    let listener = TcpListener::from(socket);
+    let first = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("a place");
+    (listener, vec![first])
+}
+
+/// Whether somebody tries to connect to this port of 127.0.0.1, in vain so far.
+fn is_being_tried(port: u16) -> bool {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
+    let to = format!("0100007F:{port:04X}");
+    table.lines().any(|line| line.split_ascii_whitespace().skip(2).take(2).eq([&to, "02"]))
+}
+
+/// Answers every request with 200.
+fn serve(listener: TcpListener, answered: &Arc<AtomicU32>) {
+    for stream in listener.incoming() {
+        let (mut stream, answered) = (stream.expect("a connection"), Arc::clone(answered));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 8192];
+            // A request comes in one piece, and nothing on the connections that only tried.
+            while stream.read(&mut bytes).is_ok_and(|count| count > 0) {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+                if stream.write_all(answer).is_err() {
+                    return;
+                }
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// Data that never comes holds up every worker, and the end comes all the same. A plan that names a pipe is
+/// refused, so the file becomes one after it was looked at: while the server lets nobody in.
 #[test]
 fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let folder = Folder::new();
-    let rows = folder.file("rows.csv");
-    let made = Command::new("mkfifo").arg(&rows).status();
+    let rows = folder.write("rows.csv", "1\n");
+    let made = Command::new("mkfifo").arg(folder.file("pipe")).status();
     assert!(made.is_ok_and(|ended| ended.success()), "a pipe can be made");
-    let mut sink = Sink::telling("");
+    let (listener, _places) = full_server();
+    let address = listener.local_addr().expect("it is bound");
     let text = format!(
-        "run: {{connections: 2, threads: 2, duration: 60s}}\ntargets: {{api: \"{}\"}}\n\
+        "run: {{connections: 2, threads: 2, duration: 60s}}\ntargets: {{api: \"http://{address}\"}}\n\
          data: {{n: {{csv: rows.csv, columns: [n]}}}}\n\
          scenarios: [{{steps: [{{get: \"/?${{n}}\"}}]}}]\n",
-        sink.url()
     );
     let plan = folder.write("plan.yaml", text);
+    let mut run = Process::plimsoll(&format!("run {plan}"));
+    while !is_being_tried(address.port()) {
+        assert!(!run.has_ended(), "{:?}", run.finish());
+        std::thread::yield_now();
+    }
+    std::fs::rename(folder.file("pipe"), &rows).expect("the pipe takes the place of the file");
     // Open for both, so that it neither waits for a reader nor is ever at its end.
     let mut pipe = File::options().read(true).write(true).open(&rows).expect("the pipe is there");
     let enough = Arc::new(AtomicBool::new(false));
@@ -150,13 +195,19 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
         }
         pipe
     });
-    let mut run = Process::plimsoll(&format!("run {plan}"));
-    sink.wait_for_load();
+    let answered = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&answered);
+    std::thread::spawn(move || serve(listener, &counter));
+    while answered.load(Ordering::Relaxed) < 100 {
+        assert!(!run.has_ended(), "{:?}", run.finish());
+        std::thread::yield_now();
+    }
     enough.store(true, Ordering::Relaxed);
     // Nothing more is written. When all was read, workers have the rest of a buffer, and then wait for ever.
     let pipe = writer.join().expect("the writer ends");
     let mut waiting = 0;
     while waiting < 100 {
+        assert!(!run.has_ended(), "{:?}", run.finish());
         std::thread::yield_now();
         let empty = rustix::io::ioctl_fionread(&pipe).expect("a pipe knows its bytes") == 0;
         waiting = if empty && run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };

@@ -172,7 +172,7 @@ impl Finished {
     /// The result on stdout. The run may have been judged invalid, for the machine may be busy, and its
     /// target may have failed every request, but it must have come to a result.
     pub(crate) fn result(&self) -> Value {
-        assert!(matches!(self.code, Some(0 | 1 | 3 | 130)), "{:?}: {}", self.code, self.stderr);
+        assert!(matches!(self.code, Some(0 | 1 | 3 | 129 | 130)), "{:?}: {}", self.code, self.stderr);
         let result: Value = serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout carries the result only: {error}: {self:?}"));
         let nothing = result["verdict"]["cause"] == "nothing_succeeded";

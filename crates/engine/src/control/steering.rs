@@ -35,8 +35,8 @@ pub enum RateWish {
 pub struct Status {
     /// Whether it has begun and not ended: whether it can be steered.
     pub running: bool,
-    /// Arrivals per second that are asked for now, or were for a change that is about to apply; without a pause
-    /// that is in force. `None` in the closed model, and before the run.
+    /// Arrivals per second that are asked for now, or were for a change that is about to apply; without a
+    /// pause that is in force. `None` in the closed model, and before the run.
     pub target_per_second: Option<f64>,
     /// Whether it is paused, or about to be.
     pub paused: bool,

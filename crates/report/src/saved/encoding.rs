@@ -24,8 +24,8 @@ const MOST_RATIO: u64 = 32;
 /// The most bytes of text.
 const MOST_TEXT: u64 = 1 << 30;
 
-/// The largest count that is read: a thousand times the bytes that 100 Gbit/s are in a year, and sixty runs can be
-/// merged without an overflow.
+/// The largest count that is read: a thousand times the bytes that 100 Gbit/s are in a year, and sixty runs
+/// can be merged without an overflow.
 const MOST_OF_A_COUNT: u64 = 1 << 58;
 
 /// Refuses counts that no run can have, and whose sums could overflow.

@@ -187,8 +187,8 @@ fn extremes_that_are_not_those_of_the_values_are_damage() {
     assert!(message.contains("a histogram is damaged"), "{message}");
 }
 
-/// Symptom: two runs whose counts were near the largest number could be read, and were not merged but ended the
-/// program.
+/// Symptom: two runs whose counts were near the largest number could be read, and were not merged but ended
+/// the program.
 #[test]
 fn counts_that_no_run_can_have_are_damage() {
     let run = saved(&[sample(0, 5, Nanos(1), Nanos(2), Nanos(3))], 0, None);

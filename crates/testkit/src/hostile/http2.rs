@@ -746,8 +746,8 @@ fn odd() -> Vec<Case> {
     let brief = Duration::from_millis(1);
     let large = begun(vec![Act::Repeat(6, Box::new(here(DATA, 0, [b'x'; 10_000]))), here(DATA, END, [])]);
     vec![
-        // The first request of each connection is answered. That the connection ends is said within the answer:
-        // after it the next request may be on its way.
+        // The first request of each connection is answered. That the connection ends is said within the
+        // answer: after it the next request may be on its way.
         Case::new(
             "byte by byte",
             OK,
