@@ -162,6 +162,13 @@ impl Histogram {
         }
     }
 
+    /// The same where the sum of the values is known.
+    pub fn add_with_sum(&mut self, delta: &Delta, sum: u128) {
+        let before = self.sum;
+        self.add(delta);
+        self.sum = before + sum;
+    }
+
     /// The values without those of `part`, all of which are among them. Counts and sum are exact, smallest
     /// and largest value as exact as a bucket.
     #[must_use]

@@ -148,7 +148,7 @@ impl StepRecord {
     }
 
     /// Adds what became of requests in a further time. Of single statuses, first bytes and failed responses a
-    /// tally tells nothing; the sum of the service times is as exact as their buckets.
+    /// tally tells nothing.
     pub fn add(&mut self, tally: &Tally) {
         self.ok += tally.ok;
         self.failed += tally.failed;
@@ -158,8 +158,8 @@ impl StepRecord {
         for (mine, theirs) in self.errors.iter_mut().zip(&tally.errors) {
             *mine += theirs;
         }
-        self.response_time.add(&tally.response_time);
-        self.service_time.add(&tally.service_time);
+        self.response_time.add_with_sum(&tally.response_time, tally.response_time_sum);
+        self.service_time.add_with_sum(&tally.service_time, tally.service_time_sum);
         self.censored_response.merge(tally.censored);
     }
 

@@ -277,6 +277,7 @@ impl StepRecorder {
         let record = &self.record;
         let among = |from: usize| self.statuses[from..from + 100].iter().sum();
         let parts = [&record.response_time, &self.prompt_piece];
+        let service = [&record.service_time, &self.prompt_piece, &self.piece];
         let least = parts.iter().filter_map(|part| part.min()).min();
         Tally {
             started: self.started,
@@ -291,6 +292,7 @@ impl StepRecorder {
             response_time: Delta::default(),
             service_time: Delta::default(),
             response_time_sum: parts.iter().map(|part| part.sum()).sum(),
+            service_time_sum: service.iter().map(|part| part.sum()).sum(),
             censored: Censored::default(),
             limits: least.zip(parts.iter().filter_map(|part| part.max()).max()),
         }

@@ -36,6 +36,8 @@ pub struct Tally {
     pub service_time: Delta,
     /// The exact sum of the response times in nanoseconds.
     pub response_time_sum: u128,
+    /// The exact sum of the service times in nanoseconds; 0 beside times where it is not known.
+    pub service_time_sum: u128,
     /// Which of them are lower bounds.
     pub censored: Censored,
     /// The exact smallest and largest response time of the recorder's whole run so far: limits for values
@@ -82,6 +84,7 @@ impl Tally {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response_time_sum += other.response_time_sum;
+        self.service_time_sum += other.service_time_sum;
         self.censored.merge(other.censored);
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine += theirs;
@@ -106,6 +109,7 @@ impl Tally {
         self.bytes_sent -= other.bytes_sent;
         self.bytes_received -= other.bytes_received;
         self.response_time_sum -= other.response_time_sum;
+        self.service_time_sum -= other.service_time_sum;
         self.censored.count -= other.censored.count;
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine -= theirs;

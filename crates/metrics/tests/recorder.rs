@@ -103,6 +103,7 @@ proptest! {
             prop_assert_eq!(snapshot.errors, expected.errors);
             prop_assert_eq!(snapshot.censored, expected.censored_response);
             prop_assert_eq!(snapshot.response_time_sum, expected.response_time.sum());
+            prop_assert_eq!(snapshot.service_time_sum, expected.service_time.sum());
             prop_assert_eq!(
                 (snapshot.bytes_sent, snapshot.bytes_received),
                 (expected.bytes_sent, expected.bytes_received)

@@ -102,6 +102,8 @@ struct WrittenTally {
     response_time: String,
     service_time: String,
     response_time_sum: u128,
+    #[serde(default)]
+    service_time_sum: u128,
     censored: Option<WrittenCensored>,
     limits: Option<(u64, u64)>,
 }
@@ -340,6 +342,7 @@ impl WrittenTally {
             response_time: hdr::plain(tally.response_time.values()),
             service_time: hdr::plain(tally.service_time.values()),
             response_time_sum: tally.response_time_sum,
+            service_time_sum: tally.service_time_sum,
             censored: WrittenCensored::new(tally.censored),
             limits: tally.limits,
         }
@@ -349,7 +352,7 @@ impl WrittenTally {
         possible([self.started, self.ok, self.failed, self.timed_out, self.completed])?;
         possible([self.bytes_sent, self.bytes_received].into_iter().chain(self.statuses))?;
         possible(self.errors.values().copied().chain(self.censored.map(|censored| censored.count)))?;
-        if self.response_time_sum > u128::from(MOST_OF_A_COUNT) << 64 {
+        if self.response_time_sum.max(self.service_time_sum) > u128::from(MOST_OF_A_COUNT) << 64 {
             return Err("a sum of times is none that a run can have".to_owned());
         }
         let delta = |text: &str| {
@@ -369,6 +372,7 @@ impl WrittenTally {
             response_time: delta(&self.response_time)?,
             service_time: delta(&self.service_time)?,
             response_time_sum: self.response_time_sum,
+            service_time_sum: self.service_time_sum,
             censored: WrittenCensored::open(self.censored),
             limits: self.limits,
         })

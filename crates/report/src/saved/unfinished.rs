@@ -257,15 +257,17 @@ fn summed(slice: &Slice) -> Slice {
     Slice { total, ..slice.clone() }
 }
 
-/// What a tally knows of a step. The sum of service times is that of their buckets.
+/// What a tally knows of a step. Runs that were saved by earlier versions have no sum of service times: it is
+/// that of their buckets.
 fn step_record(tally: &Tally) -> StepRecord {
     let sum = Some(tally.response_time_sum);
+    let service_sum = Some(tally.service_time_sum).filter(|sum| *sum > 0);
     StepRecord {
         ok: tally.ok,
         failed: tally.failed,
         timed_out: tally.timed_out,
         response_time: Histogram::of_delta(&tally.response_time, sum, tally.limits),
-        service_time: Histogram::of_delta(&tally.service_time, None, None),
+        service_time: Histogram::of_delta(&tally.service_time, service_sum, None),
         errors: tally.errors,
         bytes_sent: tally.bytes_sent,
         bytes_received: tally.bytes_received,
